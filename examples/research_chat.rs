@@ -1,13 +1,14 @@
-//! A chat with an orchestrator: it answers what it knows and has sub-agents find out the rest, while
-//! you go on talking.
+//! A chat with an orchestrator: it answers what it knows and delegates research to sub-agents,
+//! while you continue to talk.
 //!
 //! ```console
 //! $ cargo run --example research_chat
 //! $ cargo run --example research_chat -- "Who wrote the first compiler? Ask me if anything is unclear."
 //! ```
 //!
-//! It uses the model that your keys lead to (`entourage doctor` says which), and a rehearsal that
-//! needs none otherwise. Stop it at any moment and start it again: the chat goes on where it was.
+//! It uses the model for which you have keys (`entourage doctor` shows which), otherwise a
+//! rehearsal model that needs no key. Stop it at any moment and start it again: the chat continues
+//! where it was.
 
 use std::{collections::HashSet, error::Error, io::Write as _};
 
@@ -39,13 +40,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     loop {
         tokio::select! {
             signal = events.next() => match signal? {
-                // Pieces of answers under way come too; here whole messages will do.
+                // Pieces of running answers arrive too; this example shows whole messages only.
                 Signal::Delta(_) => {}
                 Signal::Event(_) | Signal::CaughtUp(_) => tell(&client, chat, &mut told).await?,
             },
             line = lines.recv() => match line {
                 Some(line) if line.trim().is_empty() => {}
-                // A question of a sub-agent is answered in plain words: the orchestrator passes them on.
+                // A plain message answers a sub-agent's question: the orchestrator passes it on.
                 Some(line) => drop(client.send(chat, &line, None).await?),
                 None => break,
             },
@@ -55,10 +56,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(at_work.await??)
 }
 
-/// Says what has not been said yet.
+/// Prints the entries that are not printed yet.
 async fn tell(client: &Client, chat: AgentId, told: &mut HashSet<String>) -> Result<(), Box<dyn Error>> {
     for entry in client.transcript(chat).await? {
-        // A message of yours is known by its post before an agent has read it, and after.
+        // A message of yours has the id of its post, before an agent reads it and after.
         let known_by = match entry.post {
             Some(post) => post.to_string(),
             None => format!("{:?} {:?}", entry.item_seq, entry.question),
@@ -71,12 +72,12 @@ async fn tell(client: &Client, chat: AgentId, told: &mut HashSet<String>) -> Res
     Ok(())
 }
 
-/// What is typed, line by line, until it ends.
+/// Returns the typed lines until the input ends.
 fn typed() -> mpsc::UnboundedReceiver<String> {
     let (send, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         let typed = std::io::stdin().lines().map_while(Result::ok);
-        // Nobody listens any more once the chat is over.
+        // The receiver is dropped once the chat is over.
         typed.map(|line| send.send(line)).take_while(Result::is_ok).count()
     });
     lines

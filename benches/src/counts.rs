@@ -1,10 +1,10 @@
-//! What a run, a turn and a delegation cost in things that can be counted and that no neighbour on
-//! the machine can change: commits, statements, pages and bytes of the database's log, allocations,
-//! requests to the model. One writer, seeded ids, a clock that stands still, everything on one thread
-//! but the store's own.
+//! What a run, a turn and a delegation cost in countable units that other processes on the machine
+//! cannot change: commits, statements, pages and bytes of the database's log, allocations, requests
+//! to the model. One writer, seeded ids, a stopped clock, everything on one thread but the store's
+//! own.
 //!
-//! `counts --check` compares them with `benches/counts.toml` and fails where one has grown by more
-//! than a twentieth: make it cheaper, or record the new figure there and say why.
+//! `counts --check` compares them with `benches/counts.toml` and fails if one has grown by more
+//! than a twentieth: make it cheaper, or record the new figure there and explain why.
 
 use std::{
     collections::BTreeMap,
@@ -34,23 +34,23 @@ use crate::{
     model::{self, Script, Server},
 };
 
-/// How often each sort of work is done.
+/// How many times each sort of work is done.
 const TIMES: usize = 200;
-/// How many of them are done with one log, which is shorter then than what the store merges by itself.
+/// How many of them use one log, which then stays below the size at which the store checkpoints it.
 const BATCH: usize = 20;
-/// Measurements, of which the one in the middle counts.
+/// How many measurements are made; the median counts.
 const MEASUREMENTS: usize = 3;
-/// How much a figure may grow.
+/// The factor by which a figure may grow.
 const GROWTH: f64 = 1.05;
-/// Bytes of the log's head, and of a page in it.
+/// Bytes of the log's header, and of a page in it.
 const LOG_HEAD: u64 = 32;
 const LOG_PAGE: u64 = 4096 + 24;
 
-/// What a run, a turn and a delegation cost in things that can be counted
+/// What a run, a turn and a delegation cost in countable units
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
-    /// End with an error when a figure has grown by more than a twentieth
+    /// End with an error if a figure has grown by more than a twentieth
     #[arg(long)]
     check: bool,
     /// The recorded figures
@@ -75,7 +75,7 @@ struct Recorded {
 /// The counts of one piece of work, by what is counted.
 type Counts = BTreeMap<&'static str, f64>;
 
-/// What is counted on the way.
+/// The counters of the store.
 #[derive(Clone, Default)]
 struct Counters {
     commits: Arc<AtomicU64>,
@@ -94,7 +94,7 @@ impl StoreLayer for Counters {
     }
 }
 
-/// A clock that stands still.
+/// A stopped clock.
 struct Still;
 
 #[async_trait]
@@ -111,10 +111,10 @@ impl Clock for Still {
     }
 }
 
-/// Counts, prints and compares. `allocations` says how many there were so far.
+/// Counts, prints and compares. `allocations` returns the number of allocations so far.
 ///
 /// # Errors
-/// When something fails that is counted, or the recorded figures cannot be read.
+/// If the measured work fails, or the recorded figures cannot be read.
 pub fn run(allocations: fn() -> usize) -> Result<ExitCode> {
     let cli = Cli::parse();
     if let Some(What::Model) = cli.what {
@@ -136,7 +136,7 @@ pub fn run(allocations: fn() -> usize) -> Result<ExitCode> {
     Ok(if cli.check && grown { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// One measurement of each sort of work.
+/// Measures each sort of work once.
 fn measure(
     runtime: &Runtime,
     server: &Server,
@@ -166,14 +166,14 @@ fn measure(
     })
 }
 
-/// What counts.
+/// What the counts are read from.
 struct Counting<'a> {
     server: &'a Server,
     allocations: fn() -> usize,
 }
 
 impl Counting<'_> {
-    /// A engine whose store is counted.
+    /// Starts an engine with a counting store.
     fn bed(&self, script: Script, kinds: Kinds, tools: Toolbox) -> Result<(Bed, Counters)> {
         let counters = Counters::default();
         let settings = Settings {
@@ -192,14 +192,14 @@ impl Counting<'_> {
         Ok((bed, counters))
     }
 
-    /// The counts of one piece of work, on average of many that are done one after the other.
+    /// Returns the counts of one piece of work, averaged over many in sequence.
     async fn each<F: Future<Output = Result<()>>>(
         &self,
         bed: &Bed,
         counters: &Counters,
         work: impl Fn() -> F,
     ) -> Result<Counts> {
-        // What is made once.
+        // Warm-up: what is created only once does not count.
         work().await?;
         let asked = self.server.asked().await?;
         let mut counts = Counts::new();
@@ -237,7 +237,7 @@ impl Counting<'_> {
     }
 }
 
-/// Of each figure, the measurement in the middle.
+/// Returns the median measurement of each figure.
 fn middle(measured: &[BTreeMap<&'static str, Counts>]) -> BTreeMap<&'static str, Counts> {
     let mut middle = measured.first().cloned().unwrap_or_default();
     for (work, counts) in &mut middle {
@@ -248,7 +248,7 @@ fn middle(measured: &[BTreeMap<&'static str, Counts>]) -> BTreeMap<&'static str,
     middle
 }
 
-/// A table of what was counted beside what is recorded, and whether anything has grown.
+/// Returns a table of the counts beside the recorded figures, and whether any has grown.
 fn compared(counted: &BTreeMap<&'static str, Counts>, recorded: &Recorded) -> (String, bool) {
     let (mut table, mut grown) = (String::new(), false);
     for (work, counts) in counted {

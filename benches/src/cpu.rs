@@ -1,4 +1,4 @@
-//! CPU time of this process, all threads together, and what is made of several measurements.
+//! CPU time of this process, all threads together, and how several measurements are combined.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ pub(crate) fn millis_each(before: Duration, times: usize) -> f64 {
     used().saturating_sub(before).as_secs_f64() * 1000.0 / times.max(1) as f64
 }
 
-/// The one in the middle: a round that a neighbour disturbed does not count.
+/// Returns the median: a round that another process disturbed does not count.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The least: neighbours only ever add.
+/// Returns the minimum: other processes only ever add.
 pub(crate) fn least(values: Vec<f64>) -> f64 {
     values.into_iter().fold(f64::NAN, f64::min)
 }

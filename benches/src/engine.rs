@@ -1,4 +1,4 @@
-//! The engine as its program puts it together: SQLite, a real HTTP client, the embedded dispatcher.
+//! The engine as its program assembles it: SQLite, a real HTTP client, the embedded dispatcher.
 
 use std::{
     collections::HashMap,
@@ -32,15 +32,15 @@ use crate::model::{NAME, Script, Server};
 pub(crate) const TOOL: &str = "look_up";
 /// The one kind.
 pub(crate) const KIND: &str = "bench";
-/// What the model is told; about as long as the instructions of a built-in kind.
+/// The model's instructions, about as long as those of a built-in kind.
 const INSTRUCTIONS: &str = "You are an assistant that looks things up. Use `look_up` for every fact that you \
 are not certain of, one question at a time, and read what comes back before you ask the next one. When you \
 know enough, answer in one short paragraph, name what you found, and say plainly what stayed unknown. Never \
 make up results, and never announce what you will do: do it.";
-/// What an agent is asked.
+/// The message to an agent.
 pub(crate) const QUESTION: &str = "What will the weather be like in Oslo over the next three days?";
 
-/// A engine with a database of its own, at work.
+/// A running engine with a database of its own.
 pub(crate) struct Bed {
     pub(crate) engine: Engine,
     endings: Endings,
@@ -50,13 +50,14 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// Starts a engine whose model follows the script. Called on the engine's runtime.
+    /// Starts an engine whose model follows the script. Called on the engine's runtime.
     pub(crate) fn start(server: &Server, script: Script) -> Result<Self> {
         let tools = Toolbox::new().with(LookUp);
         Self::furnished(server, script, Kinds::none().with(kind(KIND, TOOL)), tools, (Durability::Normal, 64))
     }
 
-    /// Starts a engine with these kinds and tools, so durable, with so many agents at work at once.
+    /// Starts an engine with these kinds and tools, this durability and this many agents at work at
+    /// once.
     pub(crate) fn furnished(
         server: &Server,
         script: Script,
@@ -69,8 +70,8 @@ impl Bed {
         Self::placed(server, script, (kinds, tools), (settings, at_once), layer, Arc::new(SystemClock))
     }
 
-    /// Starts a engine with these kinds and tools, on a store with these settings behind `layer`, with so
-    /// many agents at work at once, by this clock.
+    /// Starts an engine with these kinds and tools and this clock, on a store with these settings
+    /// behind `layer`, with this many agents at work at once.
     pub(crate) fn placed(
         server: &Server,
         script: Script,
@@ -105,22 +106,22 @@ impl Bed {
         Ok(Self { engine, endings, directory, stop, dispatcher })
     }
 
-    /// What the one owner may see and do.
+    /// Returns a client of the only owner.
     pub(crate) fn client(&self) -> Client {
         self.engine.client(Owner::local())
     }
 
-    /// The database's file.
+    /// The database file.
     pub(crate) fn database(&self) -> PathBuf {
         database(self.directory.path())
     }
 
-    /// One whole run: a new agent gets the question and answers it.
+    /// Makes one whole run: a new agent gets the question and answers it.
     pub(crate) async fn run(&self) -> Result<AgentId> {
         self.run_of(KIND).await
     }
 
-    /// The same with an agent of another kind.
+    /// Makes one whole run with an agent of another kind.
     pub(crate) async fn run_of(&self, kind: &str) -> Result<AgentId> {
         let new = NewAgent { kind: Some(kind.into()), message: Some(QUESTION.into()), title: None };
         let agent = self.client().create(new, None).await?.id;
@@ -128,13 +129,13 @@ impl Bed {
         Ok(agent)
     }
 
-    /// One more turn of an agent that exists.
+    /// Makes one more turn of an existing agent.
     pub(crate) async fn turn(&self, agent: AgentId) -> Result<()> {
         self.client().send(agent, QUESTION, None).await?;
         self.endings.of(agent).await
     }
 
-    /// The bytes that some work writes: the length of a log that was empty before.
+    /// Returns the bytes that some work writes: the length of a log that was empty before.
     pub(crate) async fn written<T>(&self, work: impl Future<Output = Result<T>>) -> Result<u64> {
         let connection = rusqlite::Connection::open(self.database())?;
         connection.busy_timeout(Duration::from_secs(5))?;
@@ -160,16 +161,16 @@ fn database(directory: &Path) -> PathBuf {
     directory.join("entourage.db")
 }
 
-/// A store that survives the end of its process, as the floors' databases do.
+/// Opens a store that survives the end of its process, as the floors' databases do.
 pub(crate) fn open(path: &Path) -> Result<SqliteStore> {
     Ok(SqliteStore::open(path, Settings { durability: Durability::Normal, ..Settings::default() })?)
 }
 
-/// Tells when runs end, from the hints that the store sends anyway.
+/// Reports when runs end, from the hints that the store sends anyway.
 #[derive(Clone, Default)]
 struct Endings(Arc<Mutex<HashMap<AgentId, Ending>>>);
 
-/// Whichever comes first, the end or who asks for it, leaves this for the other.
+/// Whichever comes first, the end of the run or the wait for it, leaves this for the other.
 enum Ending {
     Came(Status),
     Awaited(oneshot::Sender<Status>),
@@ -205,7 +206,7 @@ impl Endings {
         }
     }
 
-    /// Waits for the end of an agent's run, and fails when the run did.
+    /// Waits for the end of an agent's run; fails if the run failed.
     async fn of(&self, agent: AgentId) -> Result<()> {
         let awaited = {
             let mut endings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +229,7 @@ fn succeeded(status: Status) -> Result<()> {
     Ok(())
 }
 
-/// A tool that knows its one answer.
+/// A tool with a single answer.
 pub(crate) struct LookUp;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The floors: programs that do only the unavoidable.
+//! The floors: programs that do only the necessary work.
 
 use std::{cell::RefCell, path::Path, sync::mpsc};
 
@@ -19,7 +19,7 @@ impl Http {
         Ok(Self { client: client()?, url })
     }
 
-    /// Sends a request and hands each piece of the answer on as it arrives.
+    /// Sends a request and passes each piece of the answer to `piece` as it arrives.
     pub(crate) async fn post(&self, body: Bytes, mut piece: impl FnMut(&[u8])) -> Result<()> {
         let request = self.client.post(&self.url).header(CONTENT_TYPE, "application/json");
         let mut response = request.header(AUTHORIZATION, "Bearer none").body(body).send().await?;
@@ -31,7 +31,7 @@ impl Http {
     }
 }
 
-/// A client for plain HTTP: reading certificates takes milliseconds, and nothing here speaks TLS.
+/// A client for plain HTTP: loading certificates takes milliseconds, and nothing here uses TLS.
 pub(crate) fn client() -> Result<reqwest::Client> {
     Ok(reqwest::Client::builder().tcp_nodelay(true).tls_certs_only([]).build()?)
 }
@@ -54,7 +54,7 @@ impl Log {
         Ok(Self { connection: RefCell::new(connection) })
     }
 
-    /// The same with every commit on disk when it returns.
+    /// Opens such a log with every commit on disk when it returns.
     pub(crate) fn open_durable(path: &Path) -> Result<Self> {
         let log = Self::open(path)?;
         log.connection.borrow().pragma_update(None, "synchronous", "FULL")?;
@@ -76,7 +76,7 @@ impl Log {
     }
 }
 
-/// The same log at `synchronous=FULL`: a thread writes what came meanwhile in one commit.
+/// Such a log at `synchronous=FULL`, whose thread writes everything queued meanwhile in one commit.
 pub(crate) struct Grouped {
     jobs: mpsc::Sender<(Rows, oneshot::Sender<()>)>,
 }
@@ -93,7 +93,7 @@ impl Grouped {
                     return;
                 }
                 for (_, written) in group {
-                    // Who does not wait any more need not know.
+                    // The caller may no longer wait.
                     let _ = written.send(());
                 }
             }
@@ -109,7 +109,7 @@ impl Grouped {
     }
 }
 
-/// The rows that the engine keeps of one agent, from its database.
+/// Returns the rows that the engine keeps of one agent, from its database.
 pub(crate) fn rows_of(database: &Path, agent: &str) -> Result<Rows> {
     const KEPT: [&str; 5] = [
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, created, \

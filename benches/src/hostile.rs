@@ -1,8 +1,8 @@
-//! An owner who means ill, beside one who works: sockets that begin and never go on, the largest pages
-//! asked for by whoever hangs up, answers without end, a page made to be slow to read, all of it for as long
-//! as it is measured: what the engine ends is begun anew. What the other owner waits for is measured, and
-//! what memory all of it takes, those who attack included, since they are in the same process. By hand
-//! only: it takes minutes.
+//! A hostile owner beside a working one: sockets that begin a request and never finish it, clients
+//! that request the largest pages and hang up, endless answers, a page that is slow to parse, all
+//! of it for the whole measurement: whatever the engine ends is begun again. Measures the latency
+//! of the other owner and the memory of everything, including the attackers, because they are in
+//! the same process. By hand only: it takes minutes.
 
 use std::{
     net::SocketAddr,
@@ -36,23 +36,23 @@ use crate::{
     report::Report,
 };
 
-/// Sockets that begin a request and never end it.
+/// Sockets that begin a request and never finish it.
 const SILENT: usize = 1_100;
-/// Connections that ask for the largest pages and hang up.
+/// Connections that request the largest pages and hang up.
 const RUDE: usize = 12;
-/// The records of a largest page, of a megabyte each.
+/// The records of the largest page, of a megabyte each.
 const RECORDS: usize = 40;
-/// Agents whose model never ends.
+/// Agents whose model's answer never ends.
 const ENDLESS: usize = 4;
 /// Agents that read the slow page.
 const READERS: usize = 2;
-/// How often whoever attacks looks whether there is anything to begin anew.
+/// How often an attacker looks for ended work to begin again.
 const LOOK: Duration = Duration::from_millis(20);
-/// From one request of the owner who works to the next, whether or not it was answered.
+/// The interval between requests of the working owner, whether or not they were answered.
 const EVERY: Duration = Duration::from_millis(20);
-/// How often a request is made again whose connection gave way.
+/// How many times a request is repeated if its connection fails.
 const TRIES: usize = 10;
-/// What the two together must stay below: milliseconds, and megabytes.
+/// The bounds for latency in milliseconds and memory in megabytes.
 const BOUNDS: (f64, f64) = (100.0, 300.0);
 
 pub(crate) fn measure(benches: &Benches, seconds: u64, report: &mut Report) -> Result<()> {
@@ -103,7 +103,7 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
     }
     let times = waited(address, own, &tokens.1, time).await;
     let memory = peak()?;
-    // One that ended before its time is no attack.
+    // An attack that ended early is an error of the benchmark.
     while let Some(ended) = attack.try_join_next() {
         ended??;
     }
@@ -128,7 +128,7 @@ fn new(message: Option<String>) -> NewAgent {
     NewAgent { kind: Some(KIND.into()), title: None, message }
 }
 
-/// An agent with a long list of long records.
+/// Creates an agent with a long list of long records.
 async fn seeded(bed: &Bed, owner: &Owner) -> Result<AgentId> {
     let client = bed.engine.client(owner.clone());
     let agent = client.create(new(None), None).await?.id;
@@ -136,7 +136,7 @@ async fn seeded(bed: &Bed, owner: &Owner) -> Result<AgentId> {
     for _ in 0..RECORDS {
         loop {
             match client.intervene(agent, Action::Comment, Some(&text)).await {
-                // Too much waits to be read.
+                // Too many interventions are unread.
                 Err(EngineError::NotNow { .. }) => tokio::time::sleep(LOOK).await,
                 done => break drop(done?),
             }
@@ -145,7 +145,7 @@ async fn seeded(bed: &Bed, owner: &Owner) -> Result<AgentId> {
     Ok(agent)
 }
 
-/// A server with one page, of a megabyte of what a parser takes its time for.
+/// Starts a server with one page, a megabyte of text that is slow to parse.
 async fn slow_page() -> Result<SocketAddr> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
@@ -154,7 +154,7 @@ async fn slow_page() -> Result<SocketAddr> {
     Ok(address)
 }
 
-/// Begins a request, waits until the server has had enough, and comes again.
+/// Begins a request, waits until the server closes the connection, and repeats.
 async fn silent(address: SocketAddr) -> Result<()> {
     loop {
         if let Ok(mut stream) = TcpStream::connect(address).await
@@ -166,8 +166,8 @@ async fn silent(address: SocketAddr) -> Result<()> {
     }
 }
 
-/// Keeps an agent at its work: as soon as one is done, or has read the page where that is the work, the next
-/// one begins.
+/// Keeps an agent busy: as soon as one is done, or has read the page if it `reads`, the next one
+/// begins.
 async fn busy(client: &Client, work: &str, reads: bool, begun: &AtomicU64) -> Result<()> {
     loop {
         let agent = client.create(new(Some(work.to_owned())), None).await?;
@@ -187,7 +187,7 @@ async fn is_over(client: &Client, agent: &Agent, reads: bool) -> Result<bool> {
     Ok(client.agent(agent.id).await?.status.is_terminal())
 }
 
-/// Asks for the largest page and hangs up, where `begun` once its first byte has come.
+/// Requests the largest page and hangs up; if `begun`, after the first byte of the answer.
 async fn rude(address: SocketAddr, agent: AgentId, token: String, begun: bool) -> Result<()> {
     let request = format!(
         "GET /v1/agents/{agent}/interventions?limit=200 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\r\n"
@@ -203,8 +203,8 @@ async fn rude(address: SocketAddr, agent: AgentId, token: String, begun: bool) -
     }
 }
 
-/// How long each request of the owner who works took, from when it was due; each is made then, whether or not
-/// those before are answered.
+/// Returns how long each request of the working owner took, from when it was due; each is sent on
+/// time, whether or not the earlier ones are answered.
 async fn waited(address: SocketAddr, own: AgentId, token: &str, time: Duration) -> Result<Vec<Duration>> {
     let http = reqwest::Client::builder().no_proxy().build()?;
     let (mut due, mut asked) = (Instant::now(), JoinSet::new());
@@ -220,8 +220,8 @@ async fn waited(address: SocketAddr, own: AgentId, token: &str, time: Duration) 
     asked.join_all().await.into_iter().collect()
 }
 
-/// How long a request took that was due then. A connection that gave way is one to be made again, and counts with
-/// all of them.
+/// Returns how long a request took from when it was due. If its connection fails, it is repeated,
+/// and the time of all attempts counts.
 async fn answered(request: reqwest::RequestBuilder, due: Instant) -> Result<Duration> {
     let mut tries = 1;
     let answer = loop {

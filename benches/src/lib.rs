@@ -1,8 +1,8 @@
 //! Benchmarks as ratios to a floor, in one program.
 //!
-//! The floors do only the unavoidable: the same requests over HTTP, the same rows into SQLite. Both
-//! sides are measured in turns, in one process, against a model server in another. What must be
-//! reached is a ratio, so that it holds on any machine.
+//! The floors do only the necessary work: the same requests over HTTP, the same rows into SQLite.
+//! Both sides are measured alternately, in one process, against a model server in another. Each
+//! target is a ratio, so that it holds on any machine.
 
 pub mod counts;
 mod cpu;
@@ -32,13 +32,13 @@ use tokio::runtime::{Builder, Runtime};
 use model::Server;
 use report::Report;
 
-/// Benchmarks of the engine, as ratios to programs that do only the unavoidable.
+/// Benchmarks of the engine, as ratios to programs that do only the necessary work.
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     what: Option<What>,
-    /// End with an error when something that must be reached is missed
+    /// End with an error if a target is missed
     #[arg(long, global = true)]
     check: bool,
     /// JSON instead of a table
@@ -53,7 +53,7 @@ struct Cli {
     /// Runs in the large database of P8; a million take 2.5 GB
     #[arg(long, global = true, default_value_t = 1_000_000, value_name = "N")]
     history: usize,
-    /// Seconds that the owner who means ill has
+    /// Seconds for which the hostile owner attacks
     #[arg(long, global = true, default_value_t = 300, value_name = "N")]
     seconds: u64,
     /// The program of P5
@@ -67,7 +67,7 @@ enum What {
     P1,
     /// CPU of the same run over HTTP, followed to its end, every commit on disk
     P1s,
-    /// A thousand runs in flight with a model that takes its time: throughput, latency, memory
+    /// A thousand runs in flight with a slow model: throughput, latency, memory
     P2,
     /// One delegation and back, and how the cost grows with depth
     P3,
@@ -81,9 +81,9 @@ enum What {
     P7,
     /// CPU of a run with few and with many runs in the database
     P8,
-    /// An owner who means ill beside one who works: what the one waits for, and the memory; by hand only
+    /// A hostile owner beside a working one: the latter's latency, and the memory; by hand only
     Hostile,
-    /// Everything but that (the default)
+    /// Everything but the hostile owner (the default)
     All,
     /// The runs of P1 by the engine alone, for a profiler
     Profile,
@@ -93,7 +93,7 @@ enum What {
     Model,
 }
 
-/// Where the sides run: the floors on one thread, the engine as its program runs it.
+/// The runtimes of both sides: the floors on one thread, the engine as its program runs it.
 struct Benches {
     floor: Runtime,
     engine: Runtime,
@@ -110,10 +110,10 @@ impl Benches {
     }
 }
 
-/// The benchmarks' program.
+/// Runs the benchmarks' command line.
 ///
 /// # Errors
-/// When something that is measured fails.
+/// If something that is measured fails.
 pub fn run() -> Result<ExitCode> {
     let cli = Cli::parse();
     let what = cli.what.unwrap_or(What::All);

@@ -1,8 +1,8 @@
-//! The benchmarks, as the program runs them: with its allocator.
+//! The benchmarks, with the allocator of the engine's program.
 
 use std::process::ExitCode;
 
-// The program's own; the floors have it too.
+// The program's own; the floors use it too.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

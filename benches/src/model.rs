@@ -1,7 +1,8 @@
-//! A model server that answers at once, in a process of its own, so that its CPU does not count.
+//! A model server that answers immediately, in a process of its own, so that its CPU does not
+//! count.
 //!
-//! It speaks chat completions as server-sent events over HTTP. Which script it follows stands in
-//! the path, and it keeps the last requests, so that a floor can send the very same bytes.
+//! It speaks chat completions as server-sent events over HTTP. The path selects the script, and the
+//! server keeps the last requests, so that a floor can send the very same bytes.
 
 use std::{
     collections::VecDeque,
@@ -25,33 +26,33 @@ use bytes::Bytes;
 use futures::stream;
 use serde_json::{Value, json, value::RawValue};
 
-/// The name by which it is asked; one that has a price, so that looking it up counts.
+/// The model's name; one that has a price, so that the lookup counts.
 pub(crate) const NAME: &str = "gpt-5-mini";
 /// Tokens of one long answer.
 pub(crate) const TOKENS: usize = 200;
-/// The pause before each of them.
+/// The pause before each token.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long a slow model thinks before each answer.
+/// The latency of the slow model before each answer.
 pub(crate) const LATENCY: Duration = Duration::from_millis(200);
 /// Tool calls before the answer.
 const CALLS: usize = 3;
-/// How many requests are kept: one run's.
+/// How many requests are kept: those of one run.
 const KEPT: usize = CALLS + 1;
 
-/// What the server does, by the first part of the path.
+/// The server's behaviour, by the first part of the path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Script {
     /// Three tool calls one after the other, then an answer.
     Calls,
-    /// The same, with the first word after a while, as models have it.
+    /// The same, with the first token after a pause, like real models.
     Slow,
-    /// A message to the peer that the caller has, if it has one, then an answer.
+    /// A message to the caller's peer, if it has one, then an answer.
     Delegates,
     /// An answer of a few words.
     Text,
     /// An answer of many tokens with a pause before each.
     Tokens,
-    /// A page to be fetched, whose address the message says, then an answer without end.
+    /// A fetch of the page that the message names, then an endless answer.
     Hostile,
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts this program once more, as the server.
+    /// Starts this program again, as the server.
     pub(crate) fn start() -> Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .arg("model")
@@ -89,17 +90,17 @@ impl Server {
         Ok(Self { child, address: address.trim().to_owned() })
     }
 
-    /// The base address for one script, as a provider's.
+    /// The base address for one script, as of a provider.
     pub(crate) fn base(&self, script: Script) -> String {
         format!("http://{}/{}/v1", self.address, script.path())
     }
 
-    /// Where a script's requests go.
+    /// The URL for a script's requests.
     pub(crate) fn completions(&self, script: Script) -> String {
         format!("{}/chat/completions", self.base(script))
     }
 
-    /// How many requests it got so far.
+    /// How many requests it has received so far.
     pub(crate) async fn asked(&self) -> Result<u64> {
         Ok(serde_json::from_slice(&self.get("asked").await?)?)
     }
@@ -109,7 +110,7 @@ impl Server {
         Ok(crate::floor::client()?.get(url).send().await?.bytes().await?)
     }
 
-    /// The last `count` requests that it got, oldest first.
+    /// The last `count` requests that it received, oldest first.
     pub(crate) async fn sent(&self, count: usize) -> Result<Vec<Bytes>> {
         let list = self.get("sent").await?;
         let bodies: Vec<Box<RawValue>> = serde_json::from_slice(&list)?;
@@ -128,7 +129,7 @@ impl Drop for Server {
 
 type Sent = Arc<Mutex<Requests>>;
 
-/// What it was asked.
+/// The requests that the server received.
 #[derive(Debug, Default)]
 struct Requests {
     count: u64,
@@ -138,7 +139,7 @@ struct Requests {
 /// The pieces of an answer.
 type Chunks = Arc<[Bytes]>;
 
-/// What it answers with, made beforehand: the cores are shared with those that are measured.
+/// The answers, created beforehand: the server shares the cores with the measured programs.
 #[derive(Clone)]
 struct Answers {
     calls: [Chunks; CALLS],
@@ -153,7 +154,7 @@ impl Answers {
     }
 }
 
-/// The server itself: says its address, and serves until its input is closed.
+/// The server itself: prints its address, and serves until its input is closed.
 pub(crate) async fn serve() -> Result<()> {
     let app = Router::new()
         .route("/{script}/v1/chat/completions", post(complete))
@@ -242,7 +243,7 @@ fn delegate(peer: &str) -> Vec<Bytes> {
     )
 }
 
-/// The page that the message names.
+/// A call that fetches the page named in the message.
 fn fetch(request: &[u8]) -> Vec<Bytes> {
     let request = String::from_utf8_lossy(request);
     let address = request.split("Read ").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
@@ -266,7 +267,7 @@ fn peer(request: &[u8]) -> Option<String> {
     recipients.iter().filter_map(Value::as_str).find(|name| *name != "user").map(str::to_owned)
 }
 
-/// An answer of so many tokens.
+/// An answer of this many tokens.
 fn text(tokens: usize) -> Vec<Bytes> {
     stream_of((0..tokens).map(|n| json!({ "content": format!(" word{n}") })).collect(), "stop")
 }

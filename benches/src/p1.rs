@@ -14,12 +14,12 @@ use crate::{
     report::Report,
 };
 
-/// Rounds; in each, every side has its turn.
+/// Rounds; each measures every side.
 const ROUNDS: usize = 12;
-/// Commits of one run that nobody can do without: the message, and one for each of seven steps.
+/// The necessary commits of one run: the message, and one for each of seven steps.
 pub(crate) const COMMITS: usize = 8;
 
-/// The floor's run: these requests, these rows.
+/// The floor's run: the same requests, the same rows.
 struct Floor {
     http: Http,
     log: Log,
@@ -95,11 +95,11 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
     benches.engine.block_on(ended(bed))
 }
 
-/// The engine alone, so that a profiler sees nothing else.
+/// Runs the engine alone, so that a profiler sees nothing else.
 pub(crate) fn engine_alone(benches: &Benches, runs: usize) -> Result<()> {
     benches.engine.block_on(async {
         let bed = Arc::new(Bed::start(&benches.model, Script::Calls)?);
-        // What is made once, such as the table of prices.
+        // Warm-up: creates what is created only once, such as the price table.
         bed.run().await?;
         let millis = each_of_engine(&bed, runs, 1).await?;
         let mut report = Report::default();
@@ -109,7 +109,7 @@ pub(crate) fn engine_alone(benches: &Benches, runs: usize) -> Result<()> {
     })
 }
 
-/// The runs of the engine. They are asked for on its own threads, as requests over HTTP are.
+/// Measures runs of the engine. They are requested on its own threads, like requests over HTTP.
 pub(crate) async fn each_of_engine(bed: &Arc<Bed>, runs: usize, flight: usize) -> Result<f64> {
     let bed = Arc::clone(bed);
     let asking = async move { each(runs, flight, || async { bed.run().await.map(drop) }).await };
@@ -120,7 +120,7 @@ async fn ended(bed: Arc<Bed>) -> Result<()> {
     Arc::into_inner(bed).context("the engine is still in use")?.end().await
 }
 
-/// The CPU milliseconds of each of so many runs, so many at once.
+/// Returns the CPU milliseconds per run, with `flight` runs at once.
 pub(crate) async fn each<F: Future<Output = Result<()>>>(
     runs: usize,
     flight: usize,

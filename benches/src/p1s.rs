@@ -1,5 +1,5 @@
-//! P1s: the run of P1 as a server's users have it: made over HTTP, followed as server-sent events to
-//! its end, every commit on disk before the next step (`synchronous=FULL`).
+//! P1s: the run of P1 as a server's users have it: created over HTTP, followed as server-sent
+//! events to its end, every commit on disk before the next step (`synchronous=FULL`).
 
 use std::{
     net::SocketAddr,
@@ -26,7 +26,7 @@ use crate::{
     served::{Client, Seen, Served, follow},
 };
 
-/// Rounds; in each, both sides have their turn.
+/// Rounds; each measures both sides.
 const ROUNDS: usize = 8;
 
 pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {
@@ -77,8 +77,8 @@ fn bed(benches: &Benches) -> Result<Bed> {
     Bed::furnished(&benches.model, Script::Calls, kinds, tools, (Durability::Full, 64))
 }
 
-/// The floor: the same requests to the model, the same rows, and a server that hands on the same
-/// bytes after each commit.
+/// The floor: the same requests to the model, the same rows, and a server that sends the same bytes
+/// after each commit.
 struct Floor {
     http: Http,
     log: Log,
@@ -90,7 +90,7 @@ struct Floor {
     streams: Streams,
 }
 
-/// Where the next stream comes from.
+/// The source of the next stream.
 type Streams = Arc<Mutex<Option<mpsc::UnboundedReceiver<Bytes>>>>;
 
 impl Floor {

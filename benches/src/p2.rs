@@ -1,6 +1,5 @@
-//! P2: a thousand runs in flight with a model that thinks for 200 ms, every commit on disk
-//! (`synchronous=FULL`): how many end in a second, how much later than the model allows, and what
-//! memory that takes.
+//! P2: a thousand runs in flight with a model that takes 200 ms per call, every commit on disk
+//! (`synchronous=FULL`): how many end per second, the latency added to the model's, and the memory.
 
 use std::{
     fs,
@@ -22,23 +21,23 @@ use crate::{
     report::Report,
 };
 
-/// Runs, and how many of them at once.
+/// Runs of one measurement; `FLIGHT` of them at once.
 const RUNS: usize = 3000;
-/// How often that is measured.
+/// How many times they are measured.
 const ROUNDS: usize = 3;
 const FLIGHT: usize = 1000;
 /// Model calls of a run.
 const CALLS: u32 = 4;
-/// Commits of one run that nobody can do without.
+/// The necessary commits of one run.
 const COMMITS: usize = 8;
 
-/// What came of many runs at once.
+/// The results of many runs at once.
 struct Flight {
-    /// Runs in a second.
+    /// Runs per second.
     throughput: f64,
-    /// How many milliseconds all but a hundredth of them lost at most.
+    /// The 99th percentile of the added latency in milliseconds.
     added: f64,
-    /// Milliseconds of CPU of one of them.
+    /// CPU milliseconds per run.
     cpu: f64,
 }
 
@@ -52,7 +51,7 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     let requests = Arc::new(benches.floor.block_on(benches.model.sent(CALLS as usize))?);
     let rows = Arc::new(rows_of(&bed.database(), &agent.to_string())?);
 
-    // The engine first: what memory the floors leave behind would count as its own.
+    // The engine first: memory left behind by the floors would otherwise count as the engine's.
     forget_peak()?;
     let engine = Arc::clone(&bed);
     let (cold, ours) = benches.engine.block_on(flights(move || {
@@ -85,7 +84,7 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         async move {
             let mut commits = rows.chunks(rows.len().div_ceil(COMMITS)).map(<[usize]>::to_vec);
             for (turn, body) in requests.iter().enumerate() {
-                // The message or an output before each call, and the turn after it.
+                // Before each call, the message or an output; after it, the turn.
                 log.append(commits.next().unwrap_or_default()).await?;
                 http.post(body.clone(), |_| ()).await?;
                 log.append(commits.next().unwrap_or_default())
@@ -118,8 +117,9 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// As many runs as fit at once, all begun at one moment: a gate opens to a new provider step by step,
-/// and connections are made first. And then the best of several rounds, since neighbours only add.
+/// Measures one cold flight, all begun at once, while the gate opens to a new provider step by step
+/// and connections are set up; then several more rounds, of which the best counts, because other
+/// processes only add.
 async fn flights<F: Future<Output = Result<()>> + Send + 'static>(
     run: impl Fn() -> F + Send + Sync + 'static,
 ) -> Result<(Flight, Flight)> {
@@ -137,12 +137,12 @@ async fn flights<F: Future<Output = Result<()>> + Send + 'static>(
     Ok((cold, best))
 }
 
-/// So many runs, a thousand at once; fails when one does.
+/// Measures this many runs, a thousand at once; fails if one does.
 async fn flight<F: Future<Output = Result<()>> + Send + 'static>(
     run: Arc<impl Fn() -> F + Send + Sync + 'static>,
     runs: usize,
 ) -> Result<Flight> {
-    // On the runtime's own threads, as requests over HTTP are.
+    // On the runtime's own threads, like requests over HTTP.
     tokio::spawn(async move {
         let taken = Mutex::new(Vec::with_capacity(runs));
         let (began, before) = (Instant::now(), cpu::used());
@@ -167,12 +167,12 @@ async fn flight<F: Future<Output = Result<()>> + Send + 'static>(
     .await?
 }
 
-/// From now on, the peak of this process's memory is counted anew.
+/// Resets the peak of this process's memory.
 pub(crate) fn forget_peak() -> Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")
 }
 
-/// The most memory since then, in megabytes.
+/// The peak of memory since the reset, in megabytes.
 pub(crate) fn peak() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,5 +1,5 @@
-//! P3: the CPU of one durable delegation: a message to a peer and its answer, two model calls. It is
-//! what a run with one more level costs more than a run without.
+//! P3: the CPU of one durable delegation: a message to a peer and its answer, two model calls. It
+//! is the difference between a run with one more level and a run without.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::{
     report::Report,
 };
 
-/// Rounds; in each, every depth has its turn.
+/// Rounds; each measures every depth.
 const ROUNDS: usize = 12;
-/// How deep runs go.
+/// The delegation depths of the runs.
 const DEPTHS: [usize; 4] = [0, 1, 2, 4];
 
 pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {
@@ -44,7 +44,7 @@ pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Re
     benches.engine.block_on(async { Arc::into_inner(bed).context("the engine is still in use")?.end().await })
 }
 
-/// A chain of kinds: each may write to the one below it, the last to nobody.
+/// A chain of kinds: each may write to the one below it, the last to none.
 fn start(benches: &Benches) -> Result<Bed> {
     let deepest = DEPTHS.into_iter().max().unwrap_or(0);
     let kinds = (0..=deepest).fold(Kinds::none(), |kinds, depth| {
@@ -56,7 +56,7 @@ fn start(benches: &Benches) -> Result<Bed> {
     Bed::furnished(&benches.model, Script::Delegates, kinds, tools, (Durability::Normal, 64))
 }
 
-/// The kind whose runs go so deep.
+/// The kind whose runs delegate this deep.
 fn name(depth: usize) -> String {
     format!("level{depth}")
 }

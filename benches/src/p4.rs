@@ -1,20 +1,21 @@
-//! P4: one more turn on a long transcript. Its CPU may grow with what the model must be sent, the
-//! bytes that are written must not.
+//! P4: one more turn on a long transcript. Its CPU may grow with the size of the model request; the
+//! bytes written must not grow.
 
 use anyhow::Result;
 use entourage_types::AgentId;
 
 use crate::{Benches, cpu, engine::Bed, floor::Http, model::Script, report::Report, seed};
 
-/// Items of the transcript whose turns are measured.
+/// Items of the transcripts whose turns are measured.
 const ITEMS: u64 = 1_000;
 /// Turns of one round, each on a transcript of its own.
 const TURNS: usize = 10;
-/// Rounds; in each, every side has its turn.
+/// Rounds; each measures every side.
 const ROUNDS: usize = 8;
-/// Turns that are weighed together: what one writes depends on how full the pages happen to be.
+/// Turns whose bytes are averaged: those of a single turn depend on how full the pages happen to
+/// be.
 const WEIGHED_TURNS: u64 = 10;
-/// Transcripts whose next turns are weighed.
+/// Lengths of the transcripts whose next turns' bytes are measured.
 const WEIGHED: [u64; 3] = [10, 1_000, 10_000];
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
@@ -54,12 +55,12 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         report.note("P4", format!("bytes written by a turn on {items} items"), bytes, "B");
         weights.push(bytes);
     }
-    // One more level of a tree may be touched; nothing that is proportional to the history.
+    // One more level of a B-tree may be touched; nothing proportional to the history.
     report.target("P4", "bytes written, 10,000 items / 10 items", (weights[2] / weights[0], "x"), 1.5, None);
     benches.engine.block_on(bed.end())
 }
 
-/// The engine alone, so that a profiler sees nothing else.
+/// Runs the engine alone, so that a profiler sees nothing else.
 pub(crate) fn engine_alone(benches: &Benches) -> Result<()> {
     benches.engine.block_on(async {
         let bed = Bed::start(&benches.model, Script::Text)?;
@@ -86,7 +87,7 @@ async fn turns(bed: &Bed, agents: &[AgentId]) -> Result<()> {
     Ok(())
 }
 
-/// The bytes that the next turn of a transcript writes.
+/// Returns the bytes that the next turn of a transcript writes.
 async fn weigh(bed: &Bed, items: u64) -> Result<u64> {
     let agents = talked(bed, items, 1).await?;
     let written = async {

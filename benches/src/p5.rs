@@ -1,4 +1,4 @@
-//! P5: the program itself, from its start to its first answer, and what it holds when it is idle.
+//! P5: the program itself: the time from its start to its first answer, and its memory when idle.
 
 use std::{
     fs,
@@ -20,13 +20,13 @@ use crate::{
     served::Client,
 };
 
-/// Starts of which the quickest counts.
+/// Starts, of which the quickest counts.
 const STARTS: usize = 9;
-/// How long the program is left alone before its memory is read.
+/// How long the program is idle before its memory is read.
 const IDLE: Duration = Duration::from_secs(1);
-/// Runs after which memory is looked at again.
+/// Runs after which memory is read again.
 const RUNS: usize = 1_000;
-/// How long a start may take before this gives up.
+/// The maximum time of a start.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The name of the database in the program's data directory.
 const DATABASE: &str = "entourage.db";
@@ -56,19 +56,19 @@ pub(crate) fn measure(benches: &Benches, binary: &Path, agents: usize, report: &
     Ok(())
 }
 
-/// The milliseconds to the first answer, of the quickest start, and the idle megabytes.
+/// Returns the milliseconds to the first answer, of the quickest start, and the idle megabytes.
 fn starts(binary: &Path, data: &Path) -> Result<(f64, f64)> {
     let rehearsal = [("ENTOURAGE_MODELS__DEFAULT", "rehearsal".to_owned())];
     let (mut times, mut memories) = (Vec::new(), Vec::new());
     for start in 0..=STARTS {
         let mut program = Program::start(binary, data, &rehearsal)?;
         let time = program.answers()?;
-        // The first start makes the database.
+        // The first start creates the database.
         if start == 0 {
             continue;
         }
         times.push(time.as_secs_f64() * 1000.0);
-        // Memory is what it is; three looks are enough.
+        // Memory hardly varies: three readings are enough.
         if start <= 3 {
             std::thread::sleep(IDLE);
             memories.push(program.megabytes()?);
@@ -77,7 +77,8 @@ fn starts(binary: &Path, data: &Path) -> Result<(f64, f64)> {
     Ok((cpu::least(times), cpu::median(memories)))
 }
 
-/// The idle megabytes after the first thousand runs, eight at once, each followed over HTTP.
+/// Returns the idle megabytes after the first thousand runs, eight at once, each followed over
+/// HTTP.
 fn after_runs(benches: &Benches, binary: &Path) -> Result<f64> {
     let directory = tempfile::tempdir()?;
     let base = benches.model.base(Script::Text);
@@ -94,7 +95,7 @@ fn after_runs(benches: &Benches, binary: &Path) -> Result<f64> {
     program.megabytes()
 }
 
-/// The program at work; it is killed when this is dropped.
+/// The running program; it is killed when this is dropped.
 struct Program {
     child: Child,
     begun: Instant,
@@ -103,7 +104,7 @@ struct Program {
 
 impl Program {
     fn start(binary: &Path, data: &Path, model: &[(&str, String)]) -> Result<Self> {
-        // Free a moment ago, and nobody else here asks for ports.
+        // The port was free a moment ago, and no other process here opens ports.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let begun = Instant::now();
         let child = Command::new(binary)
@@ -119,7 +120,7 @@ impl Program {
         Ok(Self { child, begun, address })
     }
 
-    /// Waits until it answers, and says how long that took from its start.
+    /// Waits until it answers, and returns how long that took from its start.
     fn answers(&mut self) -> Result<Duration> {
         while self.begun.elapsed() < PATIENCE {
             if self.healthy().unwrap_or(false) {
@@ -141,7 +142,7 @@ impl Program {
         Ok(answer.starts_with("HTTP/1.1 2"))
     }
 
-    /// What it holds in memory.
+    /// The megabytes that it holds in memory.
     fn megabytes(&self) -> Result<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -23,9 +23,9 @@ use crate::{
 
 /// Streams at once.
 const STREAMS: usize = 50;
-/// Rounds; in each, every side has its turn.
+/// Rounds; each measures every side.
 const ROUNDS: usize = 3;
-/// Streams one after the other, for the time to the first token.
+/// Sequential streams, for the time to the first token.
 const FIRSTS: usize = 20;
 
 /// What one subscriber saw.
@@ -45,7 +45,7 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         all(benches.floor.block_on(try_join_all((0..STREAMS).map(|_| read(&http, body.clone()))))?)?;
         let floor_each = cpu::millis_each(before, STREAMS * TOKENS) * 1000.0;
         let before = cpu::used();
-        // On the engine's own threads, as subscribers over HTTP are.
+        // On the engine's own threads, like subscribers over HTTP.
         let watching = benches.engine.spawn(try_join_all((0..STREAMS).map(|_| watched(Arc::clone(&bed)))));
         all(benches.engine.block_on(watching)??)?;
         let ours_each = cpu::millis_each(before, STREAMS * TOKENS) * 1000.0;
@@ -123,7 +123,7 @@ struct Delta {
     content: Option<String>,
 }
 
-/// A stream read and forwarded to a channel, and nothing else.
+/// Reads a stream and forwards it to a channel, without further work.
 async fn read(http: &Http, body: Bytes) -> Result<Seen> {
     let begun = Instant::now();
     let (forward, mut tokens) = mpsc::unbounded_channel::<String>();

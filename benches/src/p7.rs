@@ -1,5 +1,5 @@
-//! P7: events over HTTP. A client that was away catches up with ten thousand of them; a thousand
-//! clients follow one tree while its agent works, and none of them misses anything.
+//! P7: events over HTTP. A client that was disconnected catches up with ten thousand of them; a
+//! thousand clients follow one tree while its agent works, and none of them misses an event.
 
 use std::{
     net::SocketAddr,
@@ -19,19 +19,19 @@ use tokio::{
 
 use crate::{Benches, engine::Bed, model::Script, report::Report, seed, served::Served};
 
-/// Events that were missed.
+/// Missed events.
 const MISSED: u64 = 10_000;
-/// How often they are caught up with; all but a hundredth of these count.
+/// How many times a client catches up with them; the 99th percentile counts.
 const TIMES: usize = 200;
 /// Clients that follow.
 const FOLLOWERS: usize = 1_000;
 /// Turns of the agent that they follow.
 const TURNS: usize = 20;
-/// How long a follower waits for what was told before it counts as lost.
+/// How long a follower waits for published events before they count as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What ends the telling of what was.
+/// The bytes that end the catch-up.
 const END: &[u8] = b"event: caught_up";
-/// In how many of the last bytes it is looked for.
+/// How many of the last bytes are searched for them.
 const TAIL: usize = 128;
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
@@ -50,7 +50,7 @@ fn caught_up(benches: &Benches, bed: &Bed, address: SocketAddr, report: &mut Rep
     let told = benches.floor.block_on(told_whole(address, agent, after))?;
     let floor = benches.engine.block_on(bare(told))?;
     let (mut times, mut floors) = (Vec::with_capacity(TIMES), Vec::with_capacity(TIMES));
-    // Both in turns, so that they meet the same neighbours. The first time warms up.
+    // Alternating, so that both see the same load of the machine. The first round warms up.
     for time in 0..=TIMES {
         for (at, times) in [(floor, &mut floors), (address, &mut times)] {
             let begun = Instant::now();
@@ -76,11 +76,11 @@ fn caught_up(benches: &Benches, bed: &Bed, address: SocketAddr, report: &mut Rep
     Ok(())
 }
 
-/// Everything that a client which catches up is told, as bytes.
+/// Returns everything that a client receives when it catches up, as bytes.
 async fn told_whole(address: SocketAddr, root: AgentId, after: u64) -> Result<Bytes> {
     let mut pieces = stream_of(address, root, after).await?;
     let mut whole = Vec::new();
-    // The end is in the last few bytes.
+    // The end is within the last few bytes.
     while !whole.ends_with(b"\n\n") || !tail(&whole).windows(END.len()).any(|bytes| bytes == END) {
         whole.extend_from_slice(&pieces.next().await.context("the stream has ended")??);
     }
@@ -91,7 +91,7 @@ fn tail(whole: &[u8]) -> &[u8] {
     &whole[whole.len().saturating_sub(TAIL)..]
 }
 
-/// The floor: a server that has nothing to read and nothing to write but these bytes.
+/// The floor: a server that sends only these bytes.
 async fn bare(told: Bytes) -> Result<SocketAddr> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
@@ -99,7 +99,7 @@ async fn bare(told: Bytes) -> Result<SocketAddr> {
         while let Ok((mut connection, _)) = listener.accept().await {
             let told = told.clone();
             tokio::spawn(async move {
-                // The request comes in one piece; what it asks for is known.
+                // The request arrives in one piece; its content is known.
                 let _ = connection.read(&mut [0; 4096]).await?;
                 let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
                 connection.write_all(head).await?;
@@ -122,7 +122,8 @@ fn followed(benches: &Benches, bed: &Arc<Bed>, address: SocketAddr, report: &mut
                 follower.read_until(|follower| follower.caught_up).await?;
                 ready.wait().await;
                 let following = async {
-                    // What comes is read as it comes; the end is known last.
+                    // Events are read as they arrive; the number of the last one is known only at
+                    // the end.
                     let last = tokio::select! {
                         biased;
                         last = end.wait_for(Option::is_some) => *last?,
@@ -158,12 +159,12 @@ fn followed(benches: &Benches, bed: &Arc<Bed>, address: SocketAddr, report: &mut
     Ok(())
 }
 
-/// The number of a tree's last event.
+/// Returns the number of a tree's last event.
 async fn told(bed: &Bed, root: AgentId) -> Result<u64> {
     Ok(bed.client().events(root, 0, u32::MAX).await?.last().context("a tree has events")?.seq)
 }
 
-/// The stream of a tree's events, over a connection of its own.
+/// Opens the stream of a tree's events, over a connection of its own.
 async fn stream_of(
     address: SocketAddr,
     root: AgentId,
@@ -175,7 +176,7 @@ async fn stream_of(
     Ok(http.get(url).send().await?.error_for_status()?.bytes_stream().boxed())
 }
 
-/// A client of a stream, which looks at numbers only.
+/// A client of a stream that verifies event numbers only.
 struct Follower {
     pieces: BoxStream<'static, reqwest::Result<Bytes>>,
     line: Vec<u8>,
@@ -191,7 +192,7 @@ impl Follower {
         Ok(Self { pieces, line: Vec::new(), last: after, told: 0, astray: 0, caught_up: false })
     }
 
-    /// Reads on until enough has come. Dropping the future loses nothing.
+    /// Reads on until `enough` returns true. Dropping the future loses nothing.
     async fn read_until(&mut self, enough: impl Fn(&Self) -> bool) -> Result<()> {
         while !enough(self) {
             let piece = self.pieces.next().await.context("the stream has ended")??;

@@ -1,4 +1,4 @@
-//! P8: what a run costs when many have gone before it in the same database.
+//! P8: the cost of a run after many earlier runs in the same database.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,12 +8,12 @@ use crate::{Benches, cpu, engine::Bed, model::Script, p1, report::Report, seed};
 
 /// Runs in the small database.
 const FEW: usize = 1_000;
-/// Runs of one round, and at once.
+/// Runs of one round; `FLIGHT` of them at once.
 const RUNS: usize = 60;
 const FLIGHT: usize = 8;
-/// Rounds; in each, either database has its turn.
+/// Rounds; each measures both databases.
 const ROUNDS: usize = 10;
-/// Items of each of the runs that have gone before.
+/// Items of each of the earlier runs.
 const ITEMS: u64 = 4;
 
 pub(crate) fn measure(benches: &Benches, many: usize, report: &mut Report) -> Result<()> {

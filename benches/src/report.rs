@@ -1,16 +1,16 @@
-//! What was measured, beside what must be reached.
+//! The measurements, with their targets.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// All lines of one run of this program.
+/// All lines of one execution of this program.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     lines: Vec<Line>,
 }
 
-/// One number. Less is better, always.
+/// One number. Less is always better.
 #[derive(Debug, Serialize)]
 struct Line {
     target: &'static str,
@@ -26,7 +26,7 @@ struct Line {
 }
 
 impl Report {
-    /// A number that explains others.
+    /// Adds a number that explains others.
     pub(crate) fn note(
         &mut self,
         target: &'static str,
@@ -45,7 +45,7 @@ impl Report {
         });
     }
 
-    /// A number that must be below a bound, and shall be below another.
+    /// Adds a number that must be below `must` and should be below `aim`.
     pub(crate) fn target(
         &mut self,
         target: &'static str,
@@ -57,7 +57,7 @@ impl Report {
         let verdict = match aim {
             Some(aim) if value <= aim => "aim",
             _ if value <= must => "must",
-            // Also where there is no number at all.
+            // Also if there is no number at all.
             _ => MISSED,
         };
         let line =
@@ -65,7 +65,7 @@ impl Report {
         self.lines.push(line);
     }
 
-    /// Whether something that must be reached is not.
+    /// Whether a target is missed.
     pub(crate) fn missed(&self) -> bool {
         self.lines.iter().any(|line| line.verdict == Some(MISSED))
     }
@@ -97,7 +97,7 @@ impl Report {
 
 const MISSED: &str = "MISSED";
 
-/// Three digits that mean something.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),

@@ -1,4 +1,5 @@
-//! Databases as years of use leave them: written through the store, or multiplied from what it wrote.
+//! Databases as years of use leave them: written through the store, or multiplied from rows that it
+//! wrote.
 
 use std::{path::Path, time::Duration};
 
@@ -18,7 +19,7 @@ use crate::engine::{KIND, QUESTION, TOOL};
 /// How many agents are written at once: as many as the store commits together.
 const AT_ONCE: usize = 128;
 
-/// An agent that has had a conversation of so many items and is idle.
+/// Creates an idle agent that has had a conversation of this many items.
 pub(crate) async fn talked(store: &dyn Store, items: u64) -> Result<Agent> {
     let now = Time::now();
     let mut claim = claimed(store, Agent::root(Owner::local(), KIND, "a long talk", now)).await?;
@@ -47,13 +48,13 @@ pub(crate) async fn talked(store: &dyn Store, items: u64) -> Result<Agent> {
     for body in bodies {
         commit.push(next(&mut claim.agent, id, now, body));
     }
-    // Its status stays as it was, so that nobody takes this for the end of a run.
+    // Its status stays as it was, so that no subscriber takes this for the end of a run.
     commit.push(Write::Agent(claim.agent.clone()));
     store.commit(commit).await?;
     Ok(claim.agent)
 }
 
-/// So many agents that asked a person something and wait for the answer.
+/// Creates this many agents that asked a person a question and wait for the answer.
 pub(crate) async fn suspended(store: &dyn Store, agents: usize) -> Result<()> {
     stream::iter(0..agents).map(|_| Ok(waiting(store))).try_buffer_unordered(AT_ONCE).try_collect().await
 }
@@ -118,8 +119,8 @@ async fn waiting(store: &dyn Store) -> Result<()> {
     Ok(())
 }
 
-/// Multiplies an agent that is a tree by itself, with all its rows, until there are so many of it. The
-/// copies differ in their ids, which are of the milliseconds before it.
+/// Multiplies an agent that is alone in its tree, with all its rows, until it exists this many
+/// times. The copies differ in their ids, which carry the milliseconds before the original's.
 pub(crate) fn multiplied(database: &Path, agent: &str, times: usize) -> Result<()> {
     let connection = Connection::open(database)?;
     connection.busy_timeout(Duration::from_secs(60))?;
@@ -147,9 +148,10 @@ pub(crate) fn multiplied(database: &Path, agent: &str, times: usize) -> Result<(
                 _ => column.clone(),
             })
             .collect();
-        // Copy by copy, so that rows are written where the last ones were.
+        // Copy by copy, so that rows are written where the previous ones were.
         let copied = match table.as_str() {
-            // A key is of the row of the tree, which was copied before: it is the older table.
+            // The key contains the row id of the tree's agent, which was copied before: its table
+            // is older.
             "events" => format!(
                 "INSERT INTO events (n, {}) SELECT (copied.n << 32) | (events.n & 4294967295), {} \
                  FROM copies CROSS JOIN events \

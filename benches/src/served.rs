@@ -1,4 +1,4 @@
-//! The server on a loopback port, and a client that makes agents there and follows them.
+//! The server on a loopback port, and a client that creates agents there and follows them.
 
 use std::net::SocketAddr;
 
@@ -14,17 +14,17 @@ use crate::{
     floor,
 };
 
-/// What a stream of events says when a run has ended well.
+/// What a stream of events contains when a run has succeeded.
 const ENDED: &str = "\"status\":\"succeeded\"";
 
-/// A server under way.
+/// A running server.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     stop: CancellationToken,
 }
 
 impl Served {
-    /// Serves a engine. Called on the engine's runtime.
+    /// Serves an engine. Called on the engine's runtime.
     pub(crate) async fn start(bed: &Bed) -> Result<Self> {
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await?;
         let (address, stop) = (listener.local_addr()?, CancellationToken::new());
@@ -33,25 +33,25 @@ impl Served {
         Ok(Self { address, stop })
     }
 
-    /// Ends it.
+    /// Stops the server.
     pub(crate) fn stop(self) {
         self.stop.cancel();
     }
 }
 
-/// A client of `/v1` that makes agents and follows each to its end.
+/// A client of `/v1` that creates agents and follows each to its end.
 #[derive(Clone)]
 pub(crate) struct Client {
     http: reqwest::Client,
     address: SocketAddr,
 }
 
-/// What a client saw of one run.
+/// What a client received of one run.
 pub(crate) struct Seen {
     pub(crate) agent: String,
-    /// The answer to the request that made the agent.
+    /// The response to the request that created the agent.
     pub(crate) made: Bytes,
-    /// The pieces of the stream, as they came.
+    /// The pieces of the stream, as they arrived.
     pub(crate) pieces: Vec<Bytes>,
 }
 
@@ -65,7 +65,7 @@ impl Client {
         Ok(Self { http: floor::client()?, address })
     }
 
-    /// Makes an agent, of a kind or of the default one, and follows it to its end.
+    /// Creates an agent, of a kind or of the default one, and follows it to its end.
     pub(crate) async fn run(&self, kind: Option<&str>) -> Result<Seen> {
         let url = format!("http://{}/v1/agents", self.address);
         let new = json!({ "kind": kind, "message": QUESTION });

@@ -1,5 +1,5 @@
-//! Leave: a call that a rule holds back happens once a person has said so, with the arguments that
-//! person gave, or not at all; each call of a turn by itself.
+//! Approval: a call that a rule holds back is made once a person has approved it, with the
+//! arguments that the person gave, or not at all; each call of a turn is decided separately.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-/// A kind as its file says.
+/// A kind parsed from its file.
 fn kind(name: &str, front: &str) -> Kind {
     let (kind, findings) = parse("k.md", &format!("---\nname: {name}\n{front}\n---\nYou are the {name}."));
     kind.unwrap_or_else(|| panic!("{findings:?}"))
@@ -39,7 +39,7 @@ fn pays() -> ScriptedModel {
     ScriptedModel::new([Script::call("pay", json!({"n": 7})), Script::text("Done.")])
 }
 
-/// Waits until so many questions of a tree have been asked, and returns the last one.
+/// Waits until this many questions of a tree have been asked, and returns the last one.
 async fn asked(world: &World, root: &Agent, nth: usize) -> Question {
     let is_asked = |body: &EventBody| match body {
         EventBody::Question { question } => question.status == QuestionStatus::Open,
@@ -73,7 +73,7 @@ async fn lines(world: &World, root: &Agent) -> Vec<String> {
     plain(&items)
 }
 
-/// What the model read last.
+/// The last output that the model read.
 fn read_last(model: &ScriptedModel) -> String {
     match model.requests().last().and_then(|request| request.messages.last().cloned()) {
         Some(Message::Output { text, .. }) => text,
@@ -150,7 +150,7 @@ async fn each_call_of_a_turn_is_answered_by_itself_while_the_others_go_on() {
     world.asleep(&root).await;
     assert_eq!(happened.per_call(), [1], "the reading did not wait");
     let world = world.reborn(Faults::none()).await;
-    // The later one first; its effect does not wait for the other answer.
+    // The later question first; its effect does not wait for the other answer.
     answer(&world, &second, approve()).await;
     world
         .until(root.id, |event| {
@@ -253,7 +253,7 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
     let root = world.ask("Pay.").await;
     let client = world.client();
     answer(&world, &asked(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
-    // The eight is not asked about, the two thousand is: by the other rule.
+    // Payment 8 asks no question, payment 2000 does: by the other rule.
     let dear = asked(&world, &root, 2).await;
     assert_eq!(dear.proposal.as_ref().unwrap().rule.as_deref(), Some("pay when n > 1000"));
     assert_eq!(happened.per_call().len(), 2);
@@ -286,7 +286,7 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
         [GrantStatus::Standing, GrantStatus::Revoked, GrantStatus::Standing]
     );
 
-    // What stands for one agent does not for the next of its kind.
+    // A grant for one agent does not cover the next one of its kind.
     let other = world.ask("Pay.").await;
     asked(&world, &other, 1).await;
 }
@@ -335,7 +335,7 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
     };
     let first = open(&root).await.remove(0);
     answer(&world, &first, Verdict::ApproveAlways.into()).await;
-    // The two thousand waited under the rule that was granted; the other one holds it back still.
+    // Payment 2000 waited under the granted rule; the other rule still holds it back.
     let dear = asked(&world, &root, 4).await;
     let proposal = dear.proposal.as_ref().unwrap();
     assert_eq!(
@@ -352,7 +352,7 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
     assert_eq!(open(&other).await.len(), 3, "what one agent was granted is nothing to another");
 }
 
-/// A person so quick that the first question is answered before the second one is on record.
+/// A person so quick that the first question is answered before the second one is committed.
 struct Quick(Client);
 
 #[async_trait]
@@ -370,7 +370,7 @@ impl StoreLayer for Quick {
     }
 }
 
-/// Two calls that such a person grants, with these faults, and what else there is to do after them.
+/// Makes two calls that such a person grants, with these faults, and completes the remaining work.
 /// Returns how many commits there were, and how many questions.
 async fn granted_at_once(faults: &Faults) -> (u64, usize) {
     let pays = Script::call("pay", json!({"n": 7})).and_call("pay", json!({"n": 8}));
@@ -416,7 +416,7 @@ async fn a_grant_lets_go_what_was_just_being_asked() {
 }
 
 #[tokio::test]
-async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
+async fn a_grant_holds_for_one_version_of_a_kind() {
     let happened = Effects::default();
     let store = World::builder(pays()).workers(0).start().await;
     let model = Arc::new(pays());
@@ -432,7 +432,7 @@ async fn leave_given_under_one_version_of_a_kind_is_not_leave_under_another() {
     let first = store.question(root.id).await;
     answer(&store, &first, approve()).await;
 
-    // A run stays with its version; only where that was lost does it go on under another.
+    // A run keeps its version; only if that was lost does it continue under another one.
     let database = rusqlite::Connection::open(store.database().unwrap()).unwrap();
     database.execute("DELETE FROM entities WHERE kind = 'kind'", []).unwrap();
 

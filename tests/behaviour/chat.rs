@@ -1,4 +1,4 @@
-//! Chats: an orchestrator that follows a script, and sub-agents that answer by what they are asked.
+//! Chats: an orchestrator that follows a script, and sub-agents that answer by their input.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use entourage_testkit::World;
 use entourage_types::{Agent, AgentId, Event, EventBody, Task};
 use serde_json::{Value, json};
 
-/// An orchestrator that follows a script, and sub-agents that answer by what they are asked.
+/// An orchestrator that follows a script, and sub-agents that answer by their input.
 pub(crate) fn cast(
     script: &ScriptedModel,
     works: impl Fn(&Request) -> Result<Script, Error> + Send + Sync + 'static,
@@ -21,17 +21,17 @@ pub(crate) fn cast(
     })
 }
 
-/// A sub-agent that has done what it was told as soon as it is asked.
+/// A sub-agent that completes its instruction with its first answer.
 pub(crate) fn obeys(request: &Request) -> Result<Script, Error> {
     Ok(Script::text(format!("did {}", told(request))))
 }
 
-/// Whether the orchestrator asks.
+/// Whether the request is the orchestrator's.
 pub(crate) fn is_orchestrator(request: &Request) -> bool {
     request.system.contains("You are the Orchestrator")
 }
 
-/// The last that an agent was told.
+/// The last message or notice that an agent reads.
 pub(crate) fn told(request: &Request) -> &str {
     let last = request.messages.iter().rev().find_map(|message| match message {
         Message::User(text) | Message::Notice(text) => Some(text.as_str()),
@@ -40,23 +40,23 @@ pub(crate) fn told(request: &Request) -> &str {
     last.unwrap_or_default()
 }
 
-/// The call by which an orchestrator starts a researcher.
+/// The call with which an orchestrator starts a researcher.
 pub(crate) fn start(task: &str) -> Script {
     Script::call("spawn_agent", json!({"kind": "researcher", "task": task}))
 }
 
-/// The call by which it reactivates an agent.
+/// The call with which it reactivates an agent.
 pub(crate) fn reactivate(agent: impl ToString, message: &str) -> Script {
     Script::call("reactivate_agent", json!({"agent": agent.to_string(), "message": message}))
 }
 
-/// What a person has seen of the chat.
+/// The entries of the chat that a person has seen.
 pub(crate) async fn main_chat(world: &World, chat: AgentId) -> Vec<(Role, String)> {
     let entries = world.client().transcript(chat).await.expect("the chat is there");
     entries.into_iter().map(|entry| (entry.role, entry.text)).collect()
 }
 
-/// Waits until so many runs of an agent have ended, and returns the events up to there.
+/// Waits until this many runs of an agent have ended, and returns the events up to there.
 pub(crate) async fn ended_runs(world: &World, agent: &Agent, runs: usize) -> Vec<Event> {
     let ended = AtomicUsize::new(0);
     world
@@ -77,7 +77,7 @@ pub(crate) async fn workers(world: &World, chat: AgentId) -> Vec<Agent> {
     world.client().tree(chat).await.expect("the tree is there").split_off(1)
 }
 
-/// What the requests of a scripted model say, all of it.
+/// The whole text of a request to a scripted model.
 pub(crate) fn whole(request: &Request) -> String {
     let messages: Vec<String> = request.messages.iter().map(|message| format!("{message:?}")).collect();
     let tools: Value = request.tools.iter().map(|tool| tool.name.clone()).collect();

@@ -1,5 +1,5 @@
-//! Threads that people open in a chat stand side by side at its top; a chat is listed by its name, is
-//! deleted whole, and leaves its name to another.
+//! Threads that people open in a chat are siblings at its top; a chat is listed by its name, is
+//! deleted as a whole, and a new chat may reuse its name.
 
 use std::sync::{Arc, Mutex};
 
@@ -41,7 +41,7 @@ async fn answered(world: &World, spoken: &Spoken) -> Run {
     tokio::time::timeout(std::time::Duration::from_secs(30), ended).await.expect("it is answered")
 }
 
-/// `ceo` hands what it is told on to `dev`; both may tell the user something.
+/// `ceo` delegates its messages to `dev`; both may send the user a message.
 fn two() -> WorldBuilder {
     let model = ScriptedModel::deciding(|request: &Request| {
         let is_ceo = request.system.contains("You are ceo.");
@@ -75,8 +75,8 @@ async fn lines(world: &World, agent: AgentId) -> Vec<String> {
     plain(&world.client().items(agent, 0, 100).await.unwrap())
 }
 
-/// Each thread that a person opens has no parent, however many there are: it may tell the user
-/// something, and takes none of the places for children. All share the tree of the chat.
+/// Each thread that a person opens has no parent, however many there are: it may send the user a
+/// message, and uses none of the places for children. All share the tree of the chat.
 #[tokio::test]
 async fn threads_of_people_stand_at_the_top_of_their_chat() {
     let world = two().start().await;
@@ -87,7 +87,7 @@ async fn threads_of_people_stand_at_the_top_of_their_chat() {
         assert_eq!((thread.parent, thread.depth, thread.root), (None, 0, first.root));
         assert_eq!(lines(&world, thread.id).await[2..], ["output: delivered"], "it talks to the user");
     }
-    // Three threads more, and there is room for a child.
+    // Three more threads, and there is still room for a child.
     let (_, run) = say(&world, speech("ceo", "hand on this")).await;
     assert_eq!(run.status, Status::Succeeded);
     let below = thread(&world, "dev", Some("ceo")).await;
@@ -100,7 +100,7 @@ async fn threads_of_people_stand_at_the_top_of_their_chat() {
     assert_eq!(world.audit().await, []);
 }
 
-/// Deleting the thread that was opened first takes its children, and none of the threads beside it.
+/// Deleting the thread that was opened first deletes its children, and none of its siblings.
 #[tokio::test]
 async fn the_first_thread_of_a_chat_is_deleted_alone() {
     let world = two().start().await;
@@ -111,14 +111,15 @@ async fn the_first_thread_of_a_chat_is_deleted_alone() {
     assert!(world.client().thread("c", "dev", Some("ceo")).await.unwrap().is_none());
     let (again, _) = say(&world, speech("dev", "still there?")).await;
     assert_eq!(lines(&world, again.agent).await.len(), 4, "it remembers");
-    // Another takes the place of the first, in the same chat.
+    // A new agent replaces the first one, in the same chat.
     let (anew, _) = say(&world, speech("ceo", "hello")).await;
     assert_eq!(anew.root, first.root);
     assert_eq!(lines(&world, anew.agent).await, ["message: hello", "turn: 1 messages[]"]);
     assert_eq!(world.audit().await, []);
 }
 
-/// Chats are listed by name, a page at a time, each owner's own; one that was deleted is not.
+/// Chats are listed by name, a page at a time, for each owner separately; a deleted chat is not
+/// listed.
 #[tokio::test]
 async fn chats_are_listed_by_name_until_they_are_deleted() {
     let world = two().start().await;
@@ -146,7 +147,7 @@ async fn chats_are_listed_by_name_until_they_are_deleted() {
     assert!(matches!(world.client().delete_chat("four").await, Err(Error::NotFound { .. })));
 }
 
-/// A deleted chat's name begins a new chat, which knows nothing of the old one, as often as one likes.
+/// A deleted chat's name begins a new chat without the old one's memory, any number of times.
 /// Shows: S2-R084.
 #[tokio::test]
 async fn the_name_of_a_deleted_chat_begins_a_new_one() {
@@ -170,7 +171,7 @@ async fn the_name_of_a_deleted_chat_begins_a_new_one() {
     assert_eq!(world.audit().await, []);
 }
 
-/// What was said under a key before its chat was deleted is the same message after that.
+/// A message sent under a key before its chat was deleted is the same message afterwards.
 #[tokio::test]
 async fn a_key_leads_to_its_message_though_its_chat_was_deleted() {
     let world = two().start().await;
@@ -194,8 +195,8 @@ async fn all_deleted(world: &World, root: AgentId) {
     tokio::time::timeout(std::time::Duration::from_secs(30), deleted).await.expect("they are deleted");
 }
 
-/// Once a chat is marked as deleted all its threads end by themselves, though the program dies right
-/// then; before that mark nothing of it has happened.
+/// Once a chat is marked as deleted all its threads end by themselves, even if the program dies
+/// right then; before that mark nothing of the deletion has happened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
     let delete_with = async |faults: Faults| {
@@ -212,7 +213,7 @@ async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
             () = faults.died() => false,
         };
         if begun {
-            // Where the program dies in it, there is no answer.
+            // If the program dies during the call, there is no answer.
             let _ = world.client().delete_chat("c").await;
         }
         let world = world.reborn(Faults::none()).await;
@@ -240,7 +241,7 @@ async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
     }
 }
 
-/// Lets a thread be opened just before its chat is marked as deleted, and dies right after that mark.
+/// Commits a late thread just before its chat is marked as deleted, and dies right after that mark.
 #[derive(Default)]
 struct OpensLate(Mutex<Option<Commit>>);
 

@@ -1,5 +1,5 @@
-//! Messages that close a circle at the same instant: each is sent before any other is there to be seen,
-//! and nobody waits for ever.
+//! Messages that close a circle at the same instant: each is sent before any other is committed,
+//! and no agent waits for ever.
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,8 @@ use crate::crash::points;
 /// The message that closes a circle.
 const CLOSE: &str = "close";
 
-/// Lets nobody close a circle before all of them are about to: each has looked by then.
+/// Holds back every message that closes a circle until all of them are about to be committed: each
+/// sender has verified its own by then.
 struct Together {
     all: usize,
     there: Mutex<BTreeSet<AgentId>>,
@@ -50,7 +51,7 @@ impl StoreLayer for Together {
             if are_all_there {
                 self.open.add_permits(1);
             }
-            // Once open it stays open, also for those of another life.
+            // Once open it stays open, also for the next process.
             drop(self.open.acquire().await);
         }
         store.commit(commit).await
@@ -61,8 +62,8 @@ fn write(to: &str, message: &str) -> Script {
     Script::call("send_message", json!({"recipient": to, "message": message}))
 }
 
-/// An assistant writes to all of a ring, and each to the next; that one waits a minute, so that all are
-/// there, and then writes to its own next, who is the agent that the ring met there before.
+/// An assistant writes to all of a ring, and each of them to the next; that one waits a minute, so
+/// that all exist, and then writes to its own next, which is the agent that the ring met before.
 fn ring(size: usize) -> Story {
     let names = &["b", "c", "d"][..size];
     let next = move |name: &str| names[(names.iter().position(|other| *other == name).unwrap() + 1) % size];
@@ -98,7 +99,7 @@ fn ring(size: usize) -> Story {
         .between(move || Together::new(size))
 }
 
-/// How often it happened that a message was refused, was answered, was read.
+/// How many times a message was refused, answered and read.
 fn counts(told: &Told) -> [usize; 3] {
     let lines = || told.transcripts.iter().flatten();
     let count = |fits: &dyn Fn(&str) -> bool| lines().filter(|line| fits(line)).count();
@@ -111,7 +112,8 @@ fn counts(told: &Told) -> [usize; 3] {
 
 async fn closes_at_the_same_instant(size: usize) {
     let story = ring(size);
-    // With another engine beside it, one may be taken by that before it has written, and look again.
+    // With a second engine, that one may take an agent before it has written, and the agent
+    // verifies again.
     let told = story.tell(1, &[]).await;
     assert_eq!(told.violations, [], "{told:#?}");
     assert_eq!(told.transcripts.len(), 1 + 2 * size, "{told:#?}");
@@ -124,7 +126,8 @@ async fn closes_at_the_same_instant(size: usize) {
         for at in (1 + first as u64..).step_by(points().stride.min(7)) {
             let told = story.tell(1, &[(at, fault)]).await;
             assert_eq!(told.violations, [], "{fault:?} at {at}: {:#?}", told.transcripts);
-            // One who comes back later may find that the others have closed it, and says nothing then.
+            // An agent that resumes later may find that the others have closed the circle, and then
+            // sends nothing.
             let [refused, answered, read] = counts(&told);
             assert!(refused > 0 && read >= answered, "{fault:?} at {at}: {:#?}", told.transcripts);
             assert_eq!(refused + answered, size, "{fault:?} at {at}: {:#?}", told.transcripts);

@@ -1,4 +1,4 @@
-//! A user writes, an agent answers, and everything is on record.
+//! A user writes, an agent answers, and everything is recorded.
 
 use entourage_engine::{NewAgent, Role};
 use entourage_llm::{Message, Script, ScriptedModel};

@@ -1,5 +1,5 @@
-//! Deaths at every commit: whatever the moment, the engine goes on by itself, nothing is lost or done
-//! twice, and nothing that always holds is broken.
+//! Deaths at every commit: at any moment, the engine continues by itself, nothing is lost or done
+//! twice, and no invariant is violated.
 
 use entourage_engine::{Kinds, NewAgent, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -13,8 +13,8 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-/// Calls of tools of every class, two of them side by side; whoever is asked whether an interrupted
-/// one happened gives its result.
+/// Calls of tools of every class, two of them concurrently; the person answers a question about an
+/// interrupted call with its result.
 fn tools() -> Story {
     let box_of = |effects: &Effects| {
         Toolbox::new()
@@ -38,8 +38,9 @@ fn is_researcher(request: &Request) -> bool {
     request.system.contains("You are the Researcher")
 }
 
-/// An orchestrator delegates; the researcher notes something, makes a payment that needs leave, asks
-/// the user and answers. Whoever is asked whether an interrupted payment happened gives its result.
+/// An orchestrator delegates; the researcher creates a note, makes a payment that needs approval,
+/// asks the user and answers. The person answers a question about an interrupted payment with its
+/// result.
 fn delegation() -> Story {
     const RESEARCHER: &str = "---\nname: researcher\ntools: [create_note, pay, ask_user]\n\
         approval: [{ tools: pay }]\n---\nYou are the Researcher.";
@@ -65,7 +66,7 @@ fn delegation() -> Story {
     .kinds(Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap()))
 }
 
-/// Two agents work in the background while their maker sleeps; one of them asks, and is deleted.
+/// Two agents work in the background while their parent sleeps; one of them asks, and is deleted.
 fn forks() -> Story {
     let spawn = |task: &str| json!({"kind": "researcher", "task": task});
     Story::new(move |request| {
@@ -120,9 +121,9 @@ fn silence() -> Story {
     .kinds(one_kind(|kind| kind.context.sessions = Sessions::Idle))
 }
 
-/// Calls of an unsafe tool that wait for leave: one is approved and one rejected side by side, one is
-/// changed, two expire, two are approved for good. Whoever is asked whether an interrupted one happened gives its result: so its
-/// effect happens once or never.
+/// Calls of an unsafe tool that wait for approval: concurrently one is approved and one rejected,
+/// then one is changed, two expire, two are approved permanently. The person answers a question
+/// about an interrupted call with its result, so that its effect happens at most once.
 fn approvals() -> Story {
     const RULES: &str = "---\nname: assistant\napproval:\n  - { tools: pay, when: n <= 3 }\n  \
         - { tools: pay, when: n == 4, answer_seconds: 60 }\n  \
@@ -160,8 +161,8 @@ fn approvals() -> Story {
     .kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
 }
 
-/// A chat: its orchestrator starts a researcher, who asks; the user answers in the chat, in plain words,
-/// and once the result was told wants more of the same researcher.
+/// A chat: its orchestrator starts a researcher, which asks; the user answers in the chat, in plain
+/// words, and after the result requests more from the same researcher.
 fn chat() -> Story {
     let agent = |request: &Request| {
         let tail = request.tail.clone().unwrap_or_default();
@@ -198,8 +199,8 @@ fn chat() -> Story {
         .kinds(kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone())))
 }
 
-/// Which points are told: a fast look by default, all of them with `CRASH_POINTS=all`, and with
-/// `CRASH_POINTS=pairs` also each pair of deaths, however far apart.
+/// The crash points to run: a quick sample by default, all of them with `CRASH_POINTS=all`, and
+/// with `CRASH_POINTS=pairs` also each pair of deaths, however far apart.
 pub(crate) fn points() -> Points {
     match std::env::var("CRASH_POINTS").as_deref() {
         Ok("all") => Points::from(1),
@@ -208,7 +209,7 @@ pub(crate) fn points() -> Points {
     }
 }
 
-/// The same for stories that are about a part alone: a fifth at most, but of pairs.
+/// The same for stories about one part only: a fifth of them at most, except for pairs.
 fn sampled() -> Points {
     let points = points();
     if points.second_within == u64::MAX { points } else { points.stride.max(5).into() }
@@ -285,8 +286,8 @@ async fn after_a_death_at_any_commit_as_many_learnings_are_retired_as_calls_fini
     kept_with_its_output("retire_learning", |_, id| json!({"id": id})).await;
 }
 
-/// What a tool keeps is kept with the output of its call, whatever dies at whatever commit. Each call is
-/// given a text, and the short name of what the agent learned about it before.
+/// What a tool stores is committed with the output of its call, whatever dies at whatever commit.
+/// Each call gets a text, and the short name of the learning that the agent saved about it before.
 async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
     for (at, fault) in (1..).flat_map(|at| [(at, Fault::DieBefore), (at, Fault::DieAfter)]) {
         let model = ScriptedModel::new([]);
@@ -319,7 +320,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
         let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();
         let mut finished = outputs;
         for run in client.runs(root.id, Page::default()).await.unwrap() {
-            // Those that are on record, without those that follow from items.
+            // The recorded steps, without those that follow from items.
             let steps = world.store().steps(&Scope::All, run.id).await.unwrap();
             finished += steps.iter().filter(|step| step.output().is_some()).count();
         }
@@ -347,7 +348,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
     }
 }
 
-/// How a learning begins that was there before.
+/// The beginning of a learning that existed before.
 const BEFORE: &str = "before: ";
 
 fn learned(agent: &Agent, text: &str) -> Learning {

@@ -1,5 +1,5 @@
-//! A tree of a hundred agents, each with a request under way over real HTTP: who ends the tree ends
-//! them all at once.
+//! A tree of a hundred agents, each with a request under way over real HTTP: ending the tree ends
+//! all of them at once.
 
 use std::{
     convert::Infallible,
@@ -57,7 +57,8 @@ impl Mute {
         (mute, address)
     }
 
-    /// Reads the request, as providers do: a server that has not cannot see that its client is gone.
+    /// Reads the request, as providers do: otherwise a server cannot notice that its client has
+    /// disconnected.
     async fn answer(State(mute): State<Self>, _: Bytes) -> Response {
         let spawns = mute.asked.fetch_add(1, Ordering::SeqCst) == 0;
         let body = if spawns { Body::from(spawning()) } else { mute.beginning() };
@@ -76,7 +77,7 @@ impl Mute {
         Body::from_stream(stream::once(ready(Ok(begun))).chain(never))
     }
 
-    /// Waits until so many requests are under way.
+    /// Waits until this many requests are under way.
     async fn has_under_way(&self, wanted: usize) {
         let mut under_way = self.under_way.subscribe();
         let reached = under_way.wait_for(|under_way| *under_way == wanted);
@@ -90,7 +91,7 @@ fn chunk(delta: Value, finish: Option<&str>) -> Value {
         "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 }
 
-/// A turn that hands work to all the others, as a provider streams it.
+/// A turn that delegates work to all the others, as a provider streams it.
 fn spawning() -> String {
     let call = |index: usize| {
         let arguments = json!({"kind": "worker", "task": format!("part {index}")}).to_string();
@@ -113,7 +114,7 @@ fn kinds() -> Kinds {
     Kinds::none().with(lead).with(Kind::bare("worker"))
 }
 
-/// Deletes such a tree, and returns how long it took until nothing of it was left.
+/// Deletes such a tree, and returns how long it took until no request was left.
 async fn time_to_delete() -> Duration {
     let (provider, address) = Mute::start().await;
     let connection =
@@ -138,7 +139,8 @@ async fn time_to_delete() -> Duration {
     ended
 }
 
-/// Real time is what this is about. Others may have the cores for a while: two tries of five may be late.
+/// Measures real time. Other processes may use the cores for a while: two tries of five may be
+/// late.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleting_a_tree_of_a_hundred_agents_ends_all_their_requests_within_a_second() {
     entourage_llm::install_tls();

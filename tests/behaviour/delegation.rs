@@ -1,4 +1,4 @@
-//! One agent gives work to another; results come back, and nothing else does.
+//! One agent delegates work to another; results return, and nothing else does.
 
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -8,7 +8,7 @@ use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{EventBody, ItemBody, Kind, Limits, Status, TaskResult};
 use serde_json::json;
 
-/// A model whose researcher answers by what it was asked, and whose orchestrator follows a script.
+/// A model whose researcher answers by its input, and whose orchestrator follows a script.
 fn with_researcher(script: impl IntoIterator<Item = Script>, answer: fn(&str) -> Script) -> ScriptedModel {
     let orchestrator = ScriptedModel::new(script);
     let own = orchestrator.clone();
@@ -105,7 +105,7 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
     let root = world.ask("Go.").await;
     model.begun().await;
     model.let_go(1);
-    // Both peers are at work before either has its answer.
+    // Both peers work before either has its answer.
     model.begun().await;
     model.begun().await;
     model.let_go(3);
@@ -190,7 +190,7 @@ async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
 #[tokio::test]
 async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
     let names = ["assistant", "one", "two", "three", "four"];
-    // Every agent delegates to one below until it is told that it may not; then it answers.
+    // Every agent delegates to the one below until it reads that it may not; then it answers.
     let model = ScriptedModel::deciding(move |request: &Request| {
         let at = names.iter().position(|name| request.system.starts_with(&format!("{name}: "))).unwrap();
         Some(Ok(match request.messages.last() {
@@ -225,8 +225,8 @@ async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
     }
 }
 
-/// The second of two agents asked for at once finds its place taken; what the refused commit had with it is
-/// written all the same.
+/// The second of two agents requested at once finds its place taken; the other writes of the
+/// refused commit are still made.
 #[tokio::test]
 async fn an_agent_with_as_many_children_as_it_may_have_is_told() {
     let model = ScriptedModel::deciding(|request: &Request| {

@@ -1,5 +1,5 @@
-//! Pieces of an answer: whatever breaks and whenever somebody comes in, what they come to is the
-//! beginning of the text that is committed, or known to be void.
+//! Pieces of an answer: whatever breaks and whenever a subscriber joins, they add up to the
+//! beginning of the text that is committed, or are known to be void.
 
 use std::{
     collections::BTreeMap,
@@ -19,12 +19,12 @@ use entourage_types::{AgentId, EventBody, ItemBody, Usage};
 use futures::FutureExt;
 use tokio::sync::Notify;
 
-/// Attempts at each answer that break off; they are quick retries.
+/// Attempts at each answer that fail; they are quick retries.
 const BROKEN: u32 = 2;
-/// The words of an attempt that goes through.
+/// The number of words of a successful attempt.
 const WORDS: u32 = 40;
 
-/// Says its words one by one, and another text at each attempt; the first attempts break off.
+/// Streams its words one by one, with another text at each attempt; the first attempts fail.
 #[derive(Clone, Default)]
 struct Stammering {
     attempts: Arc<AtomicU32>,
@@ -55,7 +55,7 @@ impl Model for Stammering {
     }
 }
 
-/// Says the beginning of its answer, and the end once it may.
+/// Streams the beginning of its answer, and the end once it may.
 #[derive(Clone, Default)]
 struct Pausing {
     began: Arc<Notify>,
@@ -80,7 +80,7 @@ impl Model for Pausing {
     }
 }
 
-/// What a client makes of the pieces, by the rules of [`AgentDelta`].
+/// The state of a client that follows the rules of [`AgentDelta`].
 #[derive(Default)]
 struct Heard {
     attempt: u64,
@@ -106,8 +106,9 @@ impl Heard {
     }
 }
 
-/// Follows a tree through so many answers, and comes anew after every so many signals. Returns how
-/// often it had heard a part of an answer by the time it was there, and how often all of it.
+/// Follows a tree through this many answers, and reconnects after every `every` signals. Returns
+/// how many times it had received a part of an answer when the answer was committed, and how many
+/// times all of it.
 async fn listen(client: Client, root: AgentId, answers: u64, every: usize) -> (u64, u64) {
     let (mut last, mut told, mut part, mut whole) = (0, 0, 0, 0);
     while told < answers {
@@ -148,10 +149,10 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
     let world =
         World::builder(Stammering::default()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let client = world.client();
-    // Pieces go to those who follow in the engine that works.
+    // Pieces reach subscribers in the engine that works.
     let follower = world.engine().client(entourage_types::Owner::local());
     let root = world.ask("Begin.").await.id;
-    // Some stay for long, some for a moment, at lengths that meet every place of an answer.
+    // Some stay for long, some for a moment, with lengths that meet every position of an answer.
     let listeners: Vec<_> = [10_000, 10_000, 97, 53, 31, 17, 11, 7]
         .map(|every| tokio::spawn(listen(follower.clone(), root, ANSWERS, every)))
         .into();
@@ -176,7 +177,7 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
     assert!(whole >= ANSWERS, "those who stay hear all of it: {whole} of {part}");
 }
 
-/// Whoever comes while an answer is under way gets all that was said of it, and then what comes.
+/// A subscriber that joins during an answer gets everything streamed so far, and then what follows.
 #[tokio::test]
 async fn whoever_comes_later_hears_the_beginning() {
     let model = Pausing::default();
@@ -201,14 +202,15 @@ async fn whoever_comes_later_hears_the_beginning() {
     .await;
     let text = |text: &str| Piece::Text(text.into());
     assert_eq!(pieces, [(0, text("The größte beginning")), (20, text(" and the end"))]);
-    // What has come whole is not told again.
+    // A completed answer is not streamed again.
     let mut watch = follower.watch(root, 0).await.unwrap();
     let caught_up = async { while !matches!(watch.next().await.unwrap(), Signal::CaughtUp(_)) {} };
     within("it has caught up", caught_up).await;
     assert!(watch.next().now_or_never().is_none(), "nothing is under way");
 }
 
-/// What a process that died had said of an answer is void: what the next one says of it is a later attempt.
+/// What a dead process streamed of an answer is void: the next process streams it as a later
+/// attempt.
 #[tokio::test]
 async fn the_next_process_says_an_answer_from_its_beginning_as_a_later_attempt() {
     let model = Pausing::default();
@@ -222,7 +224,7 @@ async fn the_next_process_says_an_answer_from_its_beginning_as_a_later_attempt()
     assert_eq!((heard.text.as_str(), heard.broken), ("The größte beginning", false));
 }
 
-/// The attempt of which a client hears the beginning from the engine that works now.
+/// The attempt whose beginning a client receives from the engine that works now.
 async fn beginning_of(world: &World, root: AgentId, heard: &mut Heard) -> u64 {
     let follower = world.engine().client(entourage_types::Owner::local());
     let mut watch = follower.watch(root, 0).await.unwrap();

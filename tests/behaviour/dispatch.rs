@@ -1,4 +1,4 @@
-//! The embedded dispatcher passes the suite of its seam.
+//! The embedded dispatcher passes the conformance suite for dispatchers.
 
 use std::{sync::Arc, time::Duration};
 

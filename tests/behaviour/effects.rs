@@ -1,5 +1,5 @@
-//! Effects: what a call does to the world is said by its tool or by the kind, the intent is on record
-//! before it starts, and one that may have happened is a person's to judge, for as long as the kind
+//! Effects: the tool or the kind declares the effect class of a call, its intent is recorded before
+//! it starts, and a person decides on a call that may have happened, within the time that the kind
 //! gives.
 
 use std::{
@@ -21,7 +21,7 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-/// A kind as its file says.
+/// A kind parsed from its file.
 fn kind_of(front: &str) -> Kind {
     let (kind, findings) = parse("payer.md", &format!("---\nname: assistant\n{front}\n---\nPay."));
     kind.unwrap_or_else(|| panic!("{findings:?}"))
@@ -31,8 +31,8 @@ fn kind_of(front: &str) -> Kind {
 async fn interrupted(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
     let happened = Effects::default();
     let (call, end) = (Script::call("pay", json!({"n": 1})), Script::text("Paid."));
-    // Commits of the agent: receive, the turn with its intent, the output. A pure call has no intent,
-    // and its turn goes with the output: after a death the model is asked again.
+    // Commits of the agent: receive, the turn with its intent, the output. A pure call has no
+    // intent, and its turn is committed with the output: after a death the model is asked again.
     let (script, at) =
         if kind.effects.pure.is_empty() { (vec![call, end], 3) } else { (vec![call.clone(), call, end], 2) };
     let model = ScriptedModel::new(script);
@@ -53,7 +53,7 @@ async fn lines(world: &World, root: &Agent) -> Vec<String> {
     plain(&items)
 }
 
-/// Nothing is left that would wake anybody.
+/// Asserts that no wake-up is left.
 async fn nothing_is_due(world: &World) {
     let due = world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap();
     assert_eq!(due, []);
@@ -92,7 +92,7 @@ async fn where_nobody_judges_in_time_what_was_declared_is_done() {
         let question = world.question(root.id).await;
         assert_eq!(question.otherwise, Some(otherwise));
         world.asleep(&root).await;
-        // Nobody is there either: the process ends, and time goes by.
+        // No process runs either: the process ends, and time passes.
         let world = world.reborn(Faults::none()).await;
         world.clock().advance(Duration::from_secs(59));
         world.engine().advance(root.id).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_kind_knows_better_than_its_tools() {
         lines(&world, &root).await;
         assert_eq!(happened.per_call(), times, "run again without asking: {said}");
     }
-    // The more careful word counts.
+    // The stricter class wins.
     let (world, root, happened) =
         interrupted(Effect::Idempotent, kind_of("effects: { idempotent: pay, unsafe: \"*\" }")).await;
     world.client().answer(world.question(root.id).await.id, Answer::GiveUp).await.unwrap();
@@ -170,7 +170,7 @@ async fn a_question_takes_only_answers_that_fit_it() {
     assert_eq!(world.client().question(question.id).await.unwrap(), question, "nothing has changed");
 }
 
-/// A tool that is there until it goes, as those of a server are.
+/// A tool that exists until it is removed, like those of a server.
 struct Leaving {
     tool: TestTool,
     is_gone: Arc<AtomicBool>,
@@ -195,8 +195,8 @@ impl Tool for Leaving {
     }
 }
 
-/// A call that was begun is in doubt also where its tool is gone by now: a person is asked, and nobody is
-/// told that it was never made.
+/// A call that began is in doubt even if its tool no longer exists: a person is asked, and no
+/// output claims that it was never made.
 #[tokio::test]
 async fn a_call_that_was_cut_off_is_in_doubt_though_its_tool_is_gone() {
     let cut_off = "The call was interrupted and may have taken effect; it cannot be made again: not allowed: \
@@ -233,7 +233,8 @@ async fn a_call_that_was_cut_off_is_in_doubt_though_its_tool_is_gone() {
     }
 }
 
-/// A tool that cannot say whether it did anything asks a person, as one that was cut off does.
+/// A tool that does not know whether it had an effect leads to a question, like one that was
+/// interrupted.
 #[tokio::test]
 async fn an_unsafe_call_whose_tool_was_lost_on_the_way_asks() {
     let happened = Effects::default();
@@ -250,13 +251,13 @@ async fn an_unsafe_call_whose_tool_was_lost_on_the_way_asks() {
     assert_eq!(lines(&world, &root).await[2], "output: Paid, receipt 7.");
 }
 
-/// A tool that is another one after its server was begun anew.
+/// A tool that changes when its server restarts.
 struct Changing {
     tool: TestTool,
     has_changed: Arc<AtomicBool>,
-    /// What it says of itself then.
+    /// The effect class that it then declares.
     effect: Effect,
-    /// What its arguments must have then.
+    /// The argument that it then requires.
     required: &'static str,
 }
 
@@ -295,8 +296,8 @@ impl Tool for Changing {
     }
 }
 
-/// What a tool says of itself after a crash does not decide on a call that began before, also where a person
-/// had approved that: one that may have paid is asked about, as often as it is cut off.
+/// What a tool declares after a crash does not decide about a call that began before, even if a
+/// person had approved that: a call that may have paid is asked about each time it is interrupted.
 #[tokio::test]
 async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
     for later in [Effect::Pure, Effect::Idempotent] {
@@ -318,7 +319,7 @@ async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
             world.died().await;
             assert_eq!(happened.per_call(), [1], "{later:?} {front}");
             has_changed.store(true, Ordering::SeqCst);
-            // The first commit says that the run is taken up after a restart.
+            // The first commit records that the run resumes after a restart.
             let world = world.reborn(Faults::at(5, Fault::DieBefore)).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}");
@@ -334,7 +335,8 @@ async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
     }
 }
 
-/// A call that waits for leave while its tool becomes another one was never begun, and is not said to have been.
+/// A call that waits for approval while its tool changes was never begun, and its output must not
+/// claim otherwise.
 #[tokio::test]
 async fn an_approved_call_that_does_not_fit_its_tool_any_more_is_refused_as_one_that_was_not_made() {
     let happened = Effects::default();
@@ -354,7 +356,8 @@ async fn an_approved_call_that_does_not_fit_its_tool_any_more_is_refused_as_one_
     assert!(happened.per_call().is_empty());
 }
 
-/// A person's answer that was taken, and that the end of the work comes before, is not told as one that never came.
+/// If work ends before a person's accepted answer is read, the output says so and does not claim
+/// that none arrived.
 #[tokio::test]
 async fn an_answer_that_the_end_of_the_work_comes_before_is_told_as_one() {
     let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
@@ -364,7 +367,7 @@ async fn an_answer_that_the_end_of_the_work_comes_before_is_told_as_one() {
     let world = World::builder(model).tools(tools).kinds(kinds).start().await;
     let root = world.ask("Pay.").await;
     let question = world.question(root.id).await;
-    // While it is paused, neither is read before the other is there.
+    // While it is paused, it reads neither before both have arrived.
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
     let leave = Answer::Approve { always: false, arguments: None, digest: None };
     world.client().answer(question.id, leave).await.unwrap();

@@ -1,4 +1,4 @@
-//! Following a tree that has more events than are read at once: all of them, in order, each once.
+//! Following a tree that has more events than one page: all of them, in order, each once.
 
 use entourage_engine::{NewAgent, Signal, Watch};
 use entourage_llm::ScriptedModel;

@@ -1,5 +1,5 @@
-//! The gate before a model is everyone's: what one agent was told, fifty do not have to be told
-//! again; and where a model is not to be had, the next declared one answers.
+//! All agents share the gate of a model: if one agent is refused, fifty others need not be refused
+//! again; and if a model is unavailable, the next declared one answers.
 
 use std::{
     sync::{
@@ -30,8 +30,8 @@ const LATENCY: Duration = Duration::from_millis(50);
 const MAIN: &str = "compatible::main";
 const SPARE: &str = "compatible::spare";
 
-/// A provider that refuses its workers for a while from when the first of them asks; it answers by
-/// a script otherwise.
+/// A provider that refuses its workers for a while from the first worker's request on; otherwise it
+/// answers by a script.
 struct Limited {
     inner: ScriptedModel,
     closed: Mutex<Option<Instant>>,
@@ -72,7 +72,7 @@ impl Model for Limited {
     }
 }
 
-/// The engine's clock and the runtime's, both in the test's hand.
+/// Controls the engine's clock and the runtime's.
 struct Hands {
     clock: FakeClock,
     /// While a thread waits for this, the runtime's clock does not move by itself.
@@ -91,7 +91,7 @@ impl Hands {
         tokio::time::advance(by).await;
     }
 
-    /// Moves both clocks on until the tree is as it should be.
+    /// Moves both clocks on until the tree matches.
     async fn until(&self, world: &World, root: AgentId, fits: impl Fn(&[Agent]) -> bool) {
         for _ in 0..20_000 {
             if fits(&world.client().tree(root).await.unwrap()) {
@@ -140,7 +140,7 @@ async fn fifty_sub_agents_that_meet_a_429_all_finish_with_few_wasted_requests() 
     let root = world.ask("Go.").await;
     hands.until(&world, root.id, |agents| agents.len() == 51 && ended(agents)).await;
 
-    // The root has been woken by each result, and may be at work on the last.
+    // Each result has woken the root, which may still be working on the last one.
     let tree = world.client().tree(root.id).await.unwrap();
     assert!(tree[1..].iter().all(|agent| agent.status == Status::Succeeded), "{tree:#?}");
     let (asked, refused) = (provider.asked.load(Ordering::SeqCst), provider.refused.load(Ordering::SeqCst));
@@ -157,7 +157,7 @@ async fn who_only_met_a_closed_gate_has_made_no_attempt() {
     model.push(Ok(Script::text("Second.")));
     let kinds = one_kind(|kind| {
         kind.model = Some(MAIN.into());
-        // The first may fail once; the second could not even do that.
+        // The first agent may fail once; the second one not even that.
         kind.limits.max_attempts = 2;
     });
     let world = World::builder(gated(model.clone())).kinds(kinds).start().await;
@@ -193,7 +193,7 @@ async fn who_only_met_a_closed_gate_has_made_no_attempt() {
     }
 }
 
-/// What a provider asks for holds for nobody longer than five minutes, and a person need not wait for it.
+/// A provider's requested pause holds for five minutes at most, and a person need not wait for it.
 #[tokio::test(start_paused = true)]
 async fn a_retry_by_a_person_passes_a_closed_gate_and_opens_it_for_all() {
     let model = ScriptedModel::new([]);
@@ -239,7 +239,7 @@ async fn people_overtake_background_work_at_the_gate() {
     let hands = Hands::on(world.clock());
     let root = world.ask("Delegate.").await;
     hands.until(&world, root.id, |_| !model.requests().is_empty()).await;
-    // Five workers and the root, which has its tasks under way: one is asked, the others wait.
+    // Five workers and the root, which has delegated: one request is under way, the others wait.
     queue(&world, &gate, 5).await;
     let asked = model.requests().len();
     let person = world.ask("And me?").await;
@@ -252,26 +252,27 @@ async fn people_overtake_background_work_at_the_gate() {
         .iter()
         .position(|request| request.messages.contains(&Message::User("And me?".into())))
         .unwrap();
-    // One was under way, and the root is a person's too; the workers came earlier and wait longer.
+    // One was under way, and the root works for a person too; the workers arrived earlier and wait
+    // longer.
     assert!(person_at <= 2, "{order:?}");
     let workers = |calls: &[bool]| calls.iter().filter(|background| **background).count();
     assert!(workers(&order[..person_at]) <= 1, "{order:?}");
     assert!(workers(&order[person_at..]) >= 4, "{order:?}");
 }
 
-/// Returns once so many wait at the gate; no time passes until then.
+/// Returns once this many wait at the gate; no time passes until then.
 async fn queue<M: Model>(world: &World, gate: &Gated<M>, callers: usize) {
     for _ in 0..20_000 {
         if gate.gates().iter().map(|gate| gate.waiting).sum::<usize>() == callers {
             return;
         }
-        // Anything that waits for the store lets the engine go on.
+        // Any wait for the store lets the engine continue.
         world.client().agents(true, None, Page::default()).await.unwrap();
     }
     panic!("they did not come: {:?}", gate.gates());
 }
 
-/// What answers by the model's name, with how often each was asked.
+/// A model that answers by the requested name: the spare one answers, the others fail.
 fn two_models(main: impl Fn() -> Error + Send + Sync + 'static) -> ScriptedModel {
     ScriptedModel::deciding(move |request| {
         Some(match request.model.as_deref() {
@@ -325,8 +326,8 @@ async fn the_turn_says_which_model_answered() {
     assert_eq!(turn.used.as_ref().unwrap().model, SPARE);
 }
 
-/// A model whose replies name the model that was asked for, as a provider's do, with what is asked
-/// instead of the default.
+/// A model whose replies name the requested model, as a provider's do, with a list of fallback
+/// models.
 struct Named(ScriptedModel, Vec<String>);
 
 #[async_trait]
@@ -357,7 +358,7 @@ async fn a_broken_model_is_passed_by_while_its_breaker_is_open() {
     assert_eq!(last_words(&world, first.id).await, "From the spare.");
     assert_eq!(asked(&model, MAIN), 6, "all attempts were used up before");
 
-    // The probe of the second fails too, and it waits no longer than for one quick retry.
+    // The probe of the second run fails too, and it waits no longer than for one quick retry.
     hands.advance(Duration::from_secs(10)).await;
     let second = world.ask("Two?").await;
     hands.until(&world, second.id, ended).await;

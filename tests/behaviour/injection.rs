@@ -1,5 +1,6 @@
-//! A page that gives orders: what a model that obeys it can read, and what it can tell whom. Private
-//! files stay unread, and whoever would take data out, or act with it, waits for a person.
+//! A page that contains instructions: what a model that obeys it can read, and what it can send to
+//! whom. Private files stay unread, and an agent that would send data out, or act with it, waits
+//! for a person.
 
 use std::{
     fs,
@@ -24,8 +25,8 @@ use crate::{
     crash::points,
 };
 
-/// A page on loopback with orders in it, a place that takes whatever it is sent, and a directory with
-/// an ordinary file and one that holds a key.
+/// A page on loopback with instructions in it, an address that accepts any query, and a directory
+/// with an ordinary file and one that holds a key.
 #[derive(Clone)]
 struct Trap {
     site: String,
@@ -55,8 +56,8 @@ impl Trap {
         Self { site, taken, files: Arc::new(files) }
     }
 
-    /// The first tools, with the trap within their reach, and two of a server that has an account. Unless
-    /// something is said of approval, nothing is set.
+    /// The first tools with access to the trap, and two of a server that has an account. Approval
+    /// is configured only if given.
     fn tools(&self, effects: &Effects, approval: Option<&str>) -> Toolbox {
         let mut fetch = json!({ "allow": ["127.0.0.1"] });
         if let Some(approval) = approval {
@@ -84,7 +85,7 @@ impl Trap {
         self.taken.lock().unwrap().clone()
     }
 
-    /// A world with one kind that may do everything, and whose model says these.
+    /// A world with one kind that may do everything, whose model follows this script.
     async fn world(&self, model: &ScriptedModel, approval: Option<&str>) -> World {
         let kind = "---\nname: assistant\n---\nDo as asked.";
         let kinds = Kinds::none().with(parse("k.md", kind).0.unwrap());
@@ -113,9 +114,9 @@ async fn questions(world: &World) -> Vec<Question> {
     world.client().questions(None, None, Default::default()).await.unwrap()
 }
 
-/// A lead gives the page to the researcher that comes with the program, which obeys it: it looks for
-/// the key, reads the notes, sends them to the page's author, pays, and reports what it read; the lead
-/// then sends that on itself. The person says no to whatever is asked.
+/// A lead sends the page to the built-in researcher, which obeys it: it searches for the key, reads
+/// the notes, sends them to the page's author, pays, and reports what it read; the lead then sends
+/// that on itself. The person rejects every question.
 fn chain(trap: &Trap) -> Story {
     const LEAD: &str =
         "---\nname: assistant\ntools: [send_message, fetch_url]\npeers: [researcher]\n---\nLead.";
@@ -148,7 +149,7 @@ fn chain(trap: &Trap) -> Story {
     .kinds(Kinds::builtin().with(parse("assistant.md", LEAD).0.unwrap()))
 }
 
-/// What the page wants happens at no step of it, and whatever the moment of a death: the key is neither
+/// None of the page's instructions takes effect, at any moment of a death: the key is neither
 /// listed nor read, and nothing is sent or paid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
@@ -172,8 +173,8 @@ async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
     assert_eq!(trap.taken(), [""; 0]);
 }
 
-/// In the kinds that come with the program, whatever a connected tool might change waits for a person, also
-/// where it would change it once.
+/// In the built-in kinds, every call of a connected tool that may change something waits for a
+/// person, even if it takes effect only once.
 #[tokio::test]
 async fn connected_tools_that_change_something_wait_for_a_person_in_every_kind_of_the_engine() {
     let mut tried = Vec::new();
@@ -219,14 +220,14 @@ async fn the_question_about_an_invented_address_shows_it_whole() {
     let proposal = question.proposal.as_deref().unwrap();
     assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("fetch_url", &json!({ "url": url })));
     assert_eq!(trap.taken(), [""; 0]);
-    // Whether private data was read is on record, and asked of the record by the next life.
+    // Whether private data was read is recorded, and the next process reads that record.
     let world = world.reborn(Faults::none()).await;
     world.client().answer(question.id, Verdict::Approve.into()).await.unwrap();
     ended(&world, &root).await;
     assert_eq!(trap.taken(), ["q=a%20b%E2%80%AE"]);
 }
 
-/// What a connected tool or one of somebody's own returns is private, unless the tool says otherwise.
+/// What a connected or custom tool returns is private, unless the tool declares otherwise.
 #[tokio::test]
 async fn what_any_tool_returns_is_private_unless_it_says_otherwise() {
     let trap = Trap::set().await;
@@ -242,7 +243,8 @@ async fn what_any_tool_returns_is_private_unless_it_says_otherwise() {
     assert_eq!(trap.taken(), [""; 0]);
 }
 
-/// What a person said, answered or what stands on a page is no invention, however it is written.
+/// An address that a person wrote or answered, or that is on a page, is not invented, however it is
+/// written.
 #[tokio::test]
 async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
     let trap = Trap::set().await;
@@ -267,8 +269,8 @@ async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
     assert_eq!(questions(&world).await.len(), 1);
 }
 
-/// The instructions of a kind come from whoever runs the engine: an address that they name is chosen by
-/// none of the agents, also where a peer was told of it.
+/// The operator writes the instructions of a kind: no agent chooses an address that they contain,
+/// even if a peer sent it on.
 #[tokio::test]
 async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {
     let trap = Trap::set().await;
@@ -299,7 +301,8 @@ async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {
     assert_eq!(trap.taken(), ["q=own", "q=told"]);
 }
 
-/// An address may be written so that it ends in the spelling of another one, which a page gave.
+/// An address may be written so that it ends in the spelling of another one, which a page
+/// contained.
 #[tokio::test]
 async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
     let trap = Trap::set().await;
@@ -319,7 +322,7 @@ async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
     }
 }
 
-/// All addresses of one turn are looked for together, and each is asked about by itself.
+/// All addresses of one turn are searched for together, and each gets its own question.
 #[tokio::test]
 async fn of_the_addresses_of_one_turn_those_are_asked_about_that_nobody_gave() {
     let trap = Trap::set().await;
@@ -343,7 +346,7 @@ async fn of_the_addresses_of_one_turn_those_are_asked_about_that_nobody_gave() {
     assert_eq!(trap.taken(), ["q=given"]);
 }
 
-/// An error repeats what an agent wrote; that gives it nothing to go by.
+/// An error repeats what an agent wrote; that gives no address.
 #[tokio::test]
 async fn what_an_error_repeats_is_not_given_by_it() {
     let trap = Trap::set().await;
@@ -369,7 +372,7 @@ async fn what_an_error_repeats_is_not_given_by_it() {
     assert_eq!(trap.taken(), [""; 0]);
 }
 
-/// Waits for a question that is not this one, and returns it.
+/// Waits for a question other than this one, and returns it.
 async fn asked_next(world: &World, root: &Agent, before: &Question) -> Question {
     let next = |event: &Event| match &event.body {
         EventBody::Question { question } => question.id != before.id,
@@ -379,7 +382,7 @@ async fn asked_next(world: &World, root: &Agent, before: &Question) -> Question 
     questions(world).await.into_iter().find(|question| question.id != before.id).unwrap()
 }
 
-/// Words in place of leave are about the very address that they name.
+/// A text that replaces an approval counts only for the very address that it names.
 #[tokio::test]
 async fn words_in_place_of_leave_give_no_address() {
     let trap = Trap::set().await;
@@ -396,7 +399,7 @@ async fn words_in_place_of_leave_give_no_address() {
     assert_eq!(trap.taken(), [""; 0]);
 }
 
-/// An agent that answers for the user gives no address: only the user's own words do.
+/// An agent that answers for the user gives no address: only the user's own text does.
 #[tokio::test]
 async fn an_answer_that_another_agent_wrote_gives_no_address() {
     let trap = Trap::set().await;
@@ -428,7 +431,7 @@ async fn an_answer_that_another_agent_wrote_gives_no_address() {
     assert_eq!(trap.taken(), [""; 0]);
 }
 
-/// Nothing private was read, or the operator does not want to be asked.
+/// Nothing private was read, or the operator has disabled the question.
 #[tokio::test]
 async fn where_nothing_private_was_read_or_the_setting_is_off_nobody_is_asked() {
     for (approval, first) in [(None, fetch("not an address")), (Some("never"), read("notes.txt"))] {
@@ -442,7 +445,7 @@ async fn where_nothing_private_was_read_or_the_setting_is_off_nobody_is_asked() 
     }
 }
 
-/// Leave for good is leave for one host.
+/// A standing approval covers one host.
 #[tokio::test]
 async fn a_grant_for_invented_addresses_holds_for_their_host_alone() {
     let trap = Trap::set().await;

@@ -22,7 +22,7 @@ use entourage_types::{
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-/// A person who speaks to the very process that works.
+/// A client of the process that works.
 fn person(world: &World) -> entourage_engine::Client {
     world.engine().client(Owner::local())
 }
@@ -178,7 +178,7 @@ async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
             assert_eq!(model.cut_off(), 1, "the first request was of no use any more");
             let again = person(&world).send(root.id, "Stop, do this.", Some("k")).await;
             assert_eq!(again.unwrap(), sent.unwrap());
-            // Who was cut off would find that out before this test goes on.
+            // A cut-off call would notice that before this test continues.
             tokio::task::yield_now().await;
             assert_eq!(model.cut_off(), 1, "the second one answers that very message");
         }
@@ -190,7 +190,7 @@ async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
     }
 }
 
-/// Its sender may not know whether it was taken: a server that is killed answers nothing.
+/// The sender may not know whether it was accepted: a killed server returns nothing.
 #[tokio::test]
 async fn a_message_sent_again_under_its_key_is_the_first_one_whatever_its_agent_has_come_to() {
     for input in [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse] {
@@ -205,7 +205,7 @@ async fn a_message_sent_again_under_its_key_is_the_first_one_whatever_its_agent_
         let first = send("k").await.unwrap();
         model.begun().await;
         assert_eq!(send("k").await.unwrap(), first, "{input:?}, while it is answered");
-        // Who was cut off would find that out before this test goes on.
+        // A cut-off call would notice that before this test continues.
         tokio::task::yield_now().await;
         assert_eq!(model.cut_off(), 0, "{input:?}");
         model.let_go(1);
@@ -268,7 +268,7 @@ async fn work_given_away_is_dropped_with_the_work_it_was_for() {
         .await;
     let lines = lines(&world, root.id).await;
     assert_eq!(lines.last().map(String::as_str), Some("turn: I dance.[]"), "{lines:?}");
-    // Whoever follows waits for no result: nobody is given one to read.
+    // No subscriber waits for a result: no agent reads one.
     let events = world.client().events(root.id, None, 1000).await.unwrap();
     let ended: Vec<_> = events
         .iter()
@@ -280,7 +280,7 @@ async fn work_given_away_is_dropped_with_the_work_it_was_for() {
     assert_eq!(ended.first(), Some(&(Status::Cancelled, &None)));
     assert!(ended.iter().all(|(_, result)| result.is_none()), "{ended:?}");
 
-    // The next work goes to somebody new.
+    // The next work goes to a new agent.
     world.client().send(root.id, "Find it after all.", None).await.unwrap();
     world
         .until(root.id, |event| matches!(event.body, EventBody::AgentCreated { .. }) && event.seq > 20)
@@ -358,7 +358,8 @@ async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
     assert!(matches!(done, Err(Error::NotNow { .. })), "{done:?}");
 }
 
-/// One that is paused begins nothing, so that a retry which comes with the pause is done once it is resumed.
+/// A paused agent begins nothing, so that a retry which arrives with the pause is made once it is
+/// resumed.
 #[tokio::test]
 async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
     let model = ScriptedModel::new([]);
@@ -368,7 +369,7 @@ async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
     let world = World::builder(model.clone()).tools(first_tools()).start_with(faults.clone()).await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
-    // Nobody is at work while both are posted.
+    // No process works while both are posted.
     faults.kill();
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
     world.client().intervene(root.id, Action::Retry, None).await.unwrap();
@@ -376,7 +377,7 @@ async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
     paused(&world, &root).await;
     let (pending, applied) = (InterventionStatus::Pending, InterventionStatus::Applied);
     assert_eq!(actions(&world, root.id).await, [(Action::Pause, applied), (Action::Retry, pending)]);
-    assert_eq!(world.damages().await, [""; 0], "it waits for the resume");
+    assert_eq!(world.inconsistencies().await, [""; 0], "it waits for the resume");
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 2);
@@ -385,7 +386,7 @@ async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
     assert_eq!(world.audit().await, []);
 }
 
-/// An orchestrator that gives work to a researcher, who asks, notes and answers.
+/// An orchestrator delegates work to a researcher, which asks and answers.
 fn delegates(request: &Request) -> Script {
     let researcher = request.system.contains("You are the Researcher");
     match (researcher, request.messages.last()) {
@@ -399,7 +400,7 @@ fn delegates(request: &Request) -> Script {
     }
 }
 
-/// That nobody of the tree is left, and nothing is left to be done.
+/// Asserts that all agents of the tree have ended, and no work is left.
 async fn all_is_over(world: &World, root: AgentId) {
     for agent in world.client().tree(root).await.unwrap() {
         assert_eq!((agent.status, agent.waiting_on), (Status::Cancelled, None));
@@ -450,8 +451,8 @@ async fn a_deleted_child_is_an_error_that_its_parent_reads() {
     assert_eq!(world.client().agent(question.agent).await.unwrap().status, Status::Cancelled);
 }
 
-/// Deletes a tree while its researcher asks, with these faults; returns how many fenced commits
-/// there were.
+/// Deletes a tree while its researcher asks, with these faults; returns how many commits there
+/// were.
 async fn delete_with(workers: usize, faults: Faults) -> u64 {
     let model = ScriptedModel::deciding(|request| Some(Ok(delegates(request))));
     let builder = World::builder(model).tools(first_tools()).workers(workers).in_memory();
@@ -467,8 +468,8 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
     }
     let told = person(&world).intervene(root.id, Action::Delete, None).await;
     if told.is_err() {
-        // Whoever got no answer asks again, of another process while nobody is at work: what was done
-        // is told as done, and anything less is done now.
+        // A person without an answer asks again, of another process while no process works: what
+        // was done is reported as done, and the rest is done now.
         faults.settled().await;
         let was_done = world.client().agent(root.id).await.unwrap().status == Status::Cancelled;
         let again = world.beside().client(Owner::local()).intervene(root.id, Action::Delete, None).await;
@@ -481,7 +482,7 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
     faults.commits()
 }
 
-/// Does something in a world whose process may die meanwhile; it happens then in the next one.
+/// Does something in a world whose process may die meanwhile; then it happens in the next process.
 async fn whatever_dies(world: World, happens: impl AsyncFn(&World)) -> World {
     let faults = world.faults().clone();
     if faults.outlived_by(happens(&world)).await.is_some() {
@@ -492,7 +493,8 @@ async fn whatever_dies(world: World, happens: impl AsyncFn(&World)) -> World {
     world
 }
 
-/// Does this to the agent once: whoever gets no answer looks whether it was done before doing it again.
+/// Does this to the agent once: without an answer, it verifies whether it was done before doing it
+/// again.
 async fn insists(world: World, agent: AgentId, action: Action, text: Option<&str>) -> World {
     let told = person(&world).intervene(agent, action, text).await;
     let Err(error) = told else { return world };
@@ -504,8 +506,8 @@ async fn insists(world: World, agent: AgentId, action: Action, text: Option<&str
     world
 }
 
-/// An agent that asks is given another instruction, or paused, answered and resumed, with these faults; returns
-/// how many commits there were.
+/// An agent that asks gets another instruction, or is paused, answered and resumed, with these
+/// faults; returns how many commits there were.
 async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
@@ -550,7 +552,7 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
         world = whatever_dies(world, ends).await;
         (vec![(Action::Pause, applied), (Action::Resume, applied)], ["output: red", "turn: <red>[]"])
     };
-    // A process may die after all was done.
+    // A process may die after everything was done.
     let world = world.reborn(Faults::none()).await;
     ends(&world).await;
     let lines = lines(&world, root.id).await;
@@ -577,7 +579,7 @@ async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
 /// Shows: S3-R018, INV-05.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deletion_survives_a_death_at_every_commit() {
-    // The person's own commits count: they hold no agent.
+    // The person's own commits count: they have no fence.
     let commits = delete_with(1, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
     assert!(commits > 7, "{commits}");
     for workers in 1..=2 {
@@ -595,14 +597,14 @@ async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left()
     let root = world.ask("Go.").await;
     let root = world.ended(root.id).await;
     person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
-    // Whoever looked before the deletion posts after it.
+    // A sender that read the agent before the deletion posts after it.
     let (at, wakeup) = (root.updated, WakeupId::new());
     let body = PostBody::Message {
         from: Author::User,
         text: "and then?".into(),
         task: None,
         queued: false,
-        terms: None,
+        options: None,
     };
     let mut late = Commit::new(at);
     late.post(Post { id: PostId::new(), agent: root.id, at, wakeup, body }, &root.owner);
@@ -616,7 +618,7 @@ async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left()
     assert_eq!(world.audit().await, []);
 }
 
-/// Holds the commit that makes a child until it may land.
+/// Holds the commit that creates a child until it may be applied.
 struct HoldsSpawn {
     has_come: Arc<Semaphore>,
     may_land: Arc<Semaphore>,
@@ -634,7 +636,8 @@ impl StoreLayer for HoldsSpawn {
     }
 }
 
-/// More on a task that had succeeded is unread when its agent is deleted: the task was under way again.
+/// More work on a task that had succeeded is unread when its agent is deleted: the task was under
+/// way again.
 #[tokio::test]
 async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels_it() {
     let model = ScriptedModel::deciding(|request| {
@@ -655,10 +658,10 @@ async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels
         text: "go on".into(),
         task: Some(task.id),
         queued: false,
-        terms: None,
+        options: None,
     };
     let post = Post { id: PostId::new(), agent: task.to, at: task.updated, wakeup: WakeupId::new(), body };
-    // It is read with the deletion and not before.
+    // It is read together with the deletion and not before.
     let due = Time::from_micros(task.updated.micros() + 3_600_000_000);
     let wakeup = Wakeup { id: post.wakeup, agent: task.to, owner: Owner::local(), due };
     let commit = Commit::new(task.updated).write(Write::ScheduleWakeup(wakeup)).write(Write::Post(post));
@@ -682,7 +685,8 @@ async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels
 async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() {
     let (has_come, may_land) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let holds = HoldsSpawn { has_come: Arc::clone(&has_come), may_land: Arc::clone(&may_land) };
-    // The child waits for a person: what it reports would have its maker look at the deletion once more.
+    // The child waits for a person: a result from it would make its parent read the deletion once
+    // more.
     let model = ScriptedModel::deciding(|request| {
         let is_child = request.system.contains("You are the Researcher");
         Some(Ok(match is_child {
@@ -695,7 +699,7 @@ async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() 
     has_come.acquire().await.unwrap().forget();
     let (client, id) = (person(&world), root.id);
     let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await });
-    // The deletion has come to where it waits for the activation, which has the commit under way.
+    // The deletion now waits for the activation, which has the commit under way.
     let waits = Duration::from_secs(5);
     assert_eq!(world.clock().sleeper(waits).await, waits);
     may_land.add_permits(1);
@@ -706,8 +710,8 @@ async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() 
     assert_eq!(world.audit().await, []);
 }
 
-/// Another process has the commit that makes a child under way while an agent is deleted, and it lands
-/// just before the deletion takes the agent.
+/// Another process has the commit that creates a child under way while an agent is deleted, and it
+/// is applied just before the deletion claims the agent.
 #[derive(Clone)]
 struct LandsBeforeClaim {
     holds: Arc<AtomicBool>,

@@ -24,7 +24,7 @@ pub(crate) fn binary() -> PathBuf {
     path
 }
 
-/// A provider whose every request is told to the test before it is answered; the one with the held
+/// A provider that reports every request to the test before it answers; the request with the held
 /// number is never answered.
 #[derive(Clone)]
 struct Provider {
@@ -34,10 +34,10 @@ struct Provider {
     answer: Answer,
 }
 
-/// Who is asked, and what they say, by what they are told to be and how many outputs they have.
+/// The name and the reply of an agent, by its system prompt and the number of its outputs.
 type Answer = fn(&str, usize) -> (&'static str, Value);
 
-/// An assistant that has a researcher look.
+/// An assistant that delegates to a researcher.
 fn researched(system: &str, outputs: usize) -> (&'static str, Value) {
     match (system.contains("You are the Researcher"), outputs) {
         (false, 0) => {
@@ -49,7 +49,7 @@ fn researched(system: &str, outputs: usize) -> (&'static str, Value) {
     }
 }
 
-/// A lead hands on to a middle, that to a worker.
+/// A lead delegates to a middle, which delegates to a worker.
 fn handed_down(system: &str, outputs: usize) -> (&'static str, Value) {
     let next = |recipient: &str| call("send_message", json!({"recipient": recipient, "message": "Look."}));
     match (system.contains("You lead."), system.contains("You stand between."), outputs) {
@@ -97,7 +97,7 @@ pub(crate) fn call(tool: &str, arguments: Value) -> Value {
     json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]})
 }
 
-/// Serves a provider on loopback; returns its address and what it tells.
+/// Serves a provider on loopback; returns its address, its requests and its reports.
 async fn serve(
     answer: Answer,
     held: Option<usize>,
@@ -142,7 +142,7 @@ async fn output(child: Child) -> Output {
     panic!("it does not end");
 }
 
-/// What the database holds at the end: each agent's transcript.
+/// The transcripts of all agents in the database at the end.
 async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
     let store = SqliteStore::open(directory.join("data/entourage.db"), Settings::default()).unwrap();
     let mut all = Vec::new();
@@ -185,7 +185,7 @@ async fn a_killed_delegation_three_deep_ends_as_if_undisturbed() {
     killed_at_every_request(handed_down, &["run", "How many files?", "--kind", "lead"], &requests).await;
 }
 
-/// Runs this undisturbed, and then with a `kill -9` in the middle of each of these requests.
+/// Runs this without faults, and then with a `kill -9` in the middle of each of these requests.
 async fn killed_at_every_request(answer: Answer, arguments: &[&str], expected_requests: &[&str]) {
     let undisturbed = tempfile::tempdir().unwrap();
     files(undisturbed.path());

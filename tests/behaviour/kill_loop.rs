@@ -1,5 +1,5 @@
-//! `kill -9` of the binary again and again, at any moment, while people ask for more; an auditor that
-//! knows what was asked for, and what the tools did, looks at what is left.
+//! `kill -9` of the binary again and again, at any moment, while people request more; an auditor
+//! that knows the requests, and the effects of the tools, inspects what is left.
 
 use std::{
     collections::BTreeMap,
@@ -27,16 +27,16 @@ use serde_json::{Value, json};
 
 use crate::kill::{binary, call, stream_of};
 
-/// What the world outside the process saw: how often each job was paid for.
+/// What the world outside the process recorded: how many times each job was paid for.
 type Paid = Arc<Mutex<BTreeMap<String, usize>>>;
 
 /// The kind that works: a file, as people write them.
 const KIND: &str = "---\nname: worker\ndescription: Works.\ntools: [create_note, mcp]\n---\nWork.\n";
 
-/// A provider whose model notes each job, pays for it, and is done.
+/// A provider whose model writes a note about each job, pays for it, and ends.
 async fn complete(Json(request): Json<Value>) -> impl IntoResponse {
     let messages = request["messages"].as_array().cloned().unwrap_or_default();
-    // What changes, such as the time, stands below it.
+    // Changing parts, such as the time, are below the first line.
     let said = messages.iter().find(|message| message["role"] == "user");
     let job = said.and_then(|said| said["content"].as_str()?.lines().next()).unwrap_or_default();
     let outputs = messages.iter().filter(|message| message["role"] == "tool").count();
@@ -45,12 +45,12 @@ async fn complete(Json(request): Json<Value>) -> impl IntoResponse {
         1 => call("shop__pay", json!({ "job": job })),
         _ => json!({ "content": format!("done: {job}") }),
     };
-    // A provider takes its time, so that kills find calls under way.
+    // A provider takes some time, so that kills hit calls under way.
     tokio::time::sleep(Duration::from_millis(5)).await;
     ([(header::CONTENT_TYPE, "text/event-stream")], stream_of(&delta))
 }
 
-/// An MCP server with one tool, whose effect is not to be repeated.
+/// An MCP server with one tool, whose effect must not be repeated.
 async fn shop(State(paid): State<Paid>, Json(request): Json<Value>) -> Response {
     let result = match request["method"].as_str() {
         Some("initialize") => json!({
@@ -66,7 +66,7 @@ async fn shop(State(paid): State<Paid>, Json(request): Json<Value>) -> Response 
         Some("tools/call") => {
             let job = request["params"]["arguments"]["job"].as_str().unwrap_or_default().to_owned();
             *paid.lock().unwrap().entry(job).or_default() += 1;
-            // So does a shop: kills find payments that were made and not answered.
+            // So does a shop: kills hit payments that were made and not answered.
             tokio::time::sleep(Duration::from_millis(5)).await;
             json!({ "content": [{ "type": "text", "text": "paid" }] })
         }
@@ -87,7 +87,7 @@ async fn world(paid: Paid) -> String {
     url
 }
 
-/// One life of the server.
+/// One process of the server.
 struct Life {
     child: Child,
     url: String,
@@ -121,17 +121,17 @@ impl Life {
     }
 }
 
-/// What was asked for, and what was answered.
+/// The requests and the answers.
 #[derive(Default)]
 struct Auditor {
-    /// Each job, and whether the server said that it took it.
+    /// Each job, and whether the server has confirmed it.
     jobs: BTreeMap<String, bool>,
-    /// How often a person said of a job that it shall be paid for again.
+    /// How many times a person decided that a job shall be paid for again.
     again: BTreeMap<String, usize>,
 }
 
 impl Auditor {
-    /// Asks for whatever nobody has confirmed, under the same key as before.
+    /// Repeats every unconfirmed request, under the same key as before.
     async fn ask(&mut self, http: &Client, url: &str) {
         for (job, taken) in self.jobs.iter_mut().filter(|(_, taken)| !**taken) {
             let body = json!({ "kind": "worker", "message": job });
@@ -141,7 +141,7 @@ impl Auditor {
         }
     }
 
-    /// Says of each interrupted payment that it shall be tried again, or given up.
+    /// Answers each question about an interrupted payment with retry or give up.
     async fn answer(&mut self, http: &Client, url: &str, dice: &Dice) -> Option<()> {
         let open = http.get(format!("{url}/v1/questions?status=open&limit=200")).send().await.ok()?;
         let open: Value = open.json().await.ok()?;
@@ -149,7 +149,7 @@ impl Auditor {
             let text = question["text"].as_str().unwrap_or_default();
             let job = self.jobs.keys().find(|job| text.contains(&format!("\"{job}\""))).cloned()?;
             let retry = dice.chance(50);
-            // Counted before it is said: whether the answer arrived may stay unknown.
+            // Counted before it is sent: whether the answer arrived may stay unknown.
             *self.again.entry(job).or_default() += usize::from(retry);
             let body = json!({ "answer": if retry { "retry" } else { "give up" } });
             let id = question["id"].as_str().unwrap_or_default();
@@ -173,7 +173,7 @@ impl Auditor {
         }
     }
 
-    /// What the database and the shop have to say.
+    /// Verifies the database and the shop's records.
     async fn judge(&self, store: &SqliteStore, paid: &BTreeMap<String, usize>) {
         let violations: Vec<String> =
             audit(store, None).await.unwrap().iter().map(ToString::to_string).collect();
@@ -247,11 +247,11 @@ async fn a_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
             if Auditor::ended(&http, &life.url).await == Some(auditor.jobs.len()) {
                 return;
             }
-            // Another process works, and is asked again and again: it shall have the cores in between.
+            // Another process works, and is polled again and again: leave it the cores in between.
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    // What thousands of kills left undone takes its time.
+    // The work that thousands of kills interrupted takes its time.
     let quiet = tokio::time::timeout(Duration::from_secs(90 + kills / 5), calm).await;
     life.child.kill().unwrap();
     life.child.wait().unwrap();

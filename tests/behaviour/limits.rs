@@ -11,12 +11,13 @@ use entourage_store::Page;
 use entourage_testkit::{Effects, FakeClock, TestTool, World};
 use entourage_tests::{one_kind, plain, well_formed};
 use entourage_tools::{Effect, Outcome, Toolbox, Wait};
-use entourage_types::{Agent, Limits, Run, Status, StopReason, Terms, Usage};
+use entourage_types::{Agent, Limits, Run, RunOptions, Status, StopReason, Usage};
 use serde_json::json;
 
-/// Runs a model that never stops calling, under these limits; returns the reason and the calls made.
+/// Runs a model that never stops calling, under these limits; returns the reason and the calls
+/// made.
 ///
-/// It has tools in its last call, too: one that calls all the same fails, and nothing is called.
+/// The model calls tools in its last call, too: that fails the run, and no tool is called.
 async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<StopReason>, usize) {
     let turn = std::sync::atomic::AtomicUsize::new(0);
     let model = ScriptedModel::deciding(move |_: &Request| {
@@ -56,14 +57,14 @@ async fn model_calls_are_bounded() {
 #[tokio::test]
 async fn the_fifth_call_of_one_tool_in_a_row_runs_and_is_the_last() {
     let limits = Limits { max_same_tool: 5, ..Limits::default() };
-    // The sixth model call is the last word, and has no tools.
+    // The sixth model call is the last one, and has no tools.
     assert_eq!(stopped_by(limits.clone(), &["a"]).await, (Some(StopReason::SameTool), 6));
     let limits = Limits { max_steps: 12, ..limits };
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 12));
 }
 
-/// Runs a model that looks for `at_once` things in a turn, until it may not; those of the next turn are
-/// `further` on.
+/// Runs a model that makes `at_once` calls in a turn until tools are no longer offered; the calls
+/// of the next turn are `further` on.
 async fn searches(
     limits: Limits,
     at_once: usize,
@@ -111,7 +112,7 @@ async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_
             StopReason::SameTool,
             "`a` was called 2 times in a row",
         ),
-        // Each call takes in 10 tokens, and 5 of the last one's words, and says 5.
+        // Each call reads 10 tokens, and 5 more of the previous answer, and writes 5.
         (
             Limits { max_tokens: 60, ..limits.clone() },
             StopReason::MaxTokens,
@@ -155,12 +156,12 @@ async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
         let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
         let kinds = one_kind(|kind| kind.limits.max_steps = of_kind);
         let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
-        let terms = Terms { max_steps: Some(of_caller), ..Terms::default() };
+        let options = RunOptions { max_steps: Some(of_caller), ..RunOptions::default() };
         let speech = Speech {
             chat: "c".into(),
             to: "assistant".into(),
             text: "Go.".into(),
-            terms,
+            options,
             ..Speech::default()
         };
         let spoken = world.client().speak(speech, None).await.unwrap();
@@ -172,7 +173,7 @@ async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
 /// Shows: S4-R121.
 #[tokio::test]
 async fn tokens_are_bounded() {
-    // A third call would take in 110 tokens at least.
+    // A third call would read 110 tokens at least.
     let limits = Limits { max_tokens: 300, ..Limits::default() };
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxTokens), 2));
 }

@@ -1,10 +1,9 @@
-//! What the engine does, by name. One binary for all of it.
+//! The engine's behaviour, by name. One binary for all of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;
 mod chat;
 mod chat_threads;
-mod checks;
 mod circles;
 mod conversation;
 mod crash;
@@ -15,13 +14,14 @@ mod dispatch;
 mod effects;
 mod feed;
 mod gate;
+mod guardrails;
 mod in_flight;
 mod injection;
 mod interventions;
-mod keepers;
 mod kill;
 mod kill_loop;
 mod limits;
+mod maintenance;
 mod one_at_a_time;
 mod orchestrator;
 mod outages;
@@ -40,10 +40,10 @@ mod stop;
 mod stuck;
 mod sub_agents;
 mod telemetry;
+mod thread_stores;
 mod threads;
 mod tool_servers;
 mod tools;
-mod upkeep;
 mod usage;
 mod versions;
 mod webhooks;

@@ -1,5 +1,6 @@
-//! One activation of an agent at a time in a engine: a call that is under way, or about to be, is not
-//! taken for one that a crash interrupted, and nothing starts once a deletion is acknowledged.
+//! One activation of an agent at a time in an engine: a call that is under way, or about to be, is
+//! not mistaken for one that a crash interrupted, and nothing starts once a deletion is
+//! acknowledged.
 
 use std::{
     sync::{Arc, Mutex, mpsc},
@@ -17,7 +18,7 @@ use entourage_types::{Action, Agent, Owner, Status, StepState, ToolSpec};
 use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::yield_now};
 
-/// A place where whoever comes by waits to be let on.
+/// A place where callers wait until they may continue.
 #[derive(Clone)]
 struct Stop {
     reached: Arc<Semaphore>,
@@ -39,7 +40,7 @@ impl Stop {
     }
 }
 
-/// Stops behind the commit of an intent: the call is on record and has not begun.
+/// Stops after the commit of an intent: the call is recorded and has not begun.
 #[async_trait]
 impl StoreLayer for Stop {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
@@ -77,7 +78,7 @@ impl Tool for Slow {
     }
 }
 
-/// A engine whose agent pays, and stops at one of two places on the way.
+/// An engine whose agent pays, and stops at one of two places on the way.
 struct Scene {
     world: World,
     engine: Engine,
@@ -109,7 +110,7 @@ impl Scene {
     }
 }
 
-/// As long as anything in memory can go on.
+/// Long enough for everything in memory to proceed as far as it can.
 async fn a_while() {
     for _ in 0..200 {
         yield_now().await;
@@ -157,7 +158,7 @@ async fn nothing_starts_once_a_deletion_is_acknowledged() {
         let id = scene.root.id;
         let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await.unwrap() });
         a_while().await;
-        // A call can be cut off; one who is in a commit is waited for.
+        // A call can be cut off; a commit under way is waited for.
         assert_eq!(deletion.is_finished(), std::ptr::eq(stop, &effect));
         stop.go.add_permits(1);
         deletion.await.unwrap();
@@ -168,7 +169,7 @@ async fn nothing_starts_once_a_deletion_is_acknowledged() {
     }
 }
 
-/// A tool that holds up its thread, as no tool should.
+/// A tool that blocks its thread, as no tool should.
 struct Blocks(Stop, Mutex<mpsc::Receiver<()>>);
 
 #[async_trait]

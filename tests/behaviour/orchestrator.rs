@@ -1,5 +1,5 @@
-//! The orchestrator of a chat: one decision for each message, one reply for each result, and nothing
-//! of its sub-agents' own work before its eyes.
+//! The orchestrator of a chat: one decision for each message, one reply for each result, and it
+//! reads nothing of its sub-agents' own work.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::chat::{
 };
 
 const ORCHESTRATOR: Option<&str> = Some("orchestrator");
-/// What people read where a model fails for good.
+/// What people read if a model fails for good.
 const FAILED: &str =
     "the service behind the model refused the request; the operator finds the cause in the log";
-/// What people read where a call on their message was refused.
+/// What people read if a call for their message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 
 fn said(role: Role, text: &str) -> (Role, String) {
@@ -63,7 +63,7 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     let chat = world.ask_kind(ORCHESTRATOR, "The height of K2?").await;
     let events = ended_runs(&world, &chat, 2).await;
 
-    // The decision and the start are over before the sub-agent has begun.
+    // The decision and the delegation are over before the sub-agent has begun.
     let (tasks, workers) = (tasks(&world, chat.id).await, workers(&world, chat.id).await);
     assert_eq!((tasks.len(), workers.len()), (1, 1));
     assert_eq!(
@@ -83,7 +83,7 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     assert_eq!(spawns.parameters["properties"]["kind"]["enum"], json!(["researcher", "general"]));
     let reply = &decisions[1];
     assert!(told(reply).contains("8611 m") && told(reply).starts_with("<task_result"), "{}", told(reply));
-    // Neither what it did nor what came back for that.
+    // Neither the sub-agent's calls nor their outputs.
     let ItemBody::Output(output) = &items[2].body else { panic!("{items:?}") };
     for canary in ["a secret of its own", output.text.as_str()] {
         assert!(!whole(reply).contains(canary), "{}", whole(reply));
@@ -98,8 +98,8 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     assert_eq!(world.audit().await, []);
 }
 
-/// The orchestrator is over and done with before its sub-agent begins: the wake-up that was written with
-/// the task is all that sets it off.
+/// The orchestrator's run is over before its sub-agent begins: only the wake-up written with the
+/// task starts it.
 /// Shows: S1-R007.
 #[tokio::test]
 async fn writing_a_task_is_what_sets_its_agent_off() {
@@ -313,7 +313,7 @@ async fn a_question_is_answered_in_plain_words() {
     let clock = FakeClock::default();
     let ticking = clock.clone();
     let model = cast(&script, move |request| {
-        // What comes at one moment is in no order.
+        // Events at one moment have no order.
         ticking.advance(Duration::from_secs(1));
         Ok(match request.messages.last() {
             Some(Message::Output { text, .. }) => Script::text(format!("painted {text}")),
@@ -402,7 +402,7 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
     let asks = |text: &str| said(Role::Question, &format!("The Researcher needs more information: {text}"));
     assert_eq!(read.collect::<Vec<_>>(), [asks("Which wall?"), asks("Which colour?")], "for the person, too");
 
-    // Without a name it is refused: the model is told which there are.
+    // Without an id it is refused: the model reads which questions are open.
     script.push(Ok(reactivate(worker.id, "red")));
     world.client().send(chat.id, "Red.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
@@ -440,7 +440,7 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
 }
 
 #[tokio::test]
-async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
+async fn an_approval_is_not_given_through_the_orchestrator() {
     const BUYER: &str =
         "---\nname: researcher\ntools: [create_note]\napproval: [{ tools: create_note }]\n---\nBuy.";
     let script = ScriptedModel::new([start("buy")]);
@@ -457,7 +457,7 @@ async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
     script.push(Ok(reactivate(question.agent, "approve")));
     world.client().send(chat.id, "Yes, go on.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
-    // With the question's id it is the same: the chat says whose decision it is, and where.
+    // The question's id changes nothing: the chat says whose decision it is, and where to make it.
     let named = json!({
         "agent": question.agent.to_string(), "message": "approve", "question": question.id.to_string()
     });
@@ -465,7 +465,7 @@ async fn leave_for_a_call_is_not_given_through_the_orchestrator() {
     world.client().send(chat.id, "Approve it.", None).await.unwrap();
     ended_runs(&world, &chat, 3).await;
     let told = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text);
-    // The question itself stands there, too.
+    // The question itself is in the chat, too.
     let told: Vec<String> = told.filter(|text| *text != question.text).collect();
     let said = format!(
         "The researcher waits for your own decision about a call, which I may not pass on: please answer \
@@ -547,7 +547,8 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Here I am.")));
 }
 
-/// What people read depends on what can be done about it, and names no model and no provider's words.
+/// What people read depends on what can be done about the failure, and contains no model name and
+/// no text of the provider.
 /// Shows: S1-R068.
 #[tokio::test]
 async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
@@ -562,7 +563,7 @@ async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
         (ModelError::BeyondWindow { model: model.clone(), cause: cause.clone() }, "too long for the model"),
         (ModelError::TooLong { model: model.clone(), bytes: 9 }, "had no end"),
         (ModelError::Configuration(format!("{model}: {cause}")), "not set up correctly"),
-        // Those that another attempt may help with.
+        // Failures for which another attempt may help.
         (
             ModelError::Unavailable { model: model.clone(), cause: cause.clone(), retry_after: None },
             "has failed; try again later",
@@ -613,7 +614,8 @@ async fn three_attempts_are_made_before_a_call_has_failed() {
         });
         let world = World::scripted(&model, first_tools()).await;
         let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
-        // The sub-agent's second attempt, and its third; then it has failed, and is told without a model.
+        // The sub-agent's second attempt, and its third; then it has failed, and the chat reports
+        // that without a model.
         for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
             assert_eq!(world.clock().advance_to_sleeper(pause).await, pause, "{name}");
         }
@@ -680,7 +682,8 @@ async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
     script.push(Ok(Script::text("Both are done.")));
     world.client().send(chat.id, "And two.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
-    // With a call pending nothing is asked and nothing said, however often it is woken.
+    // While a call is pending the model is not asked and nothing is sent, however often the agent
+    // is woken.
     let asked = model.requests().len();
     world.engine().advance(worker.id).await.unwrap();
     assert_eq!(world.client().items(worker.id, 0, 20).await.unwrap().len(), 2);

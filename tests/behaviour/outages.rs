@@ -1,5 +1,5 @@
-//! A store that cannot be used for a while: no run is ended for it, no model is asked meanwhile, and all
-//! goes on by itself once it is back.
+//! A store that is unavailable for a while: the engine ends no run for that and asks no model
+//! meanwhile, and everything continues by itself afterwards.
 
 use std::{
     sync::{
@@ -50,7 +50,7 @@ impl Outage {
         result
     }
 
-    /// Waits until so many were refused.
+    /// Waits until this many attempts were refused.
     async fn refused(&self, count: u32) {
         let mut refused = self.refused.subscribe();
         let enough = refused.wait_for(|refused| *refused >= count);
@@ -84,7 +84,7 @@ fn model() -> HeldModel {
     }))
 }
 
-/// Ends the run that waits for its store, and shows that nothing of it was lost.
+/// Ends the run that waits for its store, and verifies that nothing of it was lost.
 async fn goes_on(world: &World, root: &Agent, model: &HeldModel) {
     model.let_go(10);
     world.clock().advance(Duration::from_secs(30));
@@ -93,7 +93,7 @@ async fn goes_on(world: &World, root: &Agent, model: &HeldModel) {
     let items = world.client().items(root.id, 0, 100).await.unwrap();
     assert_eq!(plain(&items).len(), 4, "{:?}", plain(&items));
     assert_eq!(world.audit().await, []);
-    assert_eq!(world.damages().await, [""; 0]);
+    assert_eq!(world.inconsistencies().await, [""; 0]);
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
     outage.begins();
     model.let_go(1);
     outage.refused(1).await;
-    // It is tried at least every half minute, far more often than failures of its own would be.
+    // It is attempted at least every half minute, far more often than after failures of its own.
     for attempt in 2..=120 {
         world.clock().advance(Duration::from_secs(30));
         outage.refused(attempt).await;
@@ -114,12 +114,12 @@ async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Running);
     outage.ends();
     world.clock().advance(Duration::from_secs(30));
-    // The first call of the model was answered and could not be kept; this is the second.
+    // The first model call was answered and could not be stored; this is the second.
     model.begun().await;
     goes_on(&world, &root, &model).await;
 }
 
-/// A clock that moves to the moment that somebody sleeps until as soon as nobody has anything else to do.
+/// A clock that jumps to the end of the next sleep as soon as nothing else can run.
 struct Jumping(AtomicI64);
 
 #[async_trait]
@@ -129,7 +129,8 @@ impl Clock for Jumping {
     }
 
     async fn sleep_until(&self, until: Time) {
-        // All that happens beside is on the same thread and waits for nothing, so that it is over by then.
+        // All concurrent work is on the same thread and waits for nothing, so that it is done by
+        // then.
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
@@ -137,7 +138,7 @@ impl Clock for Jumping {
     }
 }
 
-/// A engine whose store cannot be used; it takes down when it was tried, and has enough after nine times.
+/// An engine whose store is unavailable; it records when it was tried, and stops after nine times.
 struct Full {
     clock: Arc<Jumping>,
     tried: Mutex<Vec<Time>>,
@@ -175,7 +176,7 @@ async fn the_pauses_between_attempts_double_up_to_half_a_minute() {
     within("it is tried nine times", dispatcher.run(tries, store, clock, enough)).await.unwrap();
     let tried = engine.tried.lock().unwrap();
     let pauses: Vec<u128> = tried.windows(2).map(|pair| pair[1].since(pair[0]).as_millis()).collect();
-    // Also where all that is due is read anew meanwhile, as it is each minute.
+    // Even though all due wake-ups are read again each minute meanwhile.
     assert_eq!(pauses, [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
 }
 
@@ -203,7 +204,7 @@ async fn a_file_that_another_program_holds_for_a_while_is_waited_for() {
     goes_on(&world, &root, &model).await;
 }
 
-/// A store of which no commit succeeds any more once it is damaged, and that counts who tried.
+/// A store in which every commit fails once it is damaged, and that counts the attempts.
 #[derive(Clone, Default)]
 struct Damage {
     is_damaged: Arc<AtomicBool>,
@@ -221,7 +222,8 @@ impl StoreLayer for Damage {
     }
 }
 
-/// Damage does not pass: the run is tried to be ended, once, and then left alone, however long that is.
+/// Corruption does not pass: the engine tries once to end the run and then leaves it alone, for any
+/// length of time.
 #[tokio::test]
 async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
     let (model, damage) = (model(), Damage::default());
@@ -233,7 +235,7 @@ async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
     let mut tried = damage.tried.subscribe();
     let both = tried.wait_for(|tried| *tried == 2);
     tokio::time::timeout(Duration::from_secs(30), both).await.expect("it is tried, and then ended").unwrap();
-    // Who is at work there does what is due before it reads this.
+    // A worker delivers what is due before it handles this read.
     for _ in 0..20 {
         world.clock().advance(Duration::from_secs(60));
         world.client().agent(root.id).await.unwrap();
@@ -241,7 +243,8 @@ async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
     assert_eq!(*damage.tried.borrow(), 2);
 }
 
-/// What a person asks for while the connection to the database is lost is done once, and they hear of it.
+/// What a person requests while the connection to the database is lost is done once, and reported
+/// to them.
 #[tokio::test]
 async fn what_a_person_asks_for_happens_once_where_nobody_knew_whether_it_had() {
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
@@ -259,7 +262,8 @@ async fn what_a_person_asks_for_happens_once_where_nobody_knew_whether_it_had() 
     }
 }
 
-/// An activation that does not know whether its commit happened ends, and the next one reads that.
+/// An activation that does not know whether its commit was applied ends, and the next one reads
+/// that.
 #[tokio::test]
 async fn an_activation_goes_on_at_once_where_nobody_knew_whether_it_had_committed() {
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {

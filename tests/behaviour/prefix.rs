@@ -1,4 +1,4 @@
-//! What the model sees only ever grows at its end; what changes stands in the tail.
+//! The model's input only ever grows at its end; changing parts are in the tail.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use entourage_tests::{first_tools, one_kind};
 use entourage_types::{EventBody, Section};
 use serde_json::json;
 
-/// Asserts that each request begins with all of the one before.
+/// Asserts that each request begins with the whole previous one.
 fn grows_at_its_end(requests: &[Request]) {
     for pair in requests.windows(2) {
         let [before, after] = pair else { unreachable!() };

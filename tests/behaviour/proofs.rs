@@ -1,15 +1,15 @@
-//! What always holds, over random histories; and that a bug in any of it would be seen.
+//! The invariants, over random histories; and that a bug in any of them would be found.
 
 use entourage_testkit::{Bug, Simulation};
 
-/// A number from the environment.
+/// Reads a number from the environment.
 fn number(name: &str) -> Option<u64> {
     std::env::var(name)
         .ok()
         .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }
 
-/// Runs these seeds on all cores; fails with the least failure of the first seed that fails.
+/// Runs these seeds on all cores; fails with the smallest failure of the first seed that fails.
 fn run_all(seeds: std::ops::Range<u64>) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let failures: Vec<String> = std::thread::scope(|scope| {
@@ -47,7 +47,7 @@ fn the_same_seed_is_the_same_history() {
     }
 }
 
-/// What is claimed to be caught is what is planted.
+/// The documented bugs are exactly the planted ones.
 #[test]
 fn the_page_of_planted_bugs_lists_each_of_them_and_no_other() {
     let page = include_str!("../../docs/reliability.md");

@@ -1,5 +1,4 @@
-//! Things that happen at the same instant: each is counted once, and the model is asked once about all
-//! of them.
+//! Events at the same instant: each is counted once, and the model is asked once about all of them.
 
 use std::sync::{
     Arc,
@@ -24,7 +23,7 @@ use crate::chat::{is_orchestrator, main_chat, told};
 /// How many rounds there are in all, an eighth of them with each number from 1 to 8.
 const ROUNDS: usize = 1_000;
 
-/// A model that asks for so many calls of a tool, and then has done with it.
+/// A model that requests this many calls of a tool, and then ends.
 fn calls(tool: &'static str, arguments: Value) -> ScriptedModel {
     ScriptedModel::deciding(move |request: &Request| {
         Some(Ok(match request.messages.last() {
@@ -98,7 +97,8 @@ async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
     .await;
 }
 
-/// The world over HTTP, and who makes a connection for each request.
+/// Serves the world over HTTP; returns a client that opens a connection for each request, and the
+/// URL.
 async fn served(world: &World) -> (reqwest::Client, String) {
     entourage_llm::install_tls();
     let settings = entourage_server::Settings::default();
@@ -152,7 +152,7 @@ async fn messages_to_a_chat_at_the_same_instant_are_a_decision_each() {
     decisions(ROUNDS / 5, WorldBuilder::in_memory).await;
 }
 
-/// So many rounds of 1 to 8 messages at once, behind one that begins the chat.
+/// This many rounds of 1 to 8 messages at once, after one that begins the chat.
 async fn decisions(rounds: usize, stored: fn(WorldBuilder) -> WorldBuilder) {
     let model =
         ScriptedModel::deciding(|request: &Request| Some(Ok(Script::text(format!("re: {}", told(request))))));

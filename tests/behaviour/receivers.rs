@@ -1,4 +1,5 @@
-//! Receivers of webhooks over HTTP: what they are sent, signed, and what their answers lead to.
+//! Receivers of webhooks over HTTP: the signed requests they get, and the effects of their
+//! responses.
 
 use std::{
     collections::BTreeMap,
@@ -29,10 +30,10 @@ use crate::webhooks::story;
 
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
-/// What a receiver answers first; 204 after that.
+/// The first responses of a receiver; 204 after that.
 type Answers = Arc<Mutex<Vec<Response>>>;
 
-/// A receiver: where it is, and what it was sent.
+/// A receiver: its URL, and the requests it got.
 struct Receiver {
     url: String,
     came: mpsc::UnboundedReceiver<(HeaderMap, Bytes)>,
@@ -56,7 +57,7 @@ async fn receiver(answers: Vec<Response>) -> Receiver {
 }
 
 impl Receiver {
-    /// The next webhook: its id and its body, once the signature is good.
+    /// The next webhook: its id and its body, after verifying the signature.
     async fn next(&mut self, world: &World) -> (String, Value) {
         let came = tokio::time::timeout(Duration::from_secs(20), self.came.recv()).await;
         let (headers, body) = came.expect("it is told").unwrap();
@@ -86,9 +87,9 @@ async fn world(webhooks: impl IntoIterator<Item = (&'static str, Webhook)>) -> W
     let webhooks: BTreeMap<_, _> =
         webhooks.into_iter().map(|(name, webhook)| (name.into(), webhook)).collect();
     let clock = FakeClock::default();
-    let (outbox, courier) = entourage_server::outbox(&webhooks, Arc::new(clock.clone())).unwrap();
+    let (outbox, transport) = entourage_server::outbox(&webhooks, Arc::new(clock.clone())).unwrap();
     let builder = World::builder(story()).tools(first_tools()).clock(clock);
-    builder.receivers(outbox.receivers().to_vec(), Arc::new(courier)).start().await
+    builder.receivers(outbox.receivers().to_vec(), Arc::new(transport)).start().await
 }
 
 async fn record(world: &World, name: &str) -> ReceiverRecord {
@@ -96,7 +97,7 @@ async fn record(world: &World, name: &str) -> ReceiverRecord {
     records.into_iter().find(|record| record.name == name).unwrap()
 }
 
-/// Waits until a receiver has nothing pending, or what is pending waits for later.
+/// Waits until a receiver has no pending delivery, or only later ones.
 async fn settled(world: &World, name: &str) -> ReceiverRecord {
     let mut news = world.witness().news();
     let settled = async {

@@ -19,7 +19,7 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-/// So many restarts in a row are counted before a run is ended, unless the settings say otherwise.
+/// How many consecutive restarts are counted before a run is ended, with the default settings.
 const GIVE_UP_AFTER: usize = 5;
 
 /// A model whose calls wait, and a world in which nothing works by itself.
@@ -29,13 +29,13 @@ async fn held() -> (HeldModel, World) {
     (model, world)
 }
 
-/// The agent goes on, until the process ends or its run does.
+/// Advances the agent until the process or its run ends.
 fn at_work(world: &World, agent: AgentId) -> JoinHandle<()> {
     let engine = world.engine().clone();
     tokio::spawn(async move { drop(engine.advance(agent).await) })
 }
 
-/// The process is killed while this is under way, and the next one starts two minutes later.
+/// Kills the process while this is under way, and starts the next one two minutes later.
 async fn killed(world: World, under_way: impl IntoIterator<Item = JoinHandle<()>>) -> World {
     world.faults().kill();
     for work in under_way {
@@ -45,7 +45,7 @@ async fn killed(world: World, under_way: impl IntoIterator<Item = JoinHandle<()>
     later(world).await
 }
 
-/// The process is killed as often as a run may have it, each time while its model is asked.
+/// Kills the process as often as a run may survive it, each time during a model call.
 async fn often_killed(mut world: World, model: &HeldModel, agent: &Agent) -> World {
     for _ in 0..GIVE_UP_AFTER {
         let work = at_work(&world, agent.id);
@@ -78,7 +78,7 @@ async fn a_run_that_its_process_never_outlives_is_ended() {
         why,
         "the process ended while this was worked on, 5 times in a row, and nothing was done in between"
     );
-    // Written to again, it begins anew.
+    // With a new message it begins again.
     model.let_go(1);
     world.client().send(agent.id, "Say hello.", None).await.unwrap();
     within("the next run", at_work(&world, agent.id)).await.unwrap();
@@ -102,7 +102,7 @@ async fn a_process_that_ends_in_order_is_not_counted() {
     assert_eq!(now(&world, &agent).await.status, Status::Succeeded);
 }
 
-/// However few ends of a process a run may have.
+/// Even if a run may survive only a single end of its process.
 #[tokio::test]
 async fn a_process_that_ends_in_order_is_not_counted_where_one_kill_is_too_many() {
     let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
@@ -126,7 +126,7 @@ async fn a_process_that_ends_in_order_is_not_counted_where_one_kill_is_too_many(
     );
 }
 
-/// An end in order between two others neither counts nor begins the count anew.
+/// An orderly end between two kills neither counts nor resets the count.
 #[tokio::test]
 async fn kills_are_counted_across_an_end_in_order() {
     let (model, mut world) = held().await;
@@ -146,13 +146,13 @@ async fn kills_are_counted_across_an_end_in_order() {
     assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }
 
-/// Where the process ends also while the run is ended for that, the run is left as it is.
+/// If the process also ends while the engine ends the run for that, the run is left as it is.
 #[tokio::test]
 async fn a_run_that_cannot_even_be_ended_is_left() {
     let (model, mut world) = held().await;
     let agent = world.ask("Take all memory.").await;
     world = often_killed(world, &model, &agent).await;
-    // That it is to be ended is on record, and the commit that ends it does not come about.
+    // The decision to end it is recorded, and the commit that ends it is never applied.
     let faults = Faults::at(2, Fault::DieBefore);
     world = world.reborn(faults.clone()).await;
     let work = at_work(&world, agent.id);
@@ -160,13 +160,13 @@ async fn a_run_that_cannot_even_be_ended_is_left() {
     world = killed(world, [work]).await;
     within("it is left", at_work(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Running);
-    // A person may try.
+    // A person may still stop it.
     world.client().intervene(agent.id, entourage_types::Action::Stop, None).await.unwrap();
     within("it is ended", at_work(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }
 
-/// One end of a process counts once, however often the next one tries.
+/// One end of a process counts once, however many attempts the next process makes.
 #[tokio::test]
 async fn a_run_that_is_to_be_ended_is_ended_at_the_second_attempt_too() {
     let (model, mut world) = held().await;
@@ -213,7 +213,7 @@ async fn a_run_that_gets_on_between_restarts_is_not_ended() {
     assert_eq!(now(&world, &agent).await.status, Status::Succeeded);
 }
 
-/// Answers at once, but for those texts that it is told to hold: these are never answered.
+/// Answers immediately, except for texts to hold: these are never answered.
 #[derive(Clone)]
 struct Deadly {
     begun: Arc<Semaphore>,
@@ -240,8 +240,9 @@ impl Model for Deadly {
     }
 }
 
-/// One ends the process whenever its model is asked; the other is asking its own then, and would end well. From
-/// the fourth start on they are taken up one at a time, so that the other gets on and the first is ended.
+/// One run ends the process whenever its model is asked; the other one asks its model at the same
+/// time, and would succeed. From the fourth start on they are resumed one at a time, so that the
+/// other one makes progress and the first is ended.
 #[tokio::test]
 async fn a_run_beside_the_one_that_ends_the_process_is_not_ended_with_it() {
     let model = Deadly { begun: Arc::new(Semaphore::new(0)), let_go: Arc::new(Semaphore::new(0)) };
@@ -251,7 +252,7 @@ async fn a_run_beside_the_one_that_ends_the_process_is_not_ended_with_it() {
     while now(&world, &deadly).await.status != Status::Failed {
         starts += 1;
         assert!(starts < 20, "it is never ended");
-        // By turns, so that neither always comes first.
+        // Alternating, so that neither always comes first.
         let mut order = [&deadly, &other];
         order.rotate_left(starts % 2);
         let mut works = JoinSet::new();
@@ -260,7 +261,7 @@ async fn a_run_beside_the_one_that_ends_the_process_is_not_ended_with_it() {
             works.spawn(async move { drop(engine.advance(agent).await) });
         }
         if starts > 2 {
-            // What the other asks is answered, once it is asked.
+            // The other one's request is answered, once it is made.
             model.let_go.add_permits(1);
         }
         let over = async { while works.join_next().await.is_some() {} };
@@ -275,7 +276,7 @@ async fn a_run_beside_the_one_that_ends_the_process_is_not_ended_with_it() {
     assert_eq!(now(&world, &other).await.status, Status::Succeeded);
 }
 
-/// Asks for a minute at first, and does not answer from then on.
+/// Requests a pause of a minute at first, and never answers from then on.
 #[derive(Clone)]
 struct Reluctant {
     asked: Arc<AtomicUsize>,
@@ -297,7 +298,7 @@ impl Model for Reluctant {
     }
 }
 
-/// One that waited to ask its model again writes nothing before it does.
+/// A run that waited to ask its model again writes nothing before it does.
 #[tokio::test]
 async fn a_process_that_ends_while_a_model_is_asked_again_is_counted() {
     let model = Reluctant { asked: Arc::default(), begun: Arc::new(Semaphore::new(0)) };
@@ -305,7 +306,7 @@ async fn a_process_that_ends_while_a_model_is_asked_again_is_counted() {
     let agent = world.ask("Hello.").await;
     within("it sleeps", at_work(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.waiting_on, Some(WaitingOn::Retry));
-    // Starts before its time do nothing and count for nothing.
+    // Starts before its time do nothing and do not count.
     for _ in 0..=GIVE_UP_AFTER {
         within("it sleeps on", at_work(&world, agent.id)).await.unwrap();
         world = world.reborn(Faults::none()).await;
@@ -320,8 +321,8 @@ async fn a_process_that_ends_while_a_model_is_asked_again_is_counted() {
     assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }
 
-/// Both are under way whenever the process ends. From the fourth start on they are taken up one at a time, each for
-/// five seconds at most.
+/// Both are under way whenever the process ends. From the fourth start on they are resumed one at a
+/// time, each for five seconds at most.
 #[tokio::test]
 async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     let (model, mut world) = held().await;
@@ -340,7 +341,7 @@ async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
         turn = world.clock().advance_to_sleeper(Duration::from_secs(10)) => turn,
     };
     assert_eq!(turn, Duration::from_secs(5), "both were at work at once");
-    // The first has got nowhere, and holds the second up no longer.
+    // The first run has made no progress, and no longer delays the second.
     model.begun().await;
     model.let_go(2);
     within("the first ends", first).await.unwrap();
@@ -350,8 +351,8 @@ async fn runs_that_were_often_cut_off_are_taken_up_one_at_a_time() {
     }
 }
 
-/// More of them than may wait at once, and all are silent: each has its five seconds alone, is counted, and none
-/// waits for more than the others.
+/// More runs than may wait at once, all without output: each gets its five seconds alone and is
+/// counted, and none waits for more than the others.
 #[tokio::test]
 async fn however_many_wait_for_their_turn_each_has_it_and_is_counted() {
     const AGENTS: usize = 16;

@@ -1,4 +1,4 @@
-//! What is old is forgotten where the settings say so, and nothing else; numbers go on.
+//! Old records are deleted if the settings say so, and nothing else; numbers continue.
 
 use std::{
     collections::HashSet,
@@ -23,7 +23,7 @@ use serde_json::json;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Trees of three ages: one that ended, one that waits for a person, and one that ended lately.
+/// Trees of three ages: one that ended, one that waits for a person, and one that ended recently.
 struct Trees {
     world: World,
     ended: Agent,
@@ -31,7 +31,7 @@ struct Trees {
     young: Agent,
 }
 
-/// A message is its own script: `ask` asks the user, `tell` has the researcher note something.
+/// A message is its own script: `ask` asks the user, `tell` has the researcher write a note.
 fn speaking() -> ScriptedModel {
     ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
@@ -89,7 +89,7 @@ async fn old_events_go_and_everything_else_stays() {
     assert!(pruned.events > 10 && pruned.trees == 0, "{pruned:?}");
     assert_eq!(engine.prune(&days(Some(30), None)).await.unwrap(), Pruned::default(), "once is enough");
 
-    // The last of a tree stays, and who asks for what is gone is told so.
+    // The last event of a tree stays, and a read of deleted events returns an error.
     assert_eq!(first(&world, &ended).await, all.len() as u64);
     assert_eq!(first(&world, &young).await, 1);
     for gone in [client.events(ended.id, 0, 10).await.map(drop), client.watch(ended.id, 3).await.map(drop)] {
@@ -100,7 +100,7 @@ async fn old_events_go_and_everything_else_stays() {
     let Signal::Event(event) = watch.next().await.unwrap() else { panic!("an event comes first") };
     assert_eq!(*event, *all.last().unwrap());
 
-    // What people read is as it was, what waits goes on, and numbers are never given twice.
+    // What people read is unchanged, waiting work continues, and no number is used twice.
     assert_eq!(plain(&client.items(ended.id, 0, 100).await.unwrap()), before);
     let open = client.questions(Some(waits.id), None, Page::default()).await.unwrap();
     let told = client.events(waits.id, None, 10).await.unwrap();
@@ -133,8 +133,8 @@ async fn old_trees_at_rest_go_whole() {
     assert_eq!(first(&world, &waits).await, 1);
 }
 
-/// A chat is found by its name: spoken in again after it was forgotten, it is a new one, though the engine
-/// still holds what was said in the old one.
+/// A chat is found by its name: used again after its deletion, it is a new chat, although the
+/// engine still holds messages of the old one.
 #[tokio::test]
 async fn a_chat_that_was_forgotten_begins_anew() {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -169,8 +169,8 @@ async fn a_chat_that_was_forgotten_begins_anew() {
     assert!(!format!("{last:?}").contains("red"), "{last:?}");
 }
 
-/// Forgetting a tree of more agents than one commit forgets, cut off in the middle, leaves events that
-/// can be read, and the next time does the rest.
+/// Deleting a tree of more agents than one commit deletes, if interrupted in the middle, leaves
+/// readable events, and the next run deletes the rest.
 #[tokio::test]
 async fn a_large_tree_that_was_forgotten_in_part_can_be_read() {
     let world = World::scripted(&speaking(), first_tools()).await;
@@ -179,7 +179,7 @@ async fn a_large_tree_that_was_forgotten_in_part_can_be_read() {
     let children: Vec<Agent> = (0..40).map(|_| root.child("researcher", "", None, at)).collect();
     let writes = children.iter().cloned().map(Write::NewAgent).collect();
     store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
-    // The last event of the tree is about an item of the first agent that goes.
+    // The last event of the tree is about an item of the first agent to be deleted.
     let mut agent = store.claim(children[0].id, 0).await.unwrap().unwrap().agent;
     let body = ItemBody::Message(Message::new(Author::User, "hello", None));
     let item =
@@ -209,7 +209,7 @@ async fn a_large_tree_that_was_forgotten_in_part_can_be_read() {
     assert!(is_done && parts.len() > 2 && parts.contains(&0), "{parts:?}");
 }
 
-/// Runs a future through so many polls, and drops it.
+/// Polls a future this many times, and drops it.
 async fn cut_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T> {
     let (mut future, mut left) = (pin!(future), polls);
     poll_fn(|context| {
@@ -222,7 +222,7 @@ async fn cut_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T
     .await
 }
 
-/// Wherever forgetting is cut off, what is left is whole, and the next time does the rest.
+/// Wherever the deletion is interrupted, the rest is consistent, and the next run completes it.
 #[tokio::test]
 async fn forgetting_survives_being_cut_off_anywhere() {
     let retention = days(Some(30), Some(30));
@@ -269,7 +269,7 @@ async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
     assert_eq!(world.client().agent(old).await.unwrap().id, old, "what it made stays");
 }
 
-/// More of them are old than are read at once, three pages of them.
+/// There are more old records than one page, three pages of them.
 #[tokio::test]
 async fn all_that_is_old_goes_at_once_however_much_it_is() {
     let world = World::scripted(&speaking(), first_tools()).await;
@@ -293,7 +293,7 @@ async fn all_that_is_old_goes_at_once_however_much_it_is() {
     assert_eq!(world.engine().prune(&retention).await.unwrap(), forgot);
 }
 
-/// Writes to a tree just before its events are forgotten.
+/// Writes to a tree just before its events are deleted.
 struct ComesBack;
 
 #[async_trait]
@@ -305,7 +305,7 @@ impl StoreLayer for ComesBack {
                 text: "hello".into(),
                 task: None,
                 queued: false,
-                terms: None,
+                options: None,
             };
             let (id, wakeup) = (PostId::new(), WakeupId::new());
             let mut said = Commit::new(commit.at);

@@ -1,5 +1,5 @@
-//! A model that fails is asked again, in memory first, then from sleep; in the end the failure is
-//! told once.
+//! A failed model call is retried, in memory first, then after sleep; in the end the failure is
+//! reported once.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ fn broken() -> Error {
     Error::BadAnswer { model: "m".into(), what: "cut off".into() }
 }
 
-/// When the model is asked again, as the tree's first event of this sort tells: when it was told,
-/// the moment, how many attempts there were, and why.
+/// When the model is asked again, by the tree's first event of this sort: the time of the event,
+/// the due time, the number of attempts, and the reason.
 async fn told(world: &World, root: AgentId) -> (Time, Time, u32, String) {
     let events = world.until(root, |event| matches!(event.body, EventBody::Step { due: Some(_), .. })).await;
     match events.into_iter().next_back() {
@@ -28,10 +28,10 @@ async fn told(world: &World, root: AgentId) -> (Time, Time, u32, String) {
     }
 }
 
-/// What passes in memory before the second attempt and before the third.
+/// The pauses in memory before the second attempt and before the third.
 const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
 
-/// Lets the time pass before the attempts that follow the first one at once, so many in all.
+/// Lets the pauses of the quick retries pass, up to this many attempts in all.
 async fn through_quick_retries(world: &World, model: &ScriptedModel, attempts: usize) {
     for (made, pause) in (1..attempts).zip(QUICK) {
         assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);

@@ -1,5 +1,6 @@
-//! A turn rides with the commit that follows it: with the outputs of calls that are done at once, with
-//! the intents of those that have an effect. What takes its time finds its turn on record.
+//! A turn is committed together with what follows it: with the outputs of calls that complete
+//! immediately, with the intents of those that have an effect. A slower call finds its turn already
+//! committed.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use entourage_types::{ItemBody, Status, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// What each commit after the first turn brought into the transcript: `turn`, `outputs`, `intent`.
+/// The contents of each commit from the first turn on: `turn`, `output`, `intent`.
 fn commits(world: &World) -> Vec<Vec<&'static str>> {
     let facts = world.witness().facts();
     let brought = facts.iter().filter_map(|fact| match fact {
@@ -89,7 +90,7 @@ async fn a_run_takes_the_wake_ups_that_it_served_with_it_in_the_commit_of_its_en
     panic!("no commit ended the run");
 }
 
-/// A pure tool that ends when it is let go.
+/// A pure tool that ends when the test releases it.
 struct Held {
     begun: Arc<Notify>,
     let_go: Arc<Notify>,
@@ -126,7 +127,7 @@ async fn a_call_that_takes_its_time_finds_its_turn_on_record() {
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Go.").await;
     begun.notified().await;
-    // Whoever follows is told of the turn while the call is under way.
+    // A subscriber gets the turn while the call is under way.
     let is_turn = |event: &entourage_types::Event| match &event.body {
         entourage_types::EventBody::Item { item: Some(item), .. } => matches!(item.body, ItemBody::Turn(_)),
         _ => false,

@@ -1,4 +1,4 @@
-//! Sessions: closed after idleness or on demand, summed up, found again, and never closed twice.
+//! Sessions: closed after idleness or on demand, summarised, found again, and never closed twice.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
 
-/// A engine of one kind whose sessions end by idleness.
+/// An engine of one kind whose sessions end by idleness.
 fn idle() -> Kinds {
     one_kind(|kind| kind.context.sessions = Sessions::Idle)
 }
@@ -23,7 +23,7 @@ fn is_summary(request: &Request) -> bool {
     request.system.starts_with("You keep the records")
 }
 
-/// A model that repeats what it is told, and sums up in a sentence.
+/// A model that repeats its input, and summarises in a sentence.
 fn echo() -> ScriptedModel {
     ScriptedModel::deciding(|request| match request.messages.last() {
         Some(Message::User(text)) if is_summary(request) => {
@@ -105,7 +105,7 @@ async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
     let world = start(&model, idle()).await;
     let agent = world.ask("Tell me of boats.").await;
     world.ended(agent.id).await;
-    // Nothing works until the wake-up and the message are there together.
+    // Nothing runs until both the wake-up and the message are committed.
     let agent = agent.id;
     world.engine().stopping().cancel();
     world.clock().advance(HALF_AN_HOUR);
@@ -157,7 +157,7 @@ async fn a_session_is_closed_on_demand_once_the_agent_rests() {
     assert_eq!(session.items, (0, 3), "the run was not disturbed");
     let done = client.interventions(agent.id, Page::default()).await.unwrap();
     assert_eq!(done[0].status, InterventionStatus::Applied);
-    // Nothing was said since: there is nothing to close.
+    // There were no messages since: there is nothing to close.
     client.close_session(agent.id).await.unwrap();
     let applied = |event: &entourage_types::Event| {
         matches!(&event.body, EventBody::Intervention { intervention }
@@ -247,7 +247,7 @@ async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
         Script::text("I remember."),
     ]);
     let world = start(&model, idle()).await;
-    // What another agent was told is not for this one.
+    // Another agent's messages are not for this one.
     let other = world.ask("What of the mountain?").await;
     world.ended(other.id).await;
     world.clock().advance(HALF_AN_HOUR);

@@ -1,5 +1,4 @@
-//! Stopping: what an agent is doing ends with all that it gave to others, and everybody can be written
-//! to again.
+//! Stopping: an agent's work ends with everything it delegated, and all agents accept new messages.
 
 use entourage_engine::{Client, Error, Kinds, Speech, Spoken};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -9,7 +8,7 @@ use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{Action, EventBody, Kind, Owner, Run, Status, StopReason};
 use serde_json::json;
 
-/// A person who speaks to the very process that works.
+/// A client of the process that works.
 fn person(world: &World) -> Client {
     world.engine().client(Owner::local())
 }
@@ -41,7 +40,7 @@ async fn say(world: &World, to: &str, text: &str) -> Spoken {
     person(world).speak(speech, None).await.unwrap()
 }
 
-/// Waits until the message has its answer, or the end of it.
+/// Waits until the message is answered, or its run has ended.
 async fn answered(world: &World, spoken: &Spoken) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
@@ -59,7 +58,7 @@ async fn answered(world: &World, spoken: &Spoken) -> Run {
     .await
 }
 
-/// Waits until nobody of the tree is at work; every transcript is then well formed.
+/// Waits until no agent of the tree works; every transcript is then well formed.
 async fn at_rest(world: &World, spoken: &Spoken) -> Vec<Vec<String>> {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
@@ -154,7 +153,7 @@ async fn a_message_nobody_wants_answered_leaves_the_others_alone() {
     assert_eq!(at_rest(&world, &first).await, all);
 }
 
-/// Stops a delegation three deep at its third model call, with this fault at this commit.
+/// Stops a delegation three levels deep at its third model call, with this fault at this commit.
 async fn stop_with(at: u64, fault: Fault) -> u64 {
     println!("{fault:?} at commit {at}");
     let faults = Faults::at_any(at, fault);
@@ -178,7 +177,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
     }
     let told = person(&world).withdraw(spoken.agent, spoken.post).await;
     if fault == Fault::LoseEpoch {
-        // Another process is at work, whose requests nobody cuts off here.
+        // Another process works, whose requests are not cut off here.
         model.let_go(20);
     }
     let first = async {
@@ -210,7 +209,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_survives_a_death_at_every_commit() {
-    // The person's own commits count: they hold no agent.
+    // The person's own commits count: they have no fence.
     let commits = stop_with(u64::MAX, Fault::DieBefore).await;
     assert!(commits > 7, "{commits}");
     for at in 1..=commits {

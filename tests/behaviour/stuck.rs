@@ -1,5 +1,5 @@
-//! Nothing stays stuck: whoever is silent for too long is stopped and tried again, and whoever goes
-//! round in circles ends with an honest reason.
+//! Nothing stays stuck: silent activations are stopped and retried, and runs that go round in
+//! circles end with an honest reason.
 
 use std::{future::pending, time::Duration};
 
@@ -14,7 +14,7 @@ use entourage_types::{Agent, Answer, Event, EventBody, Kind, Limits, Run, Status
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// A tool that never comes back; it says when it begins.
+/// A tool that never returns; it signals when it begins.
 struct Never {
     effect: Effect,
     begun: mpsc::UnboundedSender<()>,
@@ -56,7 +56,7 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
     plain(&items)
 }
 
-/// Lets everybody who was woken go as far as they can, on the one thread of the test.
+/// Lets every woken task go as far as it can, on the single thread of the test.
 async fn everybody_has_turns() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
@@ -212,8 +212,8 @@ async fn the_same_error_again_and_again_ends_a_run() {
 
 #[tokio::test]
 async fn two_agents_that_send_each_other_the_same_are_stopped() {
-    // Each result opens a run of its own, in which the orchestrator gives the same work again: no limit
-    // of a single run is ever met.
+    // Each result opens a run of its own, in which the orchestrator delegates the same work again:
+    // no limit of a single run is ever reached.
     let model = ScriptedModel::deciding(|request: &Request| {
         let worker = request.system.contains("You are the Researcher");
         Some(Ok(match request.messages.last() {
@@ -258,7 +258,7 @@ async fn a_worker_that_stalls_tells_its_parent_why() {
     assert!(items[2].starts_with("output!: calling `look`"), "{items:?}");
 }
 
-/// A kind that makes more of itself whenever it is asked anything.
+/// A kind that creates more of itself on every message.
 fn bomb(limits: Limits) -> Kind {
     let peers = vec!["bomb".to_owned()];
     Kind { instructions: "Multiply.".into(), peers, limits, ..Kind::bare("bomb") }
@@ -305,7 +305,7 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
         }
     })
     .await;
-    // The tree stops growing, every run ends, and nobody stands deeper than allowed.
+    // The tree stops growing, every run ends, and no agent is deeper than allowed.
     let tree = at_rest(&world, &root).await;
     assert!(tree.len() <= 60, "{} agents", tree.len());
     assert!(tree.iter().all(|agent| agent.depth <= 4));
@@ -315,10 +315,10 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
             .extend(transcript(&world, agent).await.into_iter().filter(|line| line.starts_with("output!")));
     }
     assert!(refusals.iter().any(|line| line.contains("the limit is 60")), "{refusals:?}");
-    assert!(world.damages().await.is_empty());
+    assert!(world.inconsistencies().await.is_empty());
 }
 
-/// Where a kind says nothing of its own, a tree has two hundred agents and not one more.
+/// Unless a kind sets its own limit, a tree has two hundred agents and not one more.
 #[tokio::test]
 async fn a_tree_has_two_hundred_agents_at_the_most() {
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -339,7 +339,7 @@ async fn a_tree_has_two_hundred_agents_at_the_most() {
     assert_eq!(world.client().tree(root.id).await.unwrap().len(), 200);
 }
 
-/// The tree, once every run of it has ended and nothing is due.
+/// Returns the tree once every run of it has ended and no wake-up is due.
 async fn at_rest(world: &World, root: &Agent) -> Vec<Agent> {
     within("the tree comes to rest", async {
         loop {

@@ -1,5 +1,5 @@
-//! A sub-agent: it works alone on its task, and ends it by an answer, an error, or for the user to
-//! say more.
+//! A sub-agent works alone on its task, and ends it by an answer, an error, or a request to the
+//! user.
 
 use axum::{
     Json,
@@ -94,7 +94,7 @@ async fn each_call_reads_all_there_is_in_its_order_with_the_tools() {
     assert!(requests[0].system.contains("You are the Researcher") && requests[0].system.contains(rule));
 }
 
-/// A Tavily that knows one page, and nothing for whoever has not its key.
+/// A Tavily service that knows one page, and refuses requests without its key.
 async fn tavily(headers: HeaderMap, Json(asked): Json<Value>) -> Response {
     if headers.get(AUTHORIZATION).is_none_or(|key| key != "Bearer key-1") {
         return StatusCode::UNAUTHORIZED.into_response();
@@ -153,7 +153,7 @@ async fn an_answer_its_status_and_the_tasks_are_one_commit() {
     ended_runs(&world, &chat, 2).await;
     let commits = commits_of(&world, Status::Succeeded);
     let worker = workers(&world, chat.id).await.remove(0);
-    // The instruction led to one pass, and what it said to none.
+    // The message led to one pass, and its answer to none.
     let runs = world.client().runs(worker.id, Default::default()).await.unwrap();
     assert_eq!((runs.len(), runs[0].model_calls), (1, 1));
     let [commit] = &*commits else { panic!("{commits:#?}") };
@@ -164,8 +164,8 @@ async fn an_answer_its_status_and_the_tasks_are_one_commit() {
     assert!(has(&|write| matches!(write, Write::Post(post) if post.agent == chat.id)));
 }
 
-/// Tools that return at once, without effects and with them: the turn stands before what they return, and
-/// before they begin where they have an effect.
+/// Tools that return immediately, without effects and with them: the turn is committed before their
+/// outputs, and before they begin if they have an effect.
 /// Shows: S1-R038.
 #[tokio::test]
 async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_output() {
@@ -196,7 +196,8 @@ async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_outpu
         ended_runs(&world, &chat, 2).await;
         let worker = workers(&world, chat.id).await.remove(0);
 
-        // Commits that concern the worker's calls, in their order, and where effects came between them.
+        // Commits that concern the worker's calls, in order, and where effects happened between
+        // them.
         let (mut commits, mut acted_after) = (Vec::new(), Vec::new());
         for fact in witness.facts() {
             match fact {
@@ -231,7 +232,7 @@ async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_outpu
     }
 }
 
-/// The sub-agent says its last word while the orchestrator passes more on to it: neither is lost.
+/// The sub-agent gives its final answer while the orchestrator sends more work: neither is lost.
 /// Shows: S1-R062.
 #[tokio::test]
 async fn what_comes_just_as_an_agent_ends_is_a_second_round_of_its_task() {
@@ -243,12 +244,12 @@ async fn what_comes_just_as_an_agent_ends_is_a_second_round_of_its_task() {
     model.begun().await;
     ended_runs(&world, &chat, 1).await;
     model.begun().await;
-    // The sub-agent's only call is held; meanwhile it is posted more, which it has not seen.
+    // The sub-agent's only call is held; meanwhile it gets another post, which it has not read.
     let worker = workers(&world, chat.id).await.remove(0);
     let task = tasks(&world, chat.id).await.remove(0);
     let from = Author::Agent { id: chat.id, kind: "orchestrator".into() };
     let body =
-        PostBody::Message { from, text: "and two".into(), task: Some(task.id), queued: false, terms: None };
+        PostBody::Message { from, text: "and two".into(), task: Some(task.id), queued: false, options: None };
     let (id, at, wakeup) = (PostId::new(), world.clock().now(), WakeupId::new());
     let mut commit = Commit::new(at);
     commit.post(Post { id, agent: worker.id, at, wakeup, body }, &worker.owner);

@@ -1,5 +1,5 @@
-//! What agents did, told to others: one trace for each tree, lines of the log with their ids, and
-//! nobody who waits for a collector.
+//! Traces and logs of what agents did: one trace for each tree, log lines with their ids, and no
+//! agent waits for a collector.
 
 use std::{
     io::Write,
@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Two runs, two calls of tools and four of the model.
+/// Two runs, two tool calls and four model calls.
 const SPANS: usize = 8;
 
-/// A collector: what it was sent, and by which key.
+/// A collector: what it received, and with which key.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<(Value, String)>>>);
 
@@ -66,8 +66,8 @@ impl Collector {
         self.requests().iter().flat_map(of).collect()
     }
 
-    /// The spans of the delegation, all of them: who works for another tells of its end when the other
-    /// may have ended too.
+    /// The spans of the delegation, all of them: an agent that works for another reports its end
+    /// when the other may have ended too.
     async fn spans_of_delegation(&self, tracer: &Exporter) -> Vec<Value> {
         let begun = Instant::now();
         loop {
@@ -101,7 +101,7 @@ fn delegation() -> ScriptedModel {
     })
 }
 
-/// Tells the story with a restart between question and answer, and returns the root.
+/// Runs the delegation with a restart between question and answer, and returns the root.
 async fn told(tracer: &Arc<Exporter>) -> AgentId {
     let tracer: Arc<dyn Tracer> = Arc::clone(tracer) as _;
     let world = World::builder(delegation()).tools(first_tools()).tracer(tracer).start().await;
@@ -208,7 +208,7 @@ fn span() -> Span {
 
 #[tokio::test]
 async fn nobody_waits_for_a_collector_that_never_answers() {
-    // It takes connections and says nothing.
+    // It accepts connections and never responds.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let tracer = exporter_to(&format!("http://{}", mute.local_addr().unwrap()), false);
     let began = Instant::now();
@@ -235,7 +235,7 @@ async fn a_summary_is_a_request_of_the_run_that_closes_the_session() {
     world.ended(root).await;
     world.client().intervene(root, Action::CloseSession, None).await.unwrap();
     world.until(root, |event| matches!(event.body, EventBody::Session { .. })).await;
-    // Told behind the commit.
+    // Exported after the commit.
     let all_told = async {
         while collector.spans().len() < 4 {
             tracer.flush(PATIENCE).await;
@@ -255,7 +255,7 @@ async fn a_summary_is_a_request_of_the_run_that_closes_the_session() {
     }
 }
 
-// In a time that passes as fast as nothing happens: what was in vain is tried again after pauses.
+// In paused time, which advances whenever nothing happens: failed exports are retried after pauses.
 #[tokio::test(start_paused = true)]
 async fn spans_that_nobody_takes_are_counted() {
     let address = {
@@ -268,7 +268,7 @@ async fn spans_that_nobody_takes_are_counted() {
     assert_eq!(tracer.dropped(), 1);
 }
 
-/// What goes to a collector goes to no address that the collector names.
+/// Nothing that is sent to a collector goes to an address that the collector names.
 #[tokio::test]
 async fn spans_and_keys_follow_no_redirect() {
     let ((other, elsewhere), asked) = (Collector::start().await, Arc::new(AtomicUsize::new(0)));
@@ -337,7 +337,8 @@ async fn every_line_of_an_activation_names_agent_tree_and_run() {
     let subscriber =
         tracing_subscriber::fmt().json().with_env_filter("warn").with_writer(log.clone()).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
-    // With a second one, what another test's thread comes by first is not taken for unwanted by all.
+    // With a second subscriber, a callsite that another test's thread reaches first is not disabled
+    // for all.
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let model = ScriptedModel::new([]);
     model.push(Err(Error::Denied {

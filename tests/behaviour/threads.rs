@@ -1,17 +1,19 @@
-//! Threads: one for (chat, recipient, sender); each message has an answer of its own, and nobody waits
-//! for themselves.
+//! Threads: one for (chat, recipient, sender); each message has an answer of its own, and no agent
+//! waits for itself.
 
 use entourage_engine::{Error, Kinds, Speech, Spoken};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Points, Story, World};
 use entourage_tests::{first_tools, plain, well_formed};
-use entourage_types::{AgentId, Author, EventBody, ItemBody, Kind, Limits, Run, Status, StopReason, Terms};
+use entourage_types::{
+    AgentId, Author, EventBody, ItemBody, Kind, Limits, Run, RunOptions, Status, StopReason,
+};
 use serde_json::{Value, json};
 
 use crate::crash::points;
 
-/// Kinds that may write to these peers; each is told its name.
+/// Kinds that may write to these peers; each has its name in its instructions.
 fn chart(kinds: &[(&str, &[&str])]) -> Kinds {
     kinds.iter().fold(Kinds::none(), |all, (name, peers)| {
         all.with(Kind {
@@ -116,7 +118,8 @@ async fn each_of_several_messages_to_one_peer_has_an_answer_of_its_own() {
     assert_eq!(world.audit().await, []);
 }
 
-/// The same in a story, with a cycle below: what the second message sets off comes back to its sender.
+/// The same in a story, with a cycle below: a message caused by the second one returns to its
+/// sender.
 fn cycle() -> Story {
     Story::new(|request| {
         let name = ["assistant", "b"].into_iter().find(|name| is(request, name)).unwrap_or_default();
@@ -156,7 +159,7 @@ async fn a_cycle_ends_in_an_error_and_no_request_holds_an_open_call() {
     let world = world_of(&model, chart(&[("a", &["b"]), ("b", &["a"])])).start().await;
     let run = say(&world, "a", "Go.").await;
     assert_eq!(run.status, Status::Succeeded);
-    // user to a, a to b, b to a; and then b waits for that very a.
+    // user to a, a to b, b to a; and then b waits for that same a.
     let inner = thread(&world, "a", Some("b")).await;
     assert!(inner[2].starts_with("output!: `b` waits for an answer of this very conversation"), "{inner:?}");
     assert_eq!(world.client().tree(world.client().chat("c").await.unwrap()).await.unwrap().len(), 3);
@@ -231,7 +234,7 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
     assert_ne!(spoken.root, world.client().chat("c").await.unwrap());
     let tree = world.client().tree(spoken.root).await.unwrap();
     assert_eq!(lines(&world, tree[1].id).await, ["message: three please", "turn: 1 messages[]"]);
-    // The person may speak in another name, and has another thread then.
+    // The person may use another name, and then has another thread.
     let named = Speech { from: Some("Bob".into()), ..speech("b", "four") };
     let spoken = world.client().speak(named, None).await.unwrap();
     answered(&world, &spoken).await;
@@ -240,7 +243,7 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
     assert_eq!(world.audit().await, []);
 }
 
-/// What the user and A said to each other, what A is told and what A keeps to itself is not for B.
+/// The messages between the user and A, A's instructions and what A keeps to itself are not for B.
 /// Shows: S2-R088.
 #[tokio::test]
 async fn of_the_thread_above_a_recipient_reads_the_message_to_it_and_nothing_else() {
@@ -276,7 +279,7 @@ async fn of_the_thread_above_a_recipient_reads_the_message_to_it_and_nothing_els
     for secret in ["1234", "3456", "5678", "7890", "9012"] {
         assert!(!all.contains(secret), "{secret} in {all}");
     }
-    // All of it was there to be leaked.
+    // All of it was available to be leaked.
     let to_a = format!("{:?}", model.requests().iter().rfind(|request| is(request, "a")));
     assert!(["1234", "3456", "5678", "7890", "9012"].iter().all(|secret| to_a.contains(secret)), "{to_a}");
 }
@@ -318,16 +321,17 @@ async fn work_goes_as_deep_as_the_speaker_allows_and_five_levels_otherwise() {
     });
     let mut world = world_of(&model, chart(&kinds)).start().await;
     for (max_depth, reached) in [(Some(2), 2), (None, 5), (Some(1), 1)] {
-        let terms = Terms { max_depth, ..Terms::default() };
+        let options = RunOptions { max_depth, ..RunOptions::default() };
         let chat = format!("to {reached}");
-        let spoken = world.client().speak(Speech { chat, terms, ..speech("k0", "Go.") }, None).await.unwrap();
-        // The terms are on record: another life goes by them too.
+        let spoken =
+            world.client().speak(Speech { chat, options, ..speech("k0", "Go.") }, None).await.unwrap();
+        // The options are stored: another process applies them too.
         world = world.reborn(entourage_testkit::Faults::none()).await;
         let run = answered(&world, &spoken).await;
         assert_eq!(run.status, Status::Succeeded);
         let tree = world.client().tree(spoken.root).await.unwrap();
         assert_eq!(tree.len(), reached + 1, "the last one reached makes no call of its own");
-        // Nobody below it was asked for anything: its call is answered by an error, and it carries on.
+        // No agent below it was asked anything: its call is answered by an error, and it continues.
         let runs = world.client().tree_runs(spoken.root).await.unwrap();
         assert_eq!(runs.len(), reached + 1);
         let last = lines(&world, tree[reached].id).await;
@@ -345,8 +349,8 @@ async fn a_run_makes_as_many_model_calls_as_the_speaker_allows() {
         Some(Ok(write("b", &format!("message {}", request.messages.len()))))
     });
     let world = world_of(&model, chart(&[("a", &["b"]), ("b", &[])])).start().await;
-    let terms = Terms { max_steps: Some(2), ..Terms::default() };
-    let spoken = world.client().speak(Speech { terms, ..speech("a", "Go.") }, None).await.unwrap();
+    let options = RunOptions { max_steps: Some(2), ..RunOptions::default() };
+    let spoken = world.client().speak(Speech { options, ..speech("a", "Go.") }, None).await.unwrap();
     let run = answered(&world, &spoken).await;
     assert_eq!((run.model_calls, run.stop_reason), (2, Some(StopReason::MaxSteps)));
     let peer = world.client().thread("c", "b", Some("a")).await.unwrap().unwrap();

@@ -1,4 +1,5 @@
-//! Servers of tools that are not connected: their tools come once they are, and calls say so until then.
+//! Tool servers that are not connected: their tools are available once they are, and until then
+//! calls report that.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,8 +10,8 @@ use entourage_tools::Effect;
 use entourage_types::{Action, EventBody, Status};
 use serde_json::json;
 
-/// A call of a tool of a server that is away says that; once the server is back, the next message is
-/// worked on with its tools.
+/// A call of a disconnected server's tool reports that; once the server is back, the next message
+/// is processed with its tools.
 #[tokio::test]
 async fn a_tool_of_a_server_that_is_away_is_missing_until_the_server_is_back() {
     let happened = Effects::default();
@@ -42,7 +43,7 @@ async fn a_tool_of_a_server_that_is_away_is_missing_until_the_server_is_back() {
     assert_eq!((offered(0), offered(2)), (false, true));
 }
 
-/// A world whose server `bank` is being connected, and its model, which pays once with a tool of it.
+/// A world whose server `bank` is connecting, and its model, which pays once with one of its tools.
 async fn connecting() -> (World, ScriptedModel) {
     let model = ScriptedModel::new([Script::call("bank__pay", json!({"n": 1})), Script::text("Paid.")]);
     let kinds = one_kind(|kind| kind.tools = Some(vec!["mcp__bank".into()]));

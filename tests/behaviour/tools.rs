@@ -1,4 +1,5 @@
-//! Calls: checked before, answered once, in order, and never silently repeated when that could hurt.
+//! Calls: validated before they are made, answered once, in order, and never silently repeated if
+//! that could do harm.
 
 use std::{
     sync::{
@@ -60,7 +61,7 @@ async fn what_a_model_gets_wrong_goes_back_to_it() {
     assert_eq!(happened.per_call(), [1], "only the valid call reached the tool");
 }
 
-/// Says as many bytes as it is asked for, as its result or as its error.
+/// Returns as many bytes as requested, as its result or as its error.
 struct Verbose;
 
 #[async_trait]
@@ -119,7 +120,7 @@ async fn a_session_keeps_so_much_of_what_tools_return_and_then_what_a_model_is_s
         (from + 1..from + 16)
             .fold(Script::call("say", say(from)), |script, number| script.and_call("say", say(number)))
     };
-    // Nothing is summed up.
+    // Nothing is summarised.
     let model = ScriptedModel::new([many(0), many(16), Script::text("At last.")]).with_window(1 << 30);
     let tools = Toolbox::new().with(Verbose);
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
@@ -145,7 +146,7 @@ fn outputs(items: &[Item]) -> Vec<&Output> {
         .collect()
 }
 
-/// What stands beside the text counts, and goes before any of the text does.
+/// The details beside the text count, and are dropped before any of the text is.
 #[tokio::test]
 async fn a_session_keeps_so_much_of_what_stands_beside_outputs() {
     let call = |number: usize| json!({ "times": number, "details": 1 << 20 });
@@ -162,7 +163,7 @@ async fn a_session_keeps_so_much_of_what_stands_beside_outputs() {
     assert!(outputs.iter().all(|output| !output.text.contains("[cut")));
 }
 
-/// Also where the session is closed and the next one begins at once.
+/// Even if the session is closed and the next one begins immediately.
 #[tokio::test]
 async fn a_new_session_keeps_what_tools_return_as_before() {
     let times = (4 << 20) / 2 - 100;
@@ -190,7 +191,7 @@ async fn a_new_session_keeps_what_tools_return_as_before() {
     assert_eq!(outputs[10].text.len(), 200_000, "the new one is not");
 }
 
-/// A tool whose calls end sixteen at a time, and that knows how many there were, and at most at once.
+/// A tool whose calls end sixteen at a time, and that counts all calls and the most at once.
 #[derive(Clone)]
 struct Crowd {
     together: Arc<Barrier>,
@@ -251,7 +252,7 @@ async fn parallel_calls_are_answered_in_call_order_and_a_crash_of_one_is_its_own
     let order = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let gate = order.clone();
     let first = TestTool::answering("first", Effect::Pure, &effects(), move |_, _| {
-        // Ends after `second` has: the outputs must not care.
+        // Ends after `second`: the order of the outputs must not depend on that.
         let began = std::time::Instant::now();
         while gate.try_acquire().is_err() {
             assert!(began.elapsed() < Duration::from_secs(30), "`second` waits for `first`");
@@ -300,8 +301,8 @@ async fn a_note_is_kept_with_its_output_and_found_again() {
     assert!(lines[4].contains("The door is crimson."), "{}", lines[4]);
 }
 
-/// A search by a whole sentence finds the note that has most of it; one that finds nothing says what there
-/// is. Another conversation has none of it.
+/// A search by a whole sentence finds the note that matches most of it; a search without a match
+/// lists what there is. Another conversation has none of it.
 #[tokio::test]
 async fn a_search_of_notes_finds_what_is_near_and_says_what_there_is() {
     let note =
@@ -348,12 +349,12 @@ async fn waiting_sleeps_on_disk_until_the_moment() {
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
 }
 
-/// Dies in the middle of a call of this class, and comes back.
+/// Dies in the middle of a call of this class, and restarts.
 async fn interrupted(effect: Effect) -> (World, entourage_types::Agent, Effects) {
     let happened = effects();
     let (call, end) = (Script::call("pay", json!({"n": 1})), Script::text("Paid."));
-    // Commits of the agent: receive, the turn with its intent, the output. A pure call has no intent,
-    // and its turn goes with the output: after a death the model is asked again.
+    // Commits of the agent: receive, the turn with its intent, the output. A pure call has no
+    // intent, and its turn is committed with the output: after a death the model is asked again.
     let (script, at) = match effect {
         Effect::Pure => (vec![call.clone(), call, end], 2),
         Effect::Idempotent | Effect::Unsafe => (vec![call, end], 3),
@@ -414,7 +415,8 @@ async fn a_conversational_kind_stops_once_it_has_spoken() {
     assert_eq!(seen.last().unwrap().text, "Hello there.");
 }
 
-/// What one owner's agents may use is not even offered to another's, and a call of it is none.
+/// A tool for one owner's agents is not even offered to another owner's, and a call of it is
+/// refused.
 #[tokio::test]
 async fn a_tool_is_offered_to_the_owners_that_it_serves_alone() {
     let files = tempfile::tempdir().unwrap();

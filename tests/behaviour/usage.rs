@@ -1,4 +1,4 @@
-//! What was used adds up: over any tree, through crashes, retries, midnight and answers of no use.
+//! Usage adds up: over any tree, through crashes, retries, midnight and discarded answers.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,7 +20,7 @@ use serde_json::json;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A chat of years has more runs than anybody reads at once.
+/// A chat that lasts for years has more runs than one page.
 #[tokio::test]
 async fn what_a_tree_used_is_the_sum_over_all_its_runs() {
     const RUNS: u64 = 10_001;
@@ -65,14 +65,14 @@ fn price() -> Price {
     Price { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }
 }
 
-/// A number that looks like chance and is always the same for the same text.
+/// A number that looks random and is always the same for the same text.
 fn chance(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(7)
     })
 }
 
-/// What the model has answered, every answer one of its own.
+/// The usage of every answer of the model, each of them distinct.
 #[derive(Clone, Default)]
 struct Answered(Arc<Mutex<Vec<Usage>>>);
 
@@ -82,8 +82,8 @@ impl Answered {
     }
 }
 
-/// Agents that make agents, two levels deep at most, as chance of this seed has it. Some answers
-/// are of no use at first.
+/// Agents that create agents, two levels deep at most, randomly by this seed. Some answers are
+/// discarded at first.
 fn model_of_a_tree(seed: u64, answered: &Answered) -> ScriptedModel {
     let answered = answered.clone();
     let cut_off = Mutex::new(HashSet::new());
@@ -130,8 +130,8 @@ fn uses(items: &[Item]) -> impl Iterator<Item = Usage> {
     })
 }
 
-/// Each commit that counts something counts answers that the model gave, none of them twice: those of
-/// the turns that it brings, and at most one of no use.
+/// Each commit that counts usage counts answers that the model gave, none of them twice: those of
+/// the turns that it contains, and at most one discarded answer.
 fn charged_once(world: &World, answers: &[Usage]) {
     let mut left = answers.to_vec();
     let mut take = |used: Usage| {
@@ -178,7 +178,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     let mut world = builder.start_with(faults.clone()).await;
     let root = world.ask("go").await;
     let client = world.client();
-    // Until nobody has anything to do any more.
+    // Until no work is left.
     let over = async |world: &World| {
         world.clock().advance(Duration::from_secs(1));
         tokio::task::yield_now().await;
@@ -200,7 +200,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
 
     let sums = async |query| client.usage(query).await.unwrap();
     let total = sums(UsageQuery::default()).await[0].tally;
-    // Whatever it is added up by, it is the same.
+    // The sum is the same, whatever it is added up by.
     for by in [UsageBy::Day, UsageBy::Model, UsageBy::Kind, UsageBy::Tree, UsageBy::Agent, UsageBy::Run] {
         let rows = sums(UsageQuery { by: vec![by, UsageBy::Owner], ..UsageQuery::default() }).await;
         assert_eq!(rows.iter().map(|row| row.tally).sum::<Tally>(), total, "by {by}");
@@ -211,8 +211,8 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     let reported: Usage = runs.iter().map(|run| run.usage).sum();
     assert_eq!((reported, runs.iter().map(|run| run.tally()).sum()), (total.usage, total));
 
-    // What is in the transcripts is counted, and what was of no use; nothing is twice, and only
-    // what was under way at the moment of the fault may be missing.
+    // The answers in the transcripts are counted, and the discarded ones; none is counted twice,
+    // and only answers under way at the moment of the fault may be missing.
     let mut kept = Vec::new();
     for agent in client.tree(root.id).await.unwrap() {
         kept.extend(uses(&client.items(agent.id, 0, 1000).await.unwrap()));
@@ -230,7 +230,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
         more => assert!(fault.is_some() && more <= 8, "{more} answers are missing"),
     }
     charged_once(&world, &all);
-    // The price of a sum may differ from the sum of the prices by what was rounded.
+    // The price of a sum may differ from the sum of the prices by rounding.
     let rounded = price().of(&total.usage).unwrap().nanos().abs_diff(total.cost.nanos());
     assert!(rounded <= total.calls, "{rounded}");
     faults.commits()
@@ -257,7 +257,7 @@ async fn by(world: &World, by: &[UsageBy]) -> Vec<UsageRow> {
 #[tokio::test]
 async fn an_answer_of_no_use_is_counted_also_when_the_process_dies_right_after() {
     let usage = Usage { input: 700, output: 90, ..Usage::default() };
-    // A crash before the commit of the second answer, and the next life asks once more.
+    // A crash before the commit of the second answer: the next process asks again.
     let faults = Faults::at(3, Fault::DieBefore);
     let model = ScriptedModel::new([
         Script::text("It is").using(usage).cut_off(),
@@ -266,7 +266,7 @@ async fn an_answer_of_no_use_is_counted_also_when_the_process_dies_right_after()
     ]);
     let world = World::builder(model.clone()).start_with(faults).await;
     let root = world.ask("Is it?").await;
-    // The pause before it asks again, and no further: its claim must not run out.
+    // The pause before it asks again, and no longer: its claim must not expire.
     world.clock().advance_to_sleeper(Duration::from_secs(3)).await;
     within("it dies", world.faults().died()).await;
     let world = world.reborn(Faults::none()).await;
@@ -306,8 +306,8 @@ async fn what_a_deleted_agent_used_stays_counted() {
     assert_eq!(before[0].tally.usage.input, 10);
 }
 
-/// A run under a limit in money of a model that goes on for ever; each call costs 105,000 nanos,
-/// and takes in what was said before.
+/// A run under a limit of money with a model that never ends; each call costs 105,000 nanos, and
+/// reads the earlier messages again.
 async fn spends(limit: &str) -> (Option<StopReason>, Tally, usize, String) {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::call("look", json!({}))))).priced(price());
     let look = entourage_testkit::TestTool::answering("look", Effect::Pure, &Default::default(), |_, _| {
@@ -329,13 +329,13 @@ async fn last_words(world: &World, agent: AgentId) -> String {
 
 #[tokio::test]
 async fn money_is_bounded_before_the_call_that_would_pass_the_limit() {
-    // A second call takes in 15 tokens at least, which makes $0.00015.
+    // A second call reads 15 tokens at least, which makes $0.00015.
     let (reason, tally, asked, said) = spends("$0.000149").await;
     assert_eq!((reason, asked), (Some(StopReason::MaxCost), 1));
     assert_eq!(tally.cost.nanos(), 105_000);
     assert!(said.starts_with("notice max_cost: $0.000105 was spent"), "{said}");
     assert!(said.contains("the next call costs $0.000045 or more; the limit is $0.000149"), "{said}");
-    // With as much said as before, it makes $0.000225 with one more call, and $0.000345 with two.
+    // With as many tokens as before, it makes $0.000225 with one more call, and $0.000345 with two.
     for (limit, calls) in [("$0.000150", 2), ("$0.000344", 2), ("$0.000345", 3)] {
         let (reason, _, asked, said) = spends(limit).await;
         assert_eq!((reason, asked), (Some(StopReason::MaxCost), calls), "{limit}");
@@ -357,7 +357,8 @@ async fn a_limit_in_money_wants_a_known_price() {
     );
 }
 
-/// What cannot have been used uses up no limit: an estimate is counted, and the next message is answered.
+/// Impossible usage does not exhaust a limit: an estimate is counted, and the next message is
+/// answered.
 #[tokio::test]
 async fn a_count_that_is_impossible_is_replaced_by_an_estimate() {
     for input in [3_000_000, u64::MAX] {

@@ -1,4 +1,4 @@
-//! A run stays with the version of its kind that it started with; new runs take the new one.
+//! A run keeps the version of its kind with which it started; new runs use the new one.
 
 use std::{fs, path::Path};
 
@@ -16,7 +16,7 @@ fn write(directory: &Path, instructions: &str) {
     fs::write(directory.join("clerk.md"), text).unwrap();
 }
 
-/// A clerk that asks one question and then says what its instructions are.
+/// A clerk that asks one question and then repeats its instructions.
 fn clerks(directory: &TempDir) -> WorldBuilder {
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
@@ -32,7 +32,7 @@ async fn clerk(world: &World) -> Agent {
     world.client().create(new, None).await.unwrap()
 }
 
-/// Answers what the clerk asks, and returns its last word.
+/// Answers the clerk's question, and returns its last line.
 async fn last_word(world: &World, agent: &Agent) -> String {
     let question = world.question(agent.root).await;
     world.client().answer(question.id, Answer::Text("Yes.".into())).await.unwrap();
@@ -150,7 +150,7 @@ async fn whatever_dies_around_a_reload_a_run_stays_with_the_version_it_started_w
             let world = world.reborn(Faults::none()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
             assert_eq!(last_word(&world, &before).await, expected, "{fault:?} at commit {at}");
-            // Another process opens the run, and nobody has had that one read the file anew.
+            // Another process opens the run, and has not reloaded the file.
             let is_elsewhere = (at, fault) == (opens, Fault::LoseEpoch);
             let expected = if is_elsewhere { "turn: First version.[]" } else { "turn: Second version.[]" };
             assert_eq!(last_word(&world, &after).await, expected, "{fault:?} at commit {at}");

@@ -1,5 +1,5 @@
-//! Receivers outside the engine are told of tasks and questions: everything, at least once, under one
-//! id, and nobody waits for them.
+//! Receivers outside the engine get the events of tasks and questions: all of them, at least once,
+//! under one id, and no agent waits for them.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Clock, Courier, Engine, Error, NewAgent, Outbox, Receiver, ReceiverRecord, Retention, Undelivered,
+    Clock, Engine, Error, NewAgent, Outbox, Receiver, ReceiverRecord, Retention, Transport, Undelivered,
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Write};
@@ -27,18 +27,18 @@ use futures::poll;
 use serde_json::json;
 use tokio::sync::watch;
 
-/// What a receiver does with what it is brought.
+/// What a receiver does with a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Takes,
     Refuses,
-    /// Takes the connection and never says anything.
+    /// Accepts the connection and never responds.
     Hangs,
-    /// Says nothing until its mood is another.
+    /// Responds only once its mood has changed.
     Waits,
 }
 
-/// A courier to receivers in memory.
+/// A transport to receivers in memory.
 #[derive(Clone, Default)]
 struct Letters {
     moods: Arc<watch::Sender<BTreeMap<String, Mood>>>,
@@ -48,8 +48,8 @@ struct Letters {
 }
 
 #[async_trait]
-impl Courier for Letters {
-    async fn bring(&self, delivery: &Delivery) -> Result<(), Undelivered> {
+impl Transport for Letters {
+    async fn deliver(&self, delivery: &Delivery) -> Result<(), Undelivered> {
         self.attempts.send_modify(|attempts| *attempts += 1);
         let of = |moods: &BTreeMap<String, Mood>| *moods.get(&delivery.receiver).unwrap_or(&Mood::Takes);
         let mut moods = self.moods.subscribe();
@@ -73,8 +73,8 @@ impl Letters {
         });
     }
 
-    /// Waits until so many different deliveries arrived at a receiver; returns what each told, in the
-    /// order in which they were written.
+    /// Waits until this many different deliveries arrived at a receiver; returns their occasions,
+    /// in the order in which they were written.
     async fn told(&self, receiver: &str, count: usize) -> Vec<Occasion> {
         let distinct = |arrived: &[(String, DeliveryId, Occasion)]| -> BTreeMap<DeliveryId, Occasion> {
             let own = arrived.iter().filter(|(name, ..)| name == receiver);
@@ -92,7 +92,7 @@ fn receiver(name: &str, owner: &str) -> Receiver {
     Receiver { name: name.into(), owner: Owner::new(owner), events: Occasion::ALL.to_vec() }
 }
 
-/// An orchestrator gives a task, and whoever works on it asks before it answers.
+/// An orchestrator delegates a task, and the researcher asks before it answers.
 pub(crate) fn story() -> ScriptedModel {
     ScriptedModel::deciding(|request: &Request| {
         let researcher = request.system.contains("You are the Researcher");
@@ -120,7 +120,7 @@ fn world(letters: &Letters, receivers: &[Receiver]) -> WorldBuilder {
     builder.receivers(receivers.to_vec(), Arc::new(letters.clone()))
 }
 
-/// The story from its beginning to its end.
+/// Runs the story from its beginning to its end.
 async fn told_to_the_end(world: &World) -> Agent {
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
@@ -133,7 +133,7 @@ async fn deliveries(world: &World) -> Vec<Delivery> {
     found.iter().map(|entity| Delivery::from_entity(entity).unwrap()).collect()
 }
 
-/// Waits until there are deliveries, and all of them have come to this.
+/// Waits until there are deliveries, and all of them have this status.
 async fn all_are(world: &World, status: DeliveryStatus) {
     let mut news = world.witness().news();
     let settled = async {
@@ -187,7 +187,7 @@ async fn asked(world: &World, root: AgentId) -> Question {
     }
 }
 
-/// Whether the store took a commit by which a question is answered.
+/// Whether the store applied a commit that answers a question.
 fn is_answered(world: &World, id: QuestionId) -> bool {
     let answers = |write: &Write| match write {
         Write::Question(question) => question.id == id && question.status == QuestionStatus::Answered,
@@ -197,7 +197,7 @@ fn is_answered(world: &World, id: QuestionId) -> bool {
     facts.any(|fact| matches!(fact, Fact::Committed(commit) if commit.writes.iter().any(answers)))
 }
 
-/// The deaths are at commits of anybody: of agents, of the person, and of what records a delivery.
+/// The deaths are at commits of any kind: of agents, of the person, and of the delivery records.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
     let mut at = 0;
@@ -211,7 +211,7 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
             let (faults, has_answered) = (world.faults().clone(), AtomicBool::new(false));
             let whole = async {
                 let question = world.question(root.id).await;
-                // What the person does happens in the process that dies.
+                // The person's actions happen in the process that dies.
                 let client = world.engine().client(Owner::local());
                 has_answered.store(true, Ordering::Relaxed);
                 if client.answer(question.id, Answer::Text("red".into())).await.is_err() {
@@ -224,8 +224,9 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
             if !over {
                 world = world.reborn(Faults::none()).await;
                 let question = asked(&world, root.id).await;
-                // It is answered already where that was committed before the death, and nowhere else. What was
-                // under way then, as something else died, is known to the store alone.
+                // It is answered already if and only if that was committed before the death. Only
+                // the store knows the outcome of a commit that was under way as something else
+                // died.
                 let was_answered = is_answered(&world, question.id);
                 let answered = world.client().answer(question.id, Answer::Text("red".into())).await;
                 match &answered {
@@ -261,7 +262,8 @@ async fn a_dead_receiver_keeps_nobody_waiting_and_hears_everything_once_it_is_ba
     told_to_the_end(&world).await;
     assert_eq!(letters.told("alive", 5).await, TOLD, "others are told at once");
 
-    // An hour goes by, a minute at a time; the attempts of each are over before the next begins.
+    // An hour passes, a minute at a time; the attempts of each minute are over before the next
+    // begins.
     for _ in 0..60 {
         world.clock().advance(Duration::from_secs(60));
         let mut news = world.witness().news();
@@ -282,7 +284,7 @@ async fn a_dead_receiver_keeps_nobody_waiting_and_hears_everything_once_it_is_ba
     world.clock().advance(Duration::from_secs(2 * 60 * 60));
     assert_eq!(letters.told("dead", 5).await, TOLD);
     letters.set("mute", Mood::Takes);
-    // Whoever said nothing is asked again by the next process.
+    // The next process repeats deliveries without a response.
     let world = world.reborn(Faults::none()).await;
     assert_eq!(letters.told("mute", 5).await, TOLD);
     all_are(&world, DeliveryStatus::Delivered).await;
@@ -348,8 +350,8 @@ async fn what_is_pending_is_kept_however_old_it_is() {
     all_are(&world, DeliveryStatus::Delivered).await;
 }
 
-/// Deliveries of which no hint is left, because there were more than are kept for one that is busy, are
-/// read from the store.
+/// Deliveries whose hints are lost, because there were more than the channel of a busy outbox
+/// holds, are read from the store.
 #[tokio::test]
 async fn everything_is_told_where_hints_are_lost() {
     // The channel rounds up.
@@ -359,7 +361,7 @@ async fn everything_is_told_where_hints_are_lost() {
         .outbox(Outbox::new([receiver("ours", "local")]))
         .build();
     let root = engine.client(Owner::local()).create(NewAgent::default(), None).await.unwrap();
-    // Driven by this test alone, so that it hears of nothing while others commit.
+    // Polled by this test alone, so that it gets no hint while others commit.
     let mut delivering = pin!(engine.deliver(Arc::new(letters.clone())));
     assert!(poll!(&mut delivering).is_pending());
     for _ in 0..TASKS {
@@ -394,7 +396,7 @@ async fn what_is_pending_for_a_receiver_that_is_gone_is_given_up() {
     letters.set("gone", Mood::Refuses);
     let world = world(&letters, &[receiver("gone", "local")]).start().await;
     told_to_the_end(&world).await;
-    // The same name is somebody else's now.
+    // The same name now belongs to another owner.
     let other = entourage_engine::Outbox::new([receiver("new", "local"), receiver("gone", "ada")]);
     let engine = entourage_engine::Engine::builder(Arc::clone(world.store()), Arc::new(story()))
         .clock(Arc::new(world.clock().clone()))

@@ -1,5 +1,5 @@
-//! The model's window: however long an agent works and however much its tools return, no request
-//! passes it, and what was left out can be read.
+//! The model's context window: however long an agent works and however much its tools return, no
+//! request exceeds it, and omitted content can be read.
 
 use std::sync::{
     Arc, Mutex,
@@ -17,7 +17,7 @@ use serde_json::json;
 
 const WINDOW: u32 = 4_096;
 
-/// How many tokens a request has, at four bytes each.
+/// The number of tokens of a request, at four bytes each.
 fn tokens(request: &Request) -> usize {
     let messages = request.messages.iter().map(|message| match message {
         Message::User(text) | Message::Notice(text) => text.len(),
@@ -39,7 +39,7 @@ fn is_summary(request: &Request) -> bool {
     request.system.starts_with("You keep the memory")
 }
 
-/// A tool that returns so many characters.
+/// A tool that returns this many characters.
 fn bulky(characters: usize) -> Toolbox {
     let tool = TestTool::answering("bulk", Effect::Pure, &Effects::default(), move |_, arguments| {
         Ok(Outcome::text(format!("{arguments} {}", "x".repeat(characters))))
@@ -63,7 +63,7 @@ async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
     let model = ScriptedModel::deciding(move |request| {
         let size = tokens(request);
         assert!(size <= WINDOW as usize, "{size} tokens in a request");
-        // The model counts more tokens than four bytes make.
+        // The model counts more tokens than four bytes each.
         let usage = Usage { input: size as u64 * 5 / 4, output: 5, ..Usage::default() };
         assert!(usage.input <= u64::from(WINDOW), "{} tokens counted", usage.input);
         if is_summary(request) {
@@ -103,7 +103,7 @@ async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
             }
         }
     }
-    // Between two digests, every request begins with all of the one before.
+    // Between two digests, every request begins with the whole previous one.
     let kept = turns.windows(2).filter(|pair| {
         let before = &pair[0].messages;
         pair[1].messages.len() > before.len() && pair[1].messages[..before.len()] == before[..]
@@ -263,8 +263,8 @@ async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_
     let lines = plain(&items);
     assert_eq!(lines.last().unwrap(), "turn: Done.[]");
     assert_eq!(lines.iter().filter(|line| line.starts_with("output: ")).count(), 6);
-    // Each request that is refused is followed by a summary and by a request that fits; there is no
-    // summary without a refusal.
+    // Each refused request is followed by a summary and by a request that fits; there is no summary
+    // without a refusal.
     let requests = model.requests();
     let fits = |request: &Request| tokens(request) <= WINDOW as usize;
     let mut refused = 0;
@@ -280,7 +280,7 @@ async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_
     assert_eq!((refused, refused > 0), (digests, true), "each is on record");
 }
 
-/// A model whose window nobody knows before its server was asked.
+/// A model whose window is unknown until its server is asked.
 struct Unasked {
     model: ScriptedModel,
     is_asked: AtomicBool,

@@ -1,4 +1,4 @@
-//! Behaviour by name, across the engine. The tests stand in `behaviour/`; here is what they share.
+//! Behaviour by name, across the engine. The tests are in `behaviour/`; this is what they share.
 
 use entourage_engine::Kinds;
 use entourage_tools::{Settings, Toolbox, builtin};
@@ -6,13 +6,13 @@ use entourage_types::Kind;
 
 pub use entourage_testkit::{plain, well_formed};
 
-/// The first tools, with nothing set up that needs setting up.
+/// The built-in tools that need no setup.
 #[must_use]
 pub fn first_tools() -> Toolbox {
     builtin(Settings::default())
 }
 
-/// A engine with one kind that may use every tool.
+/// An engine with one kind that may use every tool.
 #[must_use]
 pub fn one_kind(change: impl FnOnce(&mut Kind)) -> Kinds {
     let mut kind = Kind { instructions: "Do as asked.".into(), ..Kind::bare("assistant") };

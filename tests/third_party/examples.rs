@@ -1,7 +1,7 @@
 //! The examples with a real language model, as a newcomer runs them.
 //!
-//! What a small model says is not judged. What the engine guarantees is: the chat answers, transcripts
-//! are well formed, and what was used is on record.
+//! What a small model writes is not judged. What the engine guarantees is: the chat answers,
+//! transcripts are well formed, and usage is recorded.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-/// How long a small model may think before somebody says something.
+/// How long a small model may take before it answers.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn write_settings(data: &Path) {
@@ -58,7 +58,7 @@ async fn the_research_chat_answers() {
         .unwrap();
     let (mut say, heard) = (chat.stdin.take().unwrap(), chat.stdout.take().unwrap());
     let mut lines = BufReader::new(heard).lines();
-    // The first line names the model; an empty one stands before whatever is said.
+    // The first line names the model; an empty one precedes each message.
     let mut said = Vec::new();
     while let Some(line) = timeout(PATIENCE, lines.next_line()).await.expect("somebody answers").unwrap() {
         println!("{line}");
@@ -96,7 +96,7 @@ async fn the_agency_answers_or_says_why_not() {
     checked(&directory.path().join("entourage-agency.db")).await;
 }
 
-/// Checks what the engine guarantees of every tree.
+/// Verifies what the engine guarantees for every tree.
 async fn checked(database: &Path) {
     let store = SqliteStore::open(database, Settings::default()).unwrap();
     let (scope, mut turns) = (Scope::All, 0);

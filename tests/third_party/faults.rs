@@ -1,6 +1,6 @@
-//! What a model does wrong, on each wire and at each place of a run: everything ends in an answer or
-//! in a failure that says so. Who is asked is a fake that somebody else wrote and that breaks on
-//! demand; afterwards it judges how it was asked (`tests/services/run.sh`).
+//! Faults of a model, on each wire and at each place of a run: every run ends with an answer or
+//! with a failure that is reported. The provider is a third-party fake that fails on demand;
+//! afterwards it judges the requests (`tests/services/run.sh`).
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// How long an answer may be silent; what stalls does so for longer.
+/// How long an answer may be silent; a stall is longer.
 const SILENCE: f64 = 1.0;
 
 /// How a run must end.
@@ -37,7 +37,7 @@ enum End {
     Failed,
 }
 
-/// Where in a run it goes wrong.
+/// The place in a run of the fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     /// At the first model call.
@@ -46,7 +46,7 @@ enum Place {
     AfterTool,
 }
 
-/// What goes wrong, in the fake's words, and how the run ends.
+/// The faults, in the fake's terms, and how the run ends.
 fn faults() -> Vec<(&'static str, Value, End)> {
     let stream =
         |kind: &str| json!({"type": "stream_fault", "kind": kind, "after_chunks": 3, "stall_seconds": 20});
@@ -70,7 +70,7 @@ fn faults() -> Vec<(&'static str, Value, End)> {
     ]
 }
 
-/// Tells the fake what to do next to one model, and to no other.
+/// Configures the fake's next behaviour for one model only.
 async fn plan(base: &str, model: &str, mut fault: Value) {
     fault["match"] = json!({ "model": model });
     let body = json!({ "behaviors": [fault] }).to_string();
@@ -84,7 +84,7 @@ async fn plan(base: &str, model: &str, mut fault: Value) {
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
 
-/// A pure tool; on its first call it lets the fake go wrong, where that is planned.
+/// A pure tool; its first call makes the fake fail, if that is planned.
 struct LookUp {
     base: String,
     model: String,
@@ -125,7 +125,7 @@ impl Tool for LookUp {
     }
 }
 
-/// Lets the clock of a world go with the machine's for as long as it is polled.
+/// Advances a world's clock with the machine's for as long as it is polled.
 async fn ticking(clock: FakeClock) {
     let mut then = Instant::now();
     loop {
@@ -135,7 +135,7 @@ async fn ticking(clock: FakeClock) {
     }
 }
 
-/// One run with one fault, and what is wrong about its end.
+/// Makes one run with one fault; returns what is wrong about its end.
 async fn endures(
     provider: Provider,
     path: &str,
@@ -163,7 +163,7 @@ async fn endures(
     plan(&base, &model, json!({ "type": "reply", "tool_calls": call })).await;
     let calls = Arc::new(AtomicU32::new(0));
     let tool = LookUp { base, model, fault: later, calls: Arc::clone(&calls) };
-    // A clock that shows one minute for the whole run: what is asked again is the same to the byte.
+    // A clock that shows one minute for the whole run: a repeated request is the same to the byte.
     let clock = FakeClock::default();
     let world = World::builder(router)
         .tools(Toolbox::new().with(tool))

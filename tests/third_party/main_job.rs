@@ -1,9 +1,9 @@
 //! The main job on real input with a real language model: orchestrator, researcher, a page over
 //! HTTP, files of a directory, a real MCP server, a note, an answer.
 //!
-//! A small model wanders: it may answer before it has used everything. What it left out it is asked
-//! for once more, by a kind with that one tool. What it says is not judged. What the engine guarantees is: transcripts are
-//! well formed, every call is answered, the run ends, what it used is on record.
+//! A small model wanders: it may answer before it has used everything. A kind with only the missing
+//! tool then asks for it once more. What the model writes is not judged. What the engine guarantees
+//! is: transcripts are well formed, every call is answered, the run ends, usage is recorded.
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
@@ -54,7 +54,7 @@ async fn page() -> String {
     format!("http://{address}/bridge")
 }
 
-/// A model that wanders fetches addresses that it made up; there is no person to ask about them.
+/// A model that wanders fetches addresses that it invented; there is no person to ask about them.
 fn write_settings(data: &Path, page: &str, files: &Path) {
     let model = super::named("LOCAL_MODEL_NAME");
     let mcp: Vec<String> =
@@ -87,7 +87,7 @@ args = [{args}]
     std::fs::write(data.join("entourage.toml"), settings).unwrap();
 }
 
-/// A kind with one tool and one thing to do with it.
+/// A kind with one tool and one task for it.
 fn errand(tool: &str, what: &str) -> String {
     let listed = if tool.contains("__") { format!("mcp__{tool}") } else { tool.to_owned() };
     format!(
@@ -104,7 +104,7 @@ Your first action is `{tool}` {what}. Your second action is `final_answer`.
     )
 }
 
-/// How often a small model is asked for one thing.
+/// How many times a small model is asked for one thing.
 const ATTEMPTS: usize = 6;
 
 fn errand_name(tool: &str) -> String {
@@ -123,7 +123,8 @@ async fn run(data: &Path, kind: &str, task: &str) -> serde_json::Value {
     serde_json::from_str(stdout.lines().last().unwrap_or_default()).unwrap()
 }
 
-/// Checks what the engine guarantees of every tree; returns the tools that answered without an error.
+/// Verifies what the engine guarantees for every tree; returns the tools that answered without an
+/// error.
 async fn checked(data: &Path) -> BTreeSet<String> {
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let mut used = BTreeSet::new();
@@ -146,7 +147,7 @@ async fn checked(data: &Path) -> BTreeSet<String> {
     used
 }
 
-/// The tokens of all runs that are on record.
+/// The tokens of all recorded runs.
 async fn tokens(data: &Path) -> u64 {
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let runs = store.runs(&Scope::All, RunQuery::default()).await.unwrap();

@@ -1,5 +1,5 @@
-//! The engine against a fake provider that somebody else wrote, on each wire: streamed text, parallel
-//! tool calls, usage.
+//! The engine against a third-party fake provider, on each wire: streamed text, parallel tool
+//! calls, usage.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl Tool for Weather {
     }
 }
 
-/// A world that speaks to the fake on one wire. The fake chooses its answer by the instructions.
+/// A world that uses the fake on one wire. The fake selects its answer by the instructions.
 async fn world(provider: Provider, base: &str, instructions: &str) -> World {
     let connection = Connection {
         base_url: Some(base.to_owned()),

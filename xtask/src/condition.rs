@@ -1,14 +1,14 @@
-//! What is compiled only under a condition: a `cfg`, or a feature that is off unless somebody asks for it.
+//! Code that is compiled only under a condition: a `cfg`, or a feature that is off by default.
 
 use std::collections::BTreeSet;
 
 use crate::source::item_end;
 
-/// The sorts of targets that may require features, and where cargo looks for them.
+/// The sorts of targets that may require features, and the folders where cargo looks for them.
 const TARGETS: [(&str, &str); 4] =
     [("bin", "src/bin"), ("test", "tests"), ("bench", "benches"), ("example", "examples")];
 
-/// Whether a condition holds wherever the tests are run, which is Linux, with these features.
+/// Whether a condition holds wherever the tests run, which is Linux, with these features.
 pub(crate) fn is_everywhere(attribute: &str, on: &BTreeSet<String>) -> bool {
     let plain: String = attribute.split(']').next().unwrap_or_default().split_whitespace().collect();
     let feature = plain.strip_prefix("cfg(feature=\"").and_then(|rest| rest.strip_suffix("\")"));
@@ -16,8 +16,8 @@ pub(crate) fn is_everywhere(attribute: &str, on: &BTreeSet<String>) -> bool {
         || ["cfg(test)", "cfg(unix)", "cfg(target_os=\"linux\")"].contains(&plain.as_str())
 }
 
-/// Whether the file, or something that the item at this offset stands in, is compiled only under a
-/// condition, with these features. `text` is as long as the code and has the insides of its literals.
+/// Whether the file, or an item around this offset, is compiled only under a condition, with these
+/// features. `text` is as long as the code and contains the insides of its literals.
 pub(crate) fn is_conditional(code: &str, text: &str, at: usize, on: &BTreeSet<String>) -> bool {
     let conditional = |open: &str| {
         code.match_indices(open)
@@ -32,7 +32,7 @@ pub(crate) fn is_conditional(code: &str, text: &str, at: usize, on: &BTreeSet<St
     whole || around
 }
 
-/// Whether the target that begins with this file of a crate requires a feature that is off by default.
+/// Whether the target whose root is this file of a crate requires a feature that is off by default.
 pub(crate) fn requires_more(manifest: &str, path: &str) -> bool {
     let Ok(manifest) = manifest.parse::<toml::Table>() else { return false };
     let on = on_by_default(&manifest);
@@ -46,7 +46,8 @@ pub(crate) fn requires_more(manifest: &str, path: &str) -> bool {
     })
 }
 
-/// Whether a target begins with this file: one that it names, or one of its own name in the usual folder.
+/// Whether this file is a target's root: the one it names, or the one of its own name in the usual
+/// folder.
 fn begins_with(target: &toml::Value, folder: &str, path: &str) -> bool {
     let text = |key: &str| target.get(key).and_then(toml::Value::as_str);
     match (text("path"), text("name")) {
@@ -58,7 +59,7 @@ fn begins_with(target: &toml::Value, folder: &str, path: &str) -> bool {
     }
 }
 
-/// The features of a crate with this manifest that are on where nobody says otherwise.
+/// The features of a crate with this manifest that are on by default.
 pub(crate) fn features_of(manifest: &str) -> BTreeSet<String> {
     let Ok(manifest) = manifest.parse::<toml::Table>() else { return BTreeSet::new() };
     on_by_default(&manifest).into_iter().map(str::to_owned).collect()
@@ -77,7 +78,7 @@ fn on_by_default(manifest: &toml::Table) -> BTreeSet<&str> {
     on
 }
 
-/// The elements of a list; none of what is no list.
+/// The elements of a list; none if the value is no list.
 fn elements(list: &toml::Value) -> &[toml::Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }

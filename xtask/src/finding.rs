@@ -1,4 +1,4 @@
-//! What a check has to say.
+//! The results of a check.
 
 use std::fmt;
 
@@ -28,10 +28,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All that a check found, and what it says besides.
+/// Everything that a check reports.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    /// What is wrong; the check failed when there is any.
+    /// What is wrong; the check fails if there is any.
     pub findings: Vec<Finding>,
     /// Lines printed whether or not anything is wrong.
     pub notes: Vec<String>,

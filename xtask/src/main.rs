@@ -1,8 +1,8 @@
-//! Rules that are tests: what a reviewer would otherwise have to say again and again.
+//! Rules as tests, which a reviewer would otherwise have to repeat.
 //!
-//! `cargo xtask tidy` checks the shape of the repository, `cargo xtask spec` what the requirements
-//! claim. Both print one line per finding and end with 1 if there is any; the tests of this crate
-//! run both on the repository itself.
+//! `cargo xtask tidy` checks the structure of the repository, `cargo xtask spec` the claims of the
+//! requirements. Both print one line per finding and exit with 1 if there is any; the tests of this
+//! crate run both on the repository itself.
 
 mod condition;
 mod finding;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         Ok(report) if report.findings.is_empty() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
-            // Nothing is left to tell when even this fails.
+            // If even this fails, there is no way left to report it.
             let _ = writeln!(io::stderr(), "{error:#}");
             ExitCode::from(2)
         }

@@ -1,4 +1,4 @@
-//! Which Rust files the compiler gets to see, and which of them only when it builds tests.
+//! Which Rust files the compiler reads, and which of them only when it builds tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,9 @@ pub(crate) struct Modules<'a> {
 pub(crate) enum Reach {
     /// Under a `tests`, `benches` or `examples` folder, or declared under `#[cfg(test)]`.
     Test,
-    /// By the program itself.
+    /// From the program itself.
     Code,
-    /// By nothing: no module declares it.
+    /// From nowhere: no module declares it.
     Nothing,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Modules<'a> {
         self.reached.get(path).copied().unwrap_or(Reach::Nothing)
     }
 
-    /// Whether plain `cargo test` compiles a file, where nobody asks for more features.
+    /// Whether plain `cargo test`, without further features, compiles a file.
     pub(crate) fn is_always_compiled(&self, path: &str) -> bool {
         self.always.contains(path)
     }
@@ -54,13 +54,13 @@ impl<'a> Modules<'a> {
         self.sources.get(path)
     }
 
-    /// Every file, its code and how it is reached, in the order of their paths.
+    /// Every file, its code and how it is reached, in path order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, &Source, Reach)> {
         self.sources.iter().map(|(path, source)| (*path, source, self.reach(path)))
     }
 }
 
-/// The files that are reached from these roots, by those `mod` lines that are followed.
+/// The files that are reached from these roots through the `mod` lines that `follows` accepts.
 fn reached_from(
     roots: &[&str],
     repo: &Repo,
@@ -74,7 +74,7 @@ fn reached_from(
         .collect();
     while let Some((path, reach)) = open.pop() {
         let Some(source) = sources.get(path.as_str()) else { continue };
-        // Reached twice, by a test and by the program: it is the program's.
+        // A file reached from both a test and the program belongs to the program.
         if matches!(reached.get(&path), Some(known) if *known == Reach::Code || *known == reach) {
             continue;
         }
@@ -111,10 +111,10 @@ fn in_crate<'p>(repo: &Repo, path: &'p str) -> Option<(&'p str, &'p str)> {
     None
 }
 
-/// Whether cargo starts from this file.
+/// Whether this file is a root for cargo.
 fn is_root(repo: &Repo, path: &str) -> bool {
     let Some((folder, path)) = in_crate(repo, path) else {
-        // Outside all crates: a target of one that says so.
+        // Outside all crates: the root of a target whose manifest names it.
         return repo.ending("/Cargo.toml").any(|(_, manifest)| manifest.contains(&format!("../{path}\"")));
     };
     let manifest = repo.get(&format!("{folder}/Cargo.toml")).unwrap_or_default();
@@ -123,12 +123,12 @@ fn is_root(repo: &Repo, path: &str) -> bool {
         ["src", "bin", _] | ["src", "bin", _, "main.rs"] => true,
         ["tests", file] if file != "main.rs" && manifest.contains("autotests = false") => false,
         ["tests" | "benches" | "examples", _] | ["tests" | "benches" | "examples", _, "main.rs"] => true,
-        // A target with a path of its own.
+        // A target with an explicit path.
         _ => manifest.contains(&format!("\"{path}\"")),
     }
 }
 
-/// Whether plain `cargo test` builds what begins with this file.
+/// Whether plain `cargo test` builds the target with this root.
 fn is_built(repo: &Repo, path: &str) -> bool {
     in_crate(repo, path).is_none_or(|(folder, path)| {
         let manifest = repo.get(&format!("{folder}/Cargo.toml")).unwrap_or_default();
@@ -136,7 +136,7 @@ fn is_built(repo: &Repo, path: &str) -> bool {
     })
 }
 
-/// Where the modules that a file declares lie.
+/// The folder of the modules that a file declares.
 fn child_folder(repo: &Repo, path: &str) -> String {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     if is_root(repo, path) || file == "mod.rs" {
@@ -151,12 +151,12 @@ struct Child<'s> {
     name: &'s str,
     /// Whether it is for tests only.
     test: bool,
-    /// Whether it is there only under a condition.
+    /// Whether it exists only under a condition.
     conditional: bool,
 }
 
-/// The modules that a file of a crate with these features declares in files of their own. `text` has the insides
-/// of its literals.
+/// The modules that a file of a crate with these features declares in files of their own. `text`
+/// contains the insides of its literals.
 fn declared<'s>(
     source: &'s Source,
     text: &'s str,

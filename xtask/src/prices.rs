@@ -1,5 +1,5 @@
-//! `cargo xtask prices`: the part of `genai-prices`' table that prices and windows come from,
-//! a file for each provider, so that a process decodes one and not all of them.
+//! `cargo xtask prices`: extracts prices and context windows from `genai-prices`' table, a file for
+//! each provider, so that a process decodes one and not all of them.
 
 use std::{fs, path::Path, process::Command};
 
@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 
 const PROVIDERS: [&str; 3] = ["anthropic", "openai", "openrouter"];
-/// What a price or a window needs.
+/// The fields needed for a price or a context window.
 const OF_PROVIDER: [&str; 5] = ["id", "name", "api_pattern", "fallback_model_providers", "provider_match"];
 const OF_MODEL: [&str; 5] = ["id", "match", "context_window", "prices", "price_variants"];
 
-/// Writes the files anew.
+/// Rewrites the files.
 pub(crate) fn write(root: &Path) -> Result<String> {
     let folder = root.join("crates/llm/data");
     let table: Value = serde_json::from_slice(&fs::read(table(root)?)?)?;
@@ -22,7 +22,7 @@ pub(crate) fn write(root: &Path) -> Result<String> {
     Ok(format!("{} are written anew in {}\n", PROVIDERS.join(", "), folder.display()))
 }
 
-/// Where the crate has its table.
+/// The path of the crate's table.
 fn table(root: &Path) -> Result<std::path::PathBuf> {
     let asked =
         Command::new("cargo").args(["metadata", "--format-version", "1"]).current_dir(root).output()?;

@@ -1,4 +1,4 @@
-//! The repository's text files, in memory, so that a check is a function of what they say.
+//! The repository's text files, in memory, so that a check is a function of their content.
 
 use std::{
     collections::BTreeMap,
@@ -16,16 +16,16 @@ pub(crate) struct Repo {
 }
 
 impl Repo {
-    /// The repository around the current directory: all that git tracks or would add.
+    /// The repository around the current directory: all files that git tracks or would add.
     ///
     /// # Errors
-    /// When git does not answer or a file cannot be read.
+    /// If git fails or a file cannot be read.
     pub(crate) fn here() -> Result<Self> {
         let root = root()?;
         let mut files = BTreeMap::new();
         for path in listed(&root)? {
             match fs::read(root.join(&path)) {
-                // What is not UTF-8 is not text, and none of these rules speaks of it.
+                // A file that is not UTF-8 is not text, and no rule applies to it.
                 Ok(bytes) => {
                     String::from_utf8(bytes).ok().and_then(|text| files.insert(path, text));
                 }
@@ -43,12 +43,12 @@ impl Repo {
         self.files.get(path).map(String::as_str)
     }
 
-    /// Every file and its text, in the order of their paths.
+    /// Every file and its text, in path order.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// The files whose name ends in this.
+    /// The files whose path has this suffix.
     pub(crate) fn ending<'a>(&'a self, end: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.files().filter(move |(path, _)| path.ends_with(end))
     }
@@ -68,7 +68,7 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(git(&["rev-parse", "--show-toplevel"])?.trim_end().into())
 }
 
-/// All that git tracks or would add, from the root.
+/// All files that git tracks or would add, relative to the root.
 pub(crate) fn listed(root: &Path) -> Result<Vec<String>> {
     let root = root.to_str().context("the path of the repository is not UTF-8")?;
     let listed = git(&["-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;

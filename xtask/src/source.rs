@@ -1,8 +1,9 @@
-//! Rust text seen as code: comments and the insides of literals blanked, tests marked.
+//! Rust text as code: comments and the insides of literals blanked, tests marked.
 //!
-//! Enough of a lexer for rules that look for words, so that none is found in a comment or a string.
+//! Enough of a lexer for rules that search for words, so that none matches in a comment or a
+//! string.
 
-/// A Rust file as code, line for line as long as the original.
+/// A Rust file as code, with every line as long as in the original.
 #[derive(Debug)]
 pub(crate) struct Source {
     code: String,
@@ -14,9 +15,9 @@ pub(crate) struct Source {
 pub(crate) struct Line<'a> {
     /// Its number, from 1.
     pub number: usize,
-    /// The code in it.
+    /// The code of the line.
     pub code: &'a str,
-    /// Whether it stands under `#[cfg(test)]`.
+    /// Whether it is under `#[cfg(test)]`.
     pub test: bool,
 }
 
@@ -44,7 +45,7 @@ impl Source {
         lines.map(|(index, (code, test))| Line { number: index + 1, code, test: *test })
     }
 
-    /// The line, from 1, in which the byte at this offset of [`Self::code`] stands.
+    /// The line, from 1, that contains the byte at this offset of [`Self::code`].
     pub(crate) fn line(&self, offset: usize) -> Line<'_> {
         let index = line_of(&self.code, offset);
         let code = self.code.lines().nth(index).unwrap_or_default();
@@ -52,12 +53,12 @@ impl Source {
     }
 }
 
-/// The index of the line in which an offset stands.
+/// The index of the line that contains an offset.
 fn line_of(code: &str, offset: usize) -> usize {
     code.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// Where the item that begins at `from` ends: with its block or its semicolon.
+/// The offset at which the item that begins at `from` ends: with its block or its semicolon.
 pub(crate) fn item_end(code: &str, from: usize) -> usize {
     let mut depth = 0_i32;
     for (at, byte) in code.bytes().enumerate().skip(from) {
@@ -73,7 +74,7 @@ pub(crate) fn item_end(code: &str, from: usize) -> usize {
     code.len()
 }
 
-/// The text with comments and the insides of literals turned into spaces. Line ends stay.
+/// The text with comments and the insides of literals replaced by spaces. Line ends stay.
 fn blank(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -83,7 +84,7 @@ fn blank(text: &str) -> String {
         let (hide, after) = after.split_at(hidden);
         let (close, after) = after.split_at(end);
         code.push_str(keep);
-        // One space for a byte: offsets in the code are offsets in the file.
+        // One space per byte: offsets in the code are offsets in the file.
         code.extend(hide.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
         code.push_str(close);
         rest = after;
@@ -91,8 +92,8 @@ fn blank(text: &str) -> String {
     code
 }
 
-/// When the text begins with a comment or a literal: the length of what opens it, of its inside
-/// and of what closes it.
+/// If the text begins with a comment or a literal: the lengths of its opening, its inside and its
+/// closing.
 fn opaque(text: &str) -> Option<(usize, usize, usize)> {
     let bytes = text.as_bytes();
     match (bytes.first()?, bytes.get(1)) {
@@ -117,12 +118,12 @@ fn opaque(text: &str) -> Option<(usize, usize, usize)> {
     }
 }
 
-/// The lengths of a literal whose inside ends there; of all the rest if it never ends.
+/// The lengths of a literal whose inside has this length; of the whole rest if it never ends.
 fn closed(text: &str, open: usize, inside: Option<usize>, close: usize) -> (usize, usize, usize) {
     inside.map_or((open, text.len() - open, 0), |inside| (open, inside, close))
 }
 
-/// Where the first `quote` without a backslash stands.
+/// The offset of the first `quote` without a backslash.
 fn escaped_end(inside: &str, quote: u8) -> Option<usize> {
     let mut bytes = inside.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {

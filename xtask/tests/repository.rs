@@ -1,4 +1,4 @@
-//! The checks as a person runs them, first of all on the repository itself.
+//! The checks as a person runs them, first on the repository itself.
 
 use std::{
     io,
@@ -6,7 +6,7 @@ use std::{
     process::{Command, ExitStatus},
 };
 
-/// Runs the program in a folder: how it ended, and all that it said.
+/// Runs the program in a folder; returns its exit status and its whole output.
 fn xtask(arguments: &[&str], folder: &Path) -> io::Result<(ExitStatus, String)> {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).current_dir(folder).output()?;
     let said = [output.stdout, output.stderr].concat();

@@ -1,5 +1,4 @@
-//! What a run, a turn and a delegation cost in things that can be counted; see
-//! [`entourage_benches::counts`].
+//! What a run, a turn and a delegation cost in countable units; see [`entourage_benches::counts`].
 
 use std::{alloc::System, process::ExitCode};
 

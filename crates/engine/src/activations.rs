@@ -26,14 +26,14 @@ type AtWork = Arc<Mutex<HashMap<AgentId, Activation>>>;
 #[derive(Default)]
 pub(crate) struct Live {
     at_work: AtWork,
-    doomed: Doomed,
+    deleting: Doomed,
 }
 
 /// What others know of an activation under way.
 #[derive(Clone)]
 struct Activation {
     /// Cancelled when it shall end where it is.
-    cut: CancellationToken,
+    cancel: CancellationToken,
     /// The message that it answers, where that is answered by a run of its own.
     answers: Arc<Mutex<Option<PostId>>>,
     /// Cancelled when it is over, or was left behind.
@@ -67,7 +67,7 @@ impl Live {
 
     /// The same for who ends the agent: cuts off whoever is at work on it. When this returned nothing
     /// of that starts any more.
-    pub(crate) async fn seize(
+    pub(crate) async fn preempt(
         &self,
         agent: AgentId,
         stopping: &CancellationToken,
@@ -79,7 +79,7 @@ impl Live {
                 Ok(entered) => return entered,
                 Err(other) => other,
             };
-            other.cut.cancel();
+            other.cancel.cancel();
             tokio::select! {
                 biased;
                 () = other.gone.cancelled() => {}
@@ -97,8 +97,11 @@ impl Live {
         match locked(&self.at_work).entry(agent) {
             Entry::Occupied(other) => Err(other.get().clone()),
             Entry::Vacant(place) => {
-                let activation =
-                    Activation { cut: stopping.child_token(), answers: Arc::default(), gone: Arc::default() };
+                let activation = Activation {
+                    cancel: stopping.child_token(),
+                    answers: Arc::default(),
+                    gone: Arc::default(),
+                };
                 place.insert(activation.clone());
                 let at_work = Arc::clone(&self.at_work);
                 Ok(ActivationGuard { agent, activation, pulse: Arc::new(Heartbeat::new(now)), at_work })
@@ -108,15 +111,15 @@ impl Live {
 
     /// The agent is being deleted until what is returned is dropped: there is no use in letting it go
     /// on meanwhile.
-    pub(crate) fn doom(&self, agent: AgentId) -> impl Drop + Send + use<> {
-        *locked(&self.doomed).entry(agent).or_default() += 1;
-        let doomed = Arc::clone(&self.doomed);
-        Dooming { agent, doomed }
+    pub(crate) fn mark_deleting(&self, agent: AgentId) -> impl Drop + Send + use<> {
+        *locked(&self.deleting).entry(agent).or_default() += 1;
+        let deleting = Arc::clone(&self.deleting);
+        Dooming { agent, deleting }
     }
 
     /// Whether somebody is deleting the agent.
     pub(crate) fn is_doomed(&self, agent: AgentId) -> bool {
-        locked(&self.doomed).contains_key(&agent)
+        locked(&self.deleting).contains_key(&agent)
     }
 
     /// Whether an activation of the agent is under way.
@@ -125,9 +128,9 @@ impl Live {
     }
 
     /// Cuts off what the agent is doing. What it has committed stands.
-    pub(crate) fn cut(&self, agent: AgentId) {
+    pub(crate) fn cancel(&self, agent: AgentId) {
         if let Some(activation) = locked(&self.at_work).get(&agent) {
-            activation.cut.cancel();
+            activation.cancel.cancel();
         }
     }
 
@@ -135,7 +138,7 @@ impl Live {
     pub(crate) fn cut_answer(&self, agent: AgentId, message: PostId) {
         let at_work = locked(&self.at_work);
         if let Some(activation) = at_work.get(&agent).filter(|it| *locked(&it.answers) == Some(message)) {
-            activation.cut.cancel();
+            activation.cancel.cancel();
         }
     }
 }
@@ -143,12 +146,12 @@ impl Live {
 /// An agent that is being deleted.
 struct Dooming {
     agent: AgentId,
-    doomed: Doomed,
+    deleting: Doomed,
 }
 
 impl Drop for Dooming {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut entry) = locked(&self.doomed).entry(self.agent) {
+        if let Entry::Occupied(mut entry) = locked(&self.deleting).entry(self.agent) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {
                 entry.remove();
@@ -184,8 +187,8 @@ impl ActivationGuard {
     }
 
     /// Cancelled when this activation shall end where it is.
-    pub(crate) fn cut(&self) -> &CancellationToken {
-        &self.activation.cut
+    pub(crate) fn cancel_token(&self) -> &CancellationToken {
+        &self.activation.cancel
     }
 }
 
@@ -221,7 +224,7 @@ mod tests {
         let held_up = live.enter(agent, &stopping, &Hurried).await;
         let mut second = Box::pin(live.enter(agent, &stopping, &Hurried));
         assert!(poll!(&mut second).is_pending());
-        drop(live.seize(agent, &stopping, &Hurried).await);
+        drop(live.preempt(agent, &stopping, &Hurried).await);
         assert!(poll!(&mut second).is_ready(), "though the first is not over");
         drop(held_up);
     }
@@ -231,13 +234,14 @@ mod tests {
         let (live, stopping) = (Live::default(), CancellationToken::new());
         for _ in 0..10 {
             let agent = AgentId::new();
-            let (doomed, first) = (live.doom(agent), live.enter(agent, &stopping, &SystemClock).await);
-            live.cut(agent);
+            let (deleting, first) =
+                (live.mark_deleting(agent), live.enter(agent, &stopping, &SystemClock).await);
+            live.cancel(agent);
             let (second, ()) =
-                tokio::join!(live.seize(agent, &stopping, &SystemClock), async { drop(first) });
+                tokio::join!(live.preempt(agent, &stopping, &SystemClock), async { drop(first) });
             assert!(live.is_at_work(agent) && live.is_doomed(agent));
-            drop((doomed, second));
+            drop((deleting, second));
         }
-        assert!(locked(&live.at_work).is_empty() && locked(&live.doomed).is_empty());
+        assert!(locked(&live.at_work).is_empty() && locked(&live.deleting).is_empty());
     }
 }

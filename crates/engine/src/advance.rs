@@ -36,7 +36,7 @@ impl Engine {
                 done => done?,
             }
             // Whoever was cut off has something new to read, and may have left it unread.
-            if !entered.cut().is_cancelled() || self.stopping().is_cancelled() {
+            if !entered.cancel_token().is_cancelled() || self.stopping().is_cancelled() {
                 return Ok(());
             }
         }
@@ -49,7 +49,7 @@ impl Engine {
         let (alone, given_up) = match self.take_up(agent, entered).await {
             Ok(TakeUp::GoOn(alone)) => (alone, None),
             // Who has something new to read comes again at once.
-            Ok(TakeUp::Later(_)) if entered.cut().is_cancelled() => return Ok(()),
+            Ok(TakeUp::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
             Ok(TakeUp::Later(after)) => return Err(Error::NotYet { agent, after }),
             Ok(TakeUp::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
             Ok(TakeUp::GiveUp(alone, cause)) => (alone, Some(cause)),

@@ -18,8 +18,8 @@ impl Engine {
     /// When the store fails.
     pub(crate) async fn delete(&self, id: AgentId) -> Result<()> {
         let live = &self.inner.live;
-        let _doomed = live.doom(id);
-        let entered = live.seize(id, self.stopping(), &**self.clock()).await;
+        let _doomed = live.mark_deleting(id);
+        let entered = live.preempt(id, self.stopping(), &**self.clock()).await;
         self.delete_entered(id, &entered).await
     }
 

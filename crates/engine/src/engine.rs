@@ -10,12 +10,11 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Check, Client, Clock, Kinds, SystemClock, ThreadKeeper, Tracer,
+    Client, Clock, Guardrail, Kinds, SystemClock, ThreadStore, Tracer,
     activations::Live,
-    check::Checks,
     dispatch,
     feed::Feed,
-    keeper::Keeping,
+    guardrail::Guardrails,
     memory::Memory,
     notes::TreeNotes,
     outbox::Outbox,
@@ -23,12 +22,13 @@ use crate::{
     run::Reading,
     schemas::Schemas,
     servers::Servers,
+    thread_sync::Keeping,
     toolset::Toolsets,
     transcript_cache::Recent,
     versions::{Source, Versions},
 };
 
-/// A engine of agents. Cheap to clone; all clones are the same engine.
+/// An engine of agents. Cheap to clone; all clones are the same engine.
 #[derive(Clone)]
 pub struct Engine {
     pub(crate) inner: Arc<Inner>,
@@ -49,8 +49,8 @@ pub(crate) struct Inner {
     pub(crate) outbox: Outbox,
     pub(crate) keeping: Option<Keeping>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
-    pub(crate) checks: Checks,
-    /// Held by whoever does a round of upkeep.
+    pub(crate) guardrails: Guardrails,
+    /// Held by whoever does a job run of maintenance.
     pub(crate) rounds: tokio::sync::Mutex<()>,
     /// Restarts in a row after which a run that gets nowhere is ended.
     pub(crate) give_up_after: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Inner {
     pub(crate) stopping: CancellationToken,
 }
 
-/// Puts a engine together.
+/// Puts an engine together.
 #[must_use]
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -73,13 +73,13 @@ pub struct Builder {
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
     keeping: Option<Keeping>,
-    checks: Checks,
+    guardrails: Guardrails,
     give_up_after: u32,
     stopping: CancellationToken,
 }
 
 impl Engine {
-    /// Starts to put a engine together, with the built-in kinds and no tools.
+    /// Starts to put an engine together, with the built-in kinds and no tools.
     pub fn builder(store: Arc<dyn Store>, model: Arc<dyn Model>) -> Builder {
         Builder {
             store,
@@ -92,7 +92,7 @@ impl Engine {
             tracer: None,
             outbox: Outbox::default(),
             keeping: None,
-            checks: Checks::default(),
+            guardrails: Guardrails::default(),
             give_up_after: dispatch::Settings::default().give_up_after,
             stopping: CancellationToken::new(),
         }
@@ -104,7 +104,7 @@ impl Engine {
         Client::new(self.clone(), owner)
     }
 
-    /// The store, for dispatchers and for upkeep.
+    /// The store, for dispatchers and for maintenance.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.inner.store
@@ -194,14 +194,14 @@ impl Builder {
 
     /// Who keeps threads elsewhere, too; nobody unless set.
     /// [`save_threads`](Engine::save_threads) is what saves them.
-    pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
-        self.keeping = Some(Keeping(keeper));
+    pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
+        self.keeping = Some(Keeping(thread_store));
         self
     }
 
     /// A check, by the name that kinds give it; one of the same name is replaced.
-    pub fn check(mut self, name: impl Into<String>, check: Arc<dyn Check>) -> Self {
-        self.checks.insert(name.into(), check);
+    pub fn guardrail(mut self, name: impl Into<String>, check: Arc<dyn Guardrail>) -> Self {
+        self.guardrails.insert(name.into(), check);
         self
     }
 
@@ -238,7 +238,7 @@ impl Builder {
                 schemas: Schemas::default(),
                 live: Live::default(),
                 tracer: self.tracer,
-                checks: self.checks,
+                guardrails: self.guardrails,
                 rounds: tokio::sync::Mutex::default(),
                 give_up_after: self.give_up_after,
                 restarts: Restarts::default(),

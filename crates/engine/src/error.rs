@@ -112,7 +112,7 @@ pub enum Error {
     NotLoaded {
         /// Which thread.
         key: Box<ThreadKey>,
-        /// What its keeper said.
+        /// What its thread_store said.
         cause: String,
     },
     /// The store failed.

@@ -8,7 +8,6 @@ mod advance;
 pub mod agencies;
 mod approval;
 mod budget;
-mod check;
 mod client;
 mod clock;
 mod delete_tree;
@@ -17,14 +16,17 @@ pub mod dispatch;
 mod engine;
 mod error;
 mod feed;
-mod keeper;
+mod guardrail;
+mod interventions;
 pub mod kinds;
-pub mod measure;
+pub mod maintenance;
 mod memory;
+pub mod metrics;
 mod notes;
 mod outbox;
 pub mod programs;
 mod prompt;
+mod questions;
 pub mod responses;
 mod restart;
 mod retention;
@@ -34,29 +36,30 @@ mod schemas;
 mod servers;
 mod sub_agents;
 mod thread;
+mod thread_sync;
+mod titles;
 mod toolset;
 pub mod trace;
 mod transcript_cache;
 mod unknown;
-pub mod upkeep;
 mod versions;
 mod watchdog;
 
 pub use agencies::{Agency, Chart};
-pub use check::{Check, Checked, Side};
 pub use client::{
-    Block, Client, Entry, FailedAttempt, FoundDamage, InUse, JobRecord, NewAgent, PageEnd, Posted,
-    ReceiverRecord, Role, Room, RunBelow, Seen, Speech, Spoken, Telling, TreeUsage,
+    Block, Client, Entry, FailedAttempt, FoundInconsistency, InUse, JobRecord, NewAgent, PageEnd, Posted,
+    ReceiverRecord, Role, Room, RunBelow, Seen, Speech, Spoken, TranscriptRenderer, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
 pub use error::Error;
 pub use feed::{AgentDelta, Budget, Piece, Signal, Watch};
-pub use keeper::{KeeperError, ThreadKeeper};
+pub use guardrail::{Guardrail, GuardrailInput, Side};
 pub use kinds::Kinds;
-pub use outbox::{Courier, Outbox, Receiver, Undelivered};
+pub use outbox::{Outbox, Receiver, Transport, Undelivered};
 pub use retention::{Pruned, Retention};
-pub use run::{Arrival, Interrupt, Run, Stop, Told};
+pub use run::{Arrival, Interrupt, Run, Stop, TurnOutcome};
+pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 

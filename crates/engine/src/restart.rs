@@ -241,7 +241,7 @@ impl Engine {
             };
             tokio::select! {
                 biased;
-                () = entered.cut().cancelled() => return None,
+                () = entered.cancel_token().cancelled() => return None,
                 () = over => {}
                 () = self.clock().sleep_until(until) => {}
             }

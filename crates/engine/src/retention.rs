@@ -138,7 +138,7 @@ impl Engine {
         {
             Ok(_) => Ok(true),
             // Somebody has come back to it meanwhile, or others forgot it.
-            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::Corrupt(_)) => {
+            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::RuleViolation(_)) => {
                 Ok(false)
             }
             Err(error) => Err(error),

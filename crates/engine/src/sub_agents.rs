@@ -8,8 +8,6 @@ use entourage_types::{
     Agent, AgentId, EntityKind, Owner, Question, QuestionStatus, Record, Scope, Status, Task,
 };
 
-use crate::run::is_below;
-
 /// Tasks read at once.
 const TASKS: u32 = 1_000;
 
@@ -69,6 +67,12 @@ pub(crate) async fn of(
 async fn records<R: Record>(store: &dyn Store, scope: &Scope, query: EntityQuery) -> Result<Vec<R>> {
     let found = store.entities(scope, query).await?;
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
+}
+
+/// Whether an agent is this one, or stands below it.
+pub(crate) fn is_below(tree: &[Agent], agent: AgentId, above: AgentId) -> bool {
+    let parent = |id: AgentId| tree.iter().find(|agent| agent.id == id).and_then(|agent| agent.parent);
+    std::iter::successors(Some(agent), |id| parent(*id)).any(|id| id == above)
 }
 
 #[cfg(test)]

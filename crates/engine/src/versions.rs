@@ -68,7 +68,7 @@ impl Engine {
         Arc::clone(&self.inner.versions.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves out the kinds that [cannot work here](Engine::check_kind), and returns why. For a engine that
+    /// Leaves out the kinds that [cannot work here](Engine::check_kind), and returns why. For an engine that
     /// begins.
     pub fn leave_out_unusable(&self) -> Vec<Finding> {
         let mut kinds = Arc::unwrap_or_clone(self.kinds());

@@ -1,4 +1,4 @@
-//! Putting a engine together as its settings say: the one place that knows every crate.
+//! Builds an engine from its settings: the only module that knows every crate.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_engine::{
-    Courier, Engine, Kinds, Outbox, Pruned, Retention, Tracer,
+    Engine, Kinds, Outbox, Pruned, Retention, Tracer, Transport,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
 };
@@ -30,38 +30,37 @@ use crate::{
 
 /// The name of the database in the data directory.
 pub const DATABASE: &str = "entourage.db";
-/// How often it is looked for what is old enough to be forgotten.
+/// How often old data is pruned.
 const FORGETTING: Duration = Duration::from_secs(60 * 60);
 
-/// A engine that stands, with what was decided while it was put together.
+/// An engine, with the decisions that were made while it was built.
 #[derive(Clone)]
 pub struct Entourage {
     /// The engine.
     pub engine: Engine,
-    /// Which model stands behind it, and why.
+    /// Which model it uses, and why.
     pub choice: Choice,
-    /// Remarks on the files of kinds, and mistakes for which one is left out.
+    /// Remarks on the files of kinds, and the mistakes for which files are left out.
     pub remarks: Vec<Finding>,
-    /// MCP servers whose settings cannot be used. Those that cannot be connected are tried again.
+    /// MCP servers whose settings cannot be used. Servers that cannot be connected are retried instead.
     pub problems: Vec<Problem>,
     dispatch: dispatch::Settings,
     retention: Retention,
     traces: Option<Arc<Exporter>>,
-    courier: Arc<dyn Courier>,
-    /// Connects MCP servers for as long as somebody holds this.
+    transport: Arc<dyn Transport>,
+    /// Connects MCP servers until it is dropped.
     _connecting: Arc<JoinSet<()>>,
 }
 
-/// How long the end of the process waits for traces to go.
+/// How long the end of the process waits for traces to be sent.
 const LAST_TRACES: Duration = Duration::from_secs(1);
 
 impl Entourage {
-    /// Puts the engine together: database, kinds, tools, model. MCP servers are being connected from here
-    /// on, and nobody waits for that but agents that may use one. Nothing works in it until
-    /// [`Entourage::work`].
+    /// Builds the engine: database, kinds, tools, model. It connects MCP servers in the background; only
+    /// agents that may use one wait for that. No agent works until [`Entourage::work`].
     ///
     /// # Errors
-    /// The first thing that is wrong; nothing was changed then.
+    /// The first problem; nothing was changed then.
     pub async fn open(settings: &Settings) -> Result<Self> {
         let (kinds, mut remarks) = loaded_kinds(settings)?;
         if let Some(files) = tool_settings(settings).files {
@@ -69,7 +68,7 @@ impl Entourage {
         }
         let choice = choice(settings).await?;
         let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
-        let (outbox, courier) = outbox(settings)?;
+        let (outbox, transport) = outbox(settings)?;
         let store = store(settings)?;
         let tools = tool_settings(settings);
         let (servers, problems) = named_once(tools.mcp.clone());
@@ -92,13 +91,13 @@ impl Entourage {
             dispatch,
             retention,
             traces,
-            courier,
+            transport,
             _connecting: connecting,
         })
     }
 
-    /// Lets all agents work until the engine is [stopping](Engine::stopping), and forgets what is
-    /// older than the settings keep.
+    /// Runs all agents until the engine is [stopping](Engine::stopping), and prunes data that is older than
+    /// the settings keep.
     ///
     /// # Errors
     /// When the database cannot be read at all.
@@ -109,18 +108,18 @@ impl Entourage {
         worked
     }
 
-    /// Delivers wake-ups to `advance` instead of to the engine itself, tells receivers of webhooks, and
-    /// does the engine's upkeep, until the engine is stopping.
+    /// Delivers wake-ups to `advance` instead of to the engine itself, sends webhook deliveries, and runs the
+    /// engine's maintenance, until the engine is stopping.
     ///
     /// # Errors
     /// When the database cannot be read at all.
     pub async fn deliver(self, advance: Arc<dyn Advance>) -> Result<()> {
         let (store, clock) = (Arc::clone(self.engine.store()), Arc::clone(self.engine.clock()));
         let stop = self.engine.stopping().clone();
-        // Ends with this function, however that ends.
+        // The tasks end with this function, however it ends.
         let mut beside = JoinSet::new();
         let engine = self.engine.clone();
-        beside.spawn(async move { engine.deliver(self.courier).await });
+        beside.spawn(async move { engine.deliver(self.transport).await });
         beside.spawn(async move { self.engine.keep_up().await });
         let ended = Embedded::new(self.dispatch).run(advance, store, clock, stop).await;
         if let Some(traces) = self.traces {
@@ -130,17 +129,17 @@ impl Entourage {
     }
 }
 
-/// Brings the database of these settings to this program's version.
+/// Migrates the database of these settings to this program's version.
 ///
 /// # Errors
-/// When it cannot be opened; it is then of the version it was, or of one between.
+/// When it cannot be opened; it then has its old version, or one in between.
 pub fn migrate(settings: &Settings) -> Result<()> {
     let mut settings = settings.clone();
     settings.store.migrate = true;
     store(&settings).map(drop)
 }
 
-/// Forgets from time to time what is older than it is to be kept, until the engine is stopping.
+/// Prunes data that is older than its retention from time to time, until the engine is stopping.
 async fn forget(engine: Engine, retention: Retention) {
     if retention == Retention::default() {
         return;
@@ -149,9 +148,9 @@ async fn forget(engine: Engine, retention: Retention) {
         match engine.prune(&retention).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(Pruned { events, trees, requests, deliveries }) => {
-                tracing::info!(events, trees, requests, deliveries, "forgot what was old enough");
+                tracing::info!(events, trees, requests, deliveries, "pruned old data");
             }
-            Err(error) => tracing::warn!(%error, "what is old enough was not forgotten; it is tried again"),
+            Err(error) => tracing::warn!(%error, "old data could not be pruned; it is tried again later"),
         }
         let next = engine.clock().now() + FORGETTING;
         tokio::select! {
@@ -161,17 +160,17 @@ async fn forget(engine: Engine, retention: Retention) {
     }
 }
 
-/// The model that these settings lead to.
+/// Chooses the model by these settings.
 ///
 /// # Errors
-/// [`Error::Model`] when what is set explicitly cannot work; [`Error::Settings`] when a variable or an option names no
-/// model.
+/// [`Error::Model`] when an explicit setting cannot work; [`Error::Settings`] when a variable or an option
+/// names no model.
 pub async fn choice(settings: &Settings) -> Result<Choice> {
     check_named(settings)?;
     Ok(named(settings, choose(settings.models.clone(), variable).await?))
 }
 
-/// The same without asking any server: the rehearsal, with a remark, where only that would tell.
+/// Like [`choice`], but asks no server: chooses the rehearsal, with a remark, where only a server could tell.
 ///
 /// # Errors
 /// As [`choice`].
@@ -189,12 +188,13 @@ fn check_named(settings: &Settings) -> Result<()> {
     check_name(model).map_err(wrong).map(drop)
 }
 
-/// The variable that names the model is among the settings already, below the command line.
+/// The environment without the variable that names the model: the settings have it already, below the command
+/// line.
 fn variable(name: &str) -> Option<String> {
     if name == MODEL_VARIABLE { None } else { std::env::var(name).ok() }
 }
 
-/// What was chosen, with the place that names the model as the reason, where one does.
+/// Returns the choice with the place that names the model as its reason, if there is one.
 fn named(settings: &Settings, mut choice: Choice) -> Choice {
     if let Some(from) = settings.names_model() {
         choice.why = format!("{from} says so");
@@ -203,7 +203,7 @@ fn named(settings: &Settings, mut choice: Choice) -> Choice {
     choice
 }
 
-/// A engine to look at and to write to: nothing works in it, and no model or tool is set up.
+/// An engine to read and write rows: no agent runs in it, and it has no model and no tools.
 ///
 /// # Errors
 /// When the database or the kinds cannot be read.
@@ -211,7 +211,7 @@ pub fn look(settings: &Settings) -> Result<Engine> {
     looked_at(settings, Arc::new(store(settings)?))
 }
 
-/// The same, where no database is made: one that is not there yet is empty, and keeps nothing.
+/// Like [`look`], but creates no database: if there is none yet, the engine is empty and keeps nothing.
 ///
 /// # Errors
 /// As for [`look`].
@@ -219,7 +219,7 @@ pub fn look_only(settings: &Settings) -> Result<Engine> {
     if is_begun(settings) { look(settings) } else { looked_at(settings, Arc::new(MemoryStore::default())) }
 }
 
-/// A engine to read, also where nothing can be written, as on a read-only disk. It need not keep what is
+/// An engine to read, also where nothing can be written, such as on a read-only disk. It may lose what is
 /// written to it.
 ///
 /// # Errors
@@ -238,18 +238,17 @@ fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
     Ok(Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
 }
 
-/// Whether there is a database in the data directory, or what is left of one.
+/// Whether the data directory has a database, or a remainder of one.
 #[must_use]
 pub fn is_begun(settings: &Settings) -> bool {
     let there = |name: &str| settings.data.join(name).try_exists().unwrap_or(true);
     there(DATABASE) || there(&format!("{DATABASE}-wal"))
 }
 
-/// What is wrong with those of the kinds whose limit in money cannot be kept with the models of these
-/// settings; they are left out.
+/// Removes the kinds whose cost limit cannot be enforced with the models of these settings, and returns why.
 ///
 /// # Errors
-/// [`Error::Model`] when there are such limits, and no model can be chosen.
+/// [`Error::Model`] when a kind has such a limit, and no model can be chosen.
 pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Finding>> {
     if kinds.iter().all(|kind| kind.limits.max_cost.is_none()) {
         return Ok(Vec::new());
@@ -258,26 +257,26 @@ pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Find
     Ok(kinds.leave_out_where(|kind| engine.check_kind(kind).err()))
 }
 
-/// What is wrong with those of the kinds that name checks, or models of providers that do not exist: a
-/// program that is put together from settings alone has neither.
+/// Removes the kinds that name guardrails, or models of providers that do not exist, and returns why: a
+/// program that is built from settings alone has neither.
 #[must_use]
 pub fn unchecked(kinds: &mut Kinds) -> Vec<Finding> {
     let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).build();
     kinds.leave_out_where(|kind| {
         let wrong = || kind.model.iter().chain(&kind.fallback).find_map(|model| check_name(model).err());
-        engine.check_checks(kind).err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
+        engine.check_guardrails(kind).err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
     })
 }
 
-/// The built-in kinds and those of the user that load, and all that was found wrong.
+/// The built-in kinds and the user's kinds that load, and all findings.
 ///
 /// # Errors
-/// When the directory that is set cannot be read.
+/// When the configured directory cannot be read.
 pub fn loaded_kinds(settings: &Settings) -> Result<(Kinds, Vec<Finding>)> {
     Ok(read(settings)?)
 }
 
-/// The same, for the engine that reads them anew while it works.
+/// Like [`loaded_kinds`], for the engine, which reads the kinds again while it works.
 fn read(settings: &Settings) -> entourage_engine::Result<(Kinds, Vec<Finding>)> {
     let mut kinds = Kinds::builtin();
     let mut findings = Vec::new();
@@ -289,12 +288,12 @@ fn read(settings: &Settings) -> entourage_engine::Result<(Kinds, Vec<Finding>)> 
     Ok((kinds, findings))
 }
 
-/// The directory that a file stands in.
+/// The directory of a file.
 fn directory_of(file: &Path) -> PathBuf {
     file.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new(".")).to_owned()
 }
 
-/// What the tools need to know: the settings, and which files are the program's own.
+/// The settings of the tools, and which files belong to the program itself.
 #[must_use]
 pub fn tool_settings(settings: &Settings) -> entourage_tools::Settings {
     let mut tools = settings.tools.clone();
@@ -311,10 +310,10 @@ pub fn tool_settings(settings: &Settings) -> entourage_tools::Settings {
     }
 }
 
-/// Whether the receivers and senders of webhooks can be used as they are set.
+/// Checks whether the receivers and senders of webhooks can be used as configured.
 ///
 /// # Errors
-/// What is wrong with the first that cannot.
+/// What is wrong with the first that cannot be used.
 #[cfg(feature = "server")]
 pub fn check_webhooks(settings: &Settings) -> Result<()> {
     outbox(settings)?;
@@ -334,7 +333,7 @@ fn store_settings(set: &settings::Store) -> entourage_store_sqlite::Settings {
     entourage_store_sqlite::Settings { durability, migrate: set.migrate, ..Default::default() }
 }
 
-/// Makes the data directory, for its owner alone: what agents write down is private.
+/// Creates the data directory, private to its owner: what agents write is private.
 fn make_directory(path: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -343,9 +342,9 @@ fn make_directory(path: &Path) -> Result<()> {
     builder.create(path).map_err(|cause| Error::DataDirectory { path: path.to_owned(), cause })
 }
 
-/// The receivers of webhooks, of which a build without the feature `server` has none.
+/// The receivers of webhooks: a build without the feature `server` has none.
 #[cfg(not(feature = "server"))]
-fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
+fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Transport>)> {
     if let Some(name) = settings.webhooks.keys().next() {
         return Err(Error::Settings {
             place: format!("webhooks.{name}"),
@@ -363,8 +362,8 @@ struct NoReceivers;
 
 #[cfg(not(feature = "server"))]
 #[async_trait::async_trait]
-impl Courier for NoReceivers {
-    async fn bring(
+impl Transport for NoReceivers {
+    async fn deliver(
         &self,
         _: &entourage_types::Delivery,
     ) -> std::result::Result<(), entourage_engine::Undelivered> {
@@ -372,15 +371,15 @@ impl Courier for NoReceivers {
     }
 }
 
-/// Whom the engine tells, and who brings it to them. TLS is set up where anybody is told.
+/// The receivers of webhooks, and the transport that delivers to them. Sets up TLS if there are any.
 #[cfg(feature = "server")]
-fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Courier>)> {
+fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Transport>)> {
     if !settings.webhooks.is_empty() {
         entourage_llm::install_tls();
     }
-    let (outbox, courier) =
+    let (outbox, transport) =
         entourage_server::outbox(&settings.webhooks, Arc::new(entourage_engine::SystemClock))?;
-    Ok((outbox, Arc::new(courier)))
+    Ok((outbox, Arc::new(transport)))
 }
 
 fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
@@ -397,7 +396,7 @@ mod tests {
 
     use super::*;
 
-    /// Which owners' agents may use the tools of these settings, in the order of their names.
+    /// The file tools of these settings that an owner's agents may use, in the order of their names.
     fn whose(text: &str, owner: &str) -> Vec<String> {
         let settings: Settings = toml::from_str(text).expect("valid");
         let tools = builtin(tool_settings(&settings));
@@ -406,7 +405,7 @@ mod tests {
         names.filter(|name| name.ends_with("_file") || name.ends_with("_files")).collect()
     }
 
-    /// What each of these is to the file is the store's own to show.
+    /// The store's own tests show what each of these settings does.
     #[test]
     fn the_database_is_opened_as_the_settings_say() {
         let opened = |text: &str| {
@@ -424,7 +423,7 @@ mod tests {
     fn files_are_the_operators_where_there_are_other_owners_unless_the_settings_say_whose() {
         let jwt = "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
         let both = ["list_files", "read_file"];
-        assert_eq!(whose("tools.files = \"/srv\"", "ann"), both, "nobody says who they are");
+        assert_eq!(whose("tools.files = \"/srv\"", "ann"), both, "owners do not authenticate");
         let alone = format!("tools.files = \"/srv\"\n{jwt}");
         assert_eq!((whose(&alone, "ann"), whose(&alone, "local")), (vec![], both.map(String::from).to_vec()));
         let named = format!("{alone}operator = \"ann\"\n");

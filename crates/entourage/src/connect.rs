@@ -1,5 +1,5 @@
-//! MCP servers, connected while the engine is at work: one that cannot be reached costs only its own tools,
-//! and only until it can.
+//! Connects MCP servers while the engine works: a server that cannot be reached costs only its own tools, and
+//! only until it can.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -7,12 +7,12 @@ use entourage_engine::Engine;
 use entourage_tools::{McpSettings, Problem, connect_server};
 use tokio::task::JoinSet;
 
-/// The pause after a first failure; it doubles from there.
+/// The pause after the first failure; it doubles from there.
 const FIRST: Duration = Duration::from_secs(1);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The servers that can be connected, and why the others cannot.
+/// Returns the servers that can be connected, and why the others cannot.
 pub(crate) fn named_once(servers: Vec<McpSettings>) -> (Vec<McpSettings>, Vec<Problem>) {
     let mut names = BTreeSet::new();
     let (first, again): (Vec<_>, Vec<_>) =
@@ -24,7 +24,7 @@ pub(crate) fn named_once(servers: Vec<McpSettings>) -> (Vec<McpSettings>, Vec<Pr
     (first, again.into_iter().map(taken).collect())
 }
 
-/// Connects the servers, each by itself. Dropping what is returned ends the attempts.
+/// Connects each server in a task of its own. Dropping the returned set ends the attempts.
 pub(crate) fn connect(engine: &Engine, servers: Vec<McpSettings>) -> JoinSet<()> {
     servers.into_iter().map(|server| until_connected(engine.clone(), server)).collect()
 }
@@ -33,7 +33,7 @@ pub(crate) fn connect(engine: &Engine, servers: Vec<McpSettings>) -> JoinSet<()>
 async fn until_connected(engine: Engine, settings: McpSettings) {
     let (name, mut pause, mut said) = (settings.name.clone(), FIRST, String::new());
     loop {
-        // Begun before the attempt: whoever asks for one meanwhile gets another.
+        // Created before the attempt, so that a request during the attempt leads to another one.
         let wanted = engine.server_wanted();
         let why = match connect_server(settings.clone()).await {
             Ok((tools, problems)) => {
@@ -51,7 +51,7 @@ async fn until_connected(engine: Engine, settings: McpSettings) {
             Err(problem) => problem.to_string(),
         };
         if why != said {
-            tracing::warn!("{why}; going on without its tools until it is connected, which is tried again");
+            tracing::warn!("{why}; going on without its tools until it is connected; trying again");
             said = why;
         }
         engine.server_is_away(&name);
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(taken.to_string(), "MCP server `a`: the name is taken by another server; give it its own");
     }
 
-    /// No time goes by: the pause before the next attempt would last for ever.
+    /// Time does not advance: the pause before the next attempt would last for ever.
     #[tokio::test(start_paused = true)]
     async fn a_server_that_is_away_is_tried_at_once_where_the_kinds_are_read_anew() {
         const LATE: &str = r#"
@@ -118,7 +118,7 @@ mod tests {
         let soon = async |is_so: &dyn Fn() -> bool| {
             while !is_so() {
                 assert!(begun.elapsed() < Duration::from_secs(30), "it is not tried");
-                // Somebody is always at work, so that the clock stands still.
+                // A task is always ready, so that the clock does not advance.
                 tokio::task::yield_now().await;
             }
         };

@@ -1,4 +1,4 @@
-//! Durable LLM agents: the library face of the engine that the `entourage` binary runs.
+//! Durable LLM agents: the library interface of the engine that the `entourage` binary runs.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,13 +14,13 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Whatever a trait or a type of this crate speaks of can be named through it: [`models`] has what a
-//! [`Model`] takes and gives, [`tools`] what a [`Tool`] does, [`store`] and [`sqlite`] the databases,
-//! [`types`] the nouns, [`engine`] the rest. A crate that builds on it needs no other of ours.
+//! This crate re-exports everything that its traits and types refer to: [`models`] has what a [`Model`] takes
+//! and returns, [`tools`] what a [`Tool`] does, [`store`] and [`sqlite`] the databases, [`types`] the data
+//! types, [`engine`] the rest. A crate that builds on it needs no other crate of the project.
 //!
-//! Features: `mcp` (tools of MCP servers), `server` (the HTTP API and webhooks), `cli` (the binary;
-//! includes `server`), all on unless `default-features = false`; `conformance` (the tests that a [`Store`] must
-//! pass), off unless named.
+//! Features: `mcp` (tools of MCP servers), `server` (the HTTP API and webhooks), `cli` (the binary; includes
+//! `mcp` and `server`), all on by default; `conformance` (the tests that a [`Store`] must pass), off by
+//! default.
 
 pub mod agency;
 mod compose;

@@ -1,8 +1,8 @@
-//! The one binary.
+//! The `entourage` binary.
 
 mod cli;
 
-// A run allocates on one thread and frees on another, where the system's allocator is slow.
+// A run allocates on one thread and frees on another; the system's allocator is slow at that.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,5 @@
-//! Which model stands behind the engine: what is set, else a key in the environment, else a server whose
-//! address is set, else one on this machine, else the rehearsal.
+//! Chooses the model behind the engine: the configured one, else a provider whose key is in the environment,
+//! else a server whose address is set, else a server on this machine, else the rehearsal.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,39 +12,38 @@ use crate::{
 /// The environment variable that names the model, before any setting.
 pub const MODEL_VARIABLE: &str = "ENTOURAGE_MODEL";
 
-/// How long a server whose address somebody set may take over its list of models. Such a server is there, and may
-/// be busy with an answer; a guess at the usual places would cost every start that much.
+/// How long a server whose address is set may take to list its models. Such a server exists and may be busy
+/// with an answer; waiting this long at the default addresses would delay every start.
 const SET_WAIT: Duration = Duration::from_secs(5);
 
-/// What was chosen, and why.
+/// The chosen model, and why it was chosen.
 #[derive(Clone)]
 pub struct Choice {
     /// The model behind the engine.
     pub model: Arc<dyn Model>,
-    /// The same, with the providers that can be asked what they offer.
+    /// The same model as a router, whose providers can be asked which models they offer.
     pub router: Arc<Router>,
-    /// The name for requests that give none: `provider::name`, or `rehearsal`.
+    /// The model for requests that name none: `provider::name`, or `rehearsal`.
     pub default_model: String,
-    /// A sentence on why it is this one.
+    /// A sentence on why this model was chosen.
     pub why: String,
-    /// What was looked at, in order, up to what was taken.
+    /// The places that were tried, in order, up to the chosen one.
     pub tried: Vec<Tried>,
 }
 
-/// One thing that was looked at.
+/// One place that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// What.
+    /// The place's description.
     pub what: String,
-    /// What was found there, or why nothing was.
+    /// What was found there, or why nothing was found.
     pub found: std::result::Result<String, String>,
 }
 
 /// Chooses a model. `env` looks up an environment variable.
 ///
 /// # Errors
-/// [`Error::Configuration`] when what is set explicitly cannot work: a wrong setting is said, not
-/// passed over.
+/// [`Error::Configuration`] when an explicit setting cannot work: a wrong setting is reported, not skipped.
 pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
     let (settings, mut tried) = match named(settings, env) {
         Named::Model { settings, model, why, tried } => {
@@ -66,10 +65,11 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
     chosen(settings, rehearsal::NAME.into(), why, tried)
 }
 
-/// The same without asking any server: the rehearsal, with a remark, where only that would tell.
+/// Chooses as [`choose`] does without asking any server; returns the rehearsal, with a remark in `why`, where
+/// only a server could decide.
 ///
 /// # Errors
-/// As [`choose`], but for servers without a model.
+/// As [`choose`], except the error for servers without a model.
 pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Result<Choice> {
     match named(settings, env) {
         Named::Model { settings, model, why, tried } => {
@@ -85,11 +85,11 @@ pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) 
     }
 }
 
-/// What settings and environment lead to by themselves.
+/// What settings and environment decide without asking a server.
 enum Named {
-    /// A model that is named, or whose provider's key is set.
+    /// A model that is named, or the default model of a provider whose key is set.
     Model { settings: Settings, model: String, why: String, tried: Vec<Tried> },
-    /// Servers have to be asked.
+    /// Nothing: servers have to be asked.
     Nothing { settings: Settings, tried: Vec<Tried> },
 }
 
@@ -119,8 +119,8 @@ fn named(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Named {
     Named::Nothing { settings, tried }
 }
 
-/// Where a model that is named may be, whose server has no address: on this machine, where it is found when no
-/// model is named.
+/// Returns the default local address for a named model of an OpenAI-compatible server whose address is not
+/// set: the same address that is tried when no model is named.
 fn usual_place(settings: &Settings, model: &str) -> Option<Place> {
     let (provider, _) = Provider::split(model).ok()?;
     let connection = settings.providers.get(&provider);
@@ -129,7 +129,7 @@ fn usual_place(settings: &Settings, model: &str) -> Option<Place> {
     (provider == Provider::Compatible && !has_address).then_some(Place { provider, address, is_set: false })
 }
 
-/// The settings with that place as the server's address.
+/// Returns the settings with the default local address as the server's address.
 fn at_usual_place(mut settings: Settings) -> Settings {
     let address = settings.local.compatible.clone();
     settings.providers.entry(Provider::Compatible).or_default().base_url = Some(address);
@@ -147,13 +147,13 @@ fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -
     })
 }
 
-/// What the operator names, and where.
+/// Returns the model that the operator names, and where it is named.
 fn explicit(settings: &Settings, env: &impl Fn(&str) -> Option<String>) -> Option<(String, &'static str)> {
     let from_settings = || settings.default.clone().map(|model| (model, "the setting `models.default`"));
     env(MODEL_VARIABLE).map(|model| (model, MODEL_VARIABLE)).or_else(from_settings)
 }
 
-/// The settings with what the environment adds to them.
+/// Adds keys and addresses from the environment to the settings.
 fn with_environment(mut settings: Settings, env: &impl Fn(&str) -> Option<String>) -> Settings {
     for provider in Provider::ALL {
         let key = provider.key_variable().and_then(env);
@@ -168,22 +168,22 @@ fn with_environment(mut settings: Settings, env: &impl Fn(&str) -> Option<String
     settings
 }
 
-/// A server that needs no key, and where it may be.
+/// A server that needs no key, and its possible address.
 struct Place {
     provider: Provider,
     address: String,
-    /// Whether somebody set the address, so that a server must be there.
+    /// Whether the operator set the address, so that a server must exist there.
     is_set: bool,
 }
 
 impl Place {
-    /// What is set, else where such servers are by default.
+    /// Returns the configured addresses, or else the default local ones.
     fn all(settings: &Settings) -> Vec<Self> {
         let Local { ollama, compatible, .. } = &settings.local;
         let usual = [(Provider::Ollama, ollama), (Provider::Compatible, compatible)];
         let set = usual.iter().filter_map(|(provider, _)| {
             let address = settings.providers.get(provider)?.base_url.clone()?;
-            // As people write it; an address that is none is said by who asks there.
+            // The scheme may be missing. An invalid address is reported by the request that uses it.
             let address = if address.contains("://") { address } else { format!("http://{address}") };
             Some(Self { provider: *provider, address, is_set: true })
         });
@@ -195,7 +195,7 @@ impl Place {
         usual.map(|(provider, at)| Self { provider, address: at.clone(), is_set: false }).collect()
     }
 
-    /// The same in words, without what an address must not show.
+    /// Describes the place, without the credentials in its address.
     fn what(&self) -> String {
         let name = match self.provider {
             Provider::Compatible if self.is_set => "the OpenAI-compatible server",
@@ -205,7 +205,7 @@ impl Place {
         format!("{name} at {}", without_credentials(&self.address).trim_end_matches('/'))
     }
 
-    /// Why a model of it is taken.
+    /// Returns why a model of this place is chosen.
     const fn why(&self) -> &'static str {
         match self.is_set {
             true => "no key is set, and the server whose address is set answers",
@@ -213,7 +213,7 @@ impl Place {
         }
     }
 
-    /// The first model that the server lists, or why there is none.
+    /// Returns the first model that the server lists, or why there is none.
     async fn first_model(&self, settings: &Settings) -> std::result::Result<String, String> {
         let mut settings = settings.clone();
         settings.providers.entry(self.provider).or_default().base_url = Some(self.address.clone());
@@ -221,7 +221,7 @@ impl Place {
             true => SET_WAIT.max(Duration::from_millis(settings.local.wait_ms)),
             false => Duration::from_millis(settings.local.wait_ms),
         };
-        // What is wrong with other models is not this server's fault, and said where they are chosen.
+        // Errors in other models are not this server's fault, and are reported where those models are chosen.
         (settings.fallback, settings.summary) = (Vec::new(), None);
         let router = Router::new(settings, rehearsal::NAME).map_err(|error| error.to_string())?;
         match router.offered(self.provider, patience).await {
@@ -237,12 +237,12 @@ impl Place {
     }
 }
 
-/// Looks for a server that needs no key, at all places at once: the settings with its address, the model, and
-/// why it is this one.
+/// Looks for a server that needs no key, at all places concurrently. Returns the settings with its address,
+/// the model, and why it is chosen.
 ///
 /// # Errors
-/// [`Error::Configuration`] when no address that is set leads to a model: an answer of the rehearsal would hide
-/// that the server is busy, gone, or elsewhere.
+/// [`Error::Configuration`] when addresses are set and none leads to a model: an answer of the rehearsal
+/// would hide that the server is busy, gone, or elsewhere.
 async fn local(
     mut settings: Settings,
     tried: &mut Vec<Tried>,

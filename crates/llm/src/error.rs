@@ -1,8 +1,8 @@
-//! What can go wrong in a model call, by what the caller can do about it.
+//! Errors of model calls, grouped by what the caller can do about them.
 
 use std::time::Duration;
 
-/// What can go wrong in a model call.
+/// An error of a model call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -32,12 +32,12 @@ pub enum Error {
         /// The network's error.
         cause: String,
     },
-    /// No headers, or silence in the middle, for longer than allowed.
+    /// The response headers did not arrive in time, or the stream was silent for longer than allowed.
     #[error("{model}: no answer for {} s", after.as_secs())]
     TimedOut {
         /// Which model.
         model: String,
-        /// How long was waited.
+        /// The timeout that elapsed.
         after: Duration,
     },
     /// The stream ended before the answer did, was empty, or did not decode.
@@ -45,39 +45,38 @@ pub enum Error {
     BadAnswer {
         /// Which model.
         model: String,
-        /// In which way.
+        /// What is wrong with it.
         what: String,
     },
-    /// The answer went on beyond what any model is asked for, and was not read to its end. The same
-    /// model would do it again.
+    /// The answer exceeded the size limit and was not read to its end. The same model would do it again.
     #[error(
         "{model}: the answer has no end; it was cut off after {bytes} bytes. Ask for less at once, or ask another model"
     )]
     TooLong {
         /// Which model.
         model: String,
-        /// How much of it was read.
+        /// How many bytes of it were read.
         bytes: usize,
     },
-    /// Nobody was asked: the gate before the model is closed.
+    /// No request was made: the gate before the model is closed.
     #[error("{model}: not asked, its provider needs a pause of {} s", after.as_secs_f64().ceil())]
     Busy {
         /// Which model.
         model: String,
-        /// For how long.
+        /// How long to wait.
         after: Duration,
     },
-    /// The model is not there, or not for us: an unknown name, a wrong key, no credit.
+    /// The model does not exist, or may not be used: an unknown name, a wrong key, no credit.
     #[error("{model} cannot be used: {cause}")]
     Denied {
         /// Which model.
         model: String,
-        /// What it lacks.
+        /// What is missing.
         lack: Lack,
         /// Status and message.
         cause: String,
     },
-    /// The provider refuses the request itself; another attempt would be refused too.
+    /// The provider refuses the request itself; it would refuse another attempt too.
     #[error("{model} refuses the request: {cause}")]
     Refused {
         /// Which model.
@@ -85,7 +84,7 @@ pub enum Error {
         /// Status and message.
         cause: String,
     },
-    /// The request is longer than the model's window; a shorter one may be taken.
+    /// The request is longer than the model's window; the model may accept a shorter one.
     #[error("{model}: the request is too long: {cause}")]
     BeyondWindow {
         /// Which model.
@@ -93,15 +92,15 @@ pub enum Error {
         /// Status and message.
         cause: String,
     },
-    /// Nothing, or something contradictory, is configured for the model asked for.
+    /// Nothing, or something contradictory, is configured for the requested model.
     #[error("{0}")]
     Configuration(String),
 }
 
-/// What a model that may not be used lacks.
+/// What is missing to use a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lack {
-    /// A key that the provider takes.
+    /// A key that the provider accepts.
     Key,
     /// Credit.
     Credit,
@@ -109,7 +108,7 @@ pub enum Lack {
     Model,
 }
 
-/// How the description of an answer begins that says nothing.
+/// The prefix of [`Error::BadAnswer`]'s description for an empty answer.
 const EMPTY: &str = "empty";
 
 impl Error {
@@ -126,20 +125,20 @@ impl Error {
         )
     }
 
-    /// An answer of a model that says nothing.
+    /// Returns the error for an empty answer.
     #[must_use]
     pub fn empty(model: String) -> Self {
         Self::BadAnswer { model, what: format!("{EMPTY}: neither text nor a tool call") }
     }
 
-    /// Whether the model answered, and said nothing.
+    /// Whether the model answered with nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::BadAnswer { what, .. } if what.starts_with(EMPTY))
     }
 
-    /// A sentence for people who use agents. What a provider said is for logs and programs: it names
-    /// models, addresses and accounts.
+    /// Returns a sentence for people who use agents. The provider's own message is for logs and programs: it
+    /// names models, addresses and accounts.
     #[must_use]
     pub fn for_people(&self) -> &'static str {
         match self {
@@ -175,7 +174,7 @@ impl Error {
         }
     }
 
-    /// How long the provider, or the gate before it, asks to wait.
+    /// How long the provider, or the gate before the model, asks to wait.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,13 +1,14 @@
-//! A call of a tool as an example: what a model that follows no signature can copy.
+//! Builds an example call of a tool, for models that cannot follow a signature but can copy an example.
 
 use entourage_types::ToolSpec;
 use serde_json::{Map, Value, json};
 
-/// Values for arguments by what these are called, where the schema says nothing better.
+/// Example values by argument name, where the schema offers nothing better.
 const VALUES: [(&str, &str); 4] =
     [("path", "report.txt"), ("title", "Title"), ("question", "Which one?"), ("text", "Hello")];
 
-/// The same for what has no value of its own: words that say what belongs there. Repeated they mean nothing.
+/// Placeholders for arguments without a natural example value: they describe what belongs there. A model that
+/// repeats one has not filled in the argument.
 const STAND_INS: [(&str, &str); 5] = [
     ("url", "<the address of the page>"),
     ("query", "words to find"),
@@ -16,10 +17,10 @@ const STAND_INS: [(&str, &str); 5] = [
     ("task", "What to do, with all names and numbers"),
 ];
 
-/// The argument that an address belongs to.
+/// The name of the argument that holds an address.
 const ADDRESS: &str = "url";
 
-/// The arguments that a tool needs, each with a value.
+/// Returns an example value for each required argument of a tool.
 pub(crate) fn arguments(tool: &ToolSpec) -> Value {
     let properties = tool.parameters.get("properties");
     let filled = required(tool).map(|name| {
@@ -29,12 +30,12 @@ pub(crate) fn arguments(tool: &ToolSpec) -> Value {
     Value::Object(filled.collect::<Map<_, _>>())
 }
 
-/// Whether a tool is of no use without an address.
+/// Whether a tool requires an address.
 pub(crate) fn needs_address(tool: &ToolSpec) -> bool {
     required(tool).any(|name| name == ADDRESS)
 }
 
-/// The argument that repeats its example, if one does.
+/// Returns the name of the argument that repeats its placeholder, if one does.
 pub(crate) fn copied(arguments: &Value) -> Option<&str> {
     let is_copied = |(name, value): &(&String, &Value)| {
         STAND_INS.iter().any(|(known, words)| known == name && value.as_str() == Some(words))

@@ -1,4 +1,4 @@
-//! HTTP clients: made at the first call, so that a start costs nothing.
+//! HTTP clients: built at the first call, so that a start costs nothing.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use crate::{Error, Result};
 
-/// The largest body that is read whole, in bytes once decompressed: the longest list of models has a few
-/// hundred thousand.
+/// The largest body that is read whole, in decompressed bytes: the longest list of models has a few hundred
+/// thousand.
 const MOST: usize = 8 << 20;
 
-/// Installs the process's TLS implementation, unless one is there already. Cheap to call again.
+/// Installs the process's TLS implementation, unless one is installed already. Cheap to call again.
 pub fn install_tls() {
-    // An error means that another was installed first, which serves as well.
+    // An error means that another one was installed first, which is fine too.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A client for one provider.
+/// Builds a client for one provider.
 ///
 /// Redirects are not followed: a request carries a key in its headers, and only the address that
 /// was configured may see it.
@@ -29,8 +29,7 @@ pub(crate) fn client(base_url: &str) -> Result<reqwest::Client> {
         .connect_timeout(Duration::from_secs(10))
         .http2_keep_alive_interval(Duration::from_secs(20))
         .http2_keep_alive_timeout(Duration::from_secs(10));
-    // Reading the system's certificates takes milliseconds, and fails where there are none: both
-    // only where TLS is spoken at all.
+    // Reading the system's certificates takes milliseconds, and fails if there are none: do it only for TLS.
     let builder = if base_url.starts_with("https:") { builder } else { builder.tls_certs_only([]) };
     builder.build().map_err(|error| {
         let cause = chain(&error);
@@ -40,11 +39,11 @@ pub(crate) fn client(base_url: &str) -> Result<reqwest::Client> {
     })
 }
 
-/// A body that is no answer of a model: what a provider or server says of itself, and why it refuses.
-/// Longer ones are not read to their end, and are none.
+/// Reads a body other than a model's answer: a provider's or server's information about itself, or why it
+/// refuses. Returns none for a longer body, without reading it to its end.
 ///
 /// # Errors
-/// What broke the exchange.
+/// The error that broke the exchange.
 pub(crate) async fn body(mut response: reqwest::Response) -> reqwest::Result<Option<Vec<u8>>> {
     let mut body = Vec::new();
     while let Some(bytes) = response.chunk().await? {
@@ -56,12 +55,12 @@ pub(crate) async fn body(mut response: reqwest::Response) -> reqwest::Result<Opt
     Ok(Some(body))
 }
 
-/// A body as JSON; none where it is no JSON, too long, or broken off.
+/// Reads a body as JSON. Returns none if it is not JSON, too long, or broken off.
 pub(crate) async fn json(response: reqwest::Response) -> Option<Value> {
     serde_json::from_slice(&body(response).await.ok()??).ok()
 }
 
-/// An error and what caused it, on one line.
+/// Formats an error and its causes on one line.
 pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

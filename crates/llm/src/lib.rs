@@ -1,8 +1,8 @@
-//! The Model seam: a request in, deltas on the side, one reply out.
+//! The model interface: a request in, deltas during the call, one reply out.
 //!
-//! The engine names no provider; it holds a [`Model`]. Which one stands behind it is [`choose`]'s
-//! decision at start: usually a [`Router`] over [`ProviderModel`]s, each [`Gated`], those too weak
-//! for tools inside a [`NextAction`]; the [`Rehearsal`] where there is nothing else.
+//! The engine knows no provider; it holds a [`Model`]. [`choose`] decides at start which one: usually a
+//! [`Router`] over [`ProviderModel`]s, each [`Gated`], those too weak for tools wrapped in a [`NextAction`];
+//! the [`Rehearsal`] if there is nothing else.
 
 mod choose;
 mod error;
@@ -38,5 +38,5 @@ pub use router::{Router, check_name};
 pub use scripted::{Script, ScriptedModel};
 pub use settings::{Connection, Local, Settings};
 
-/// What every call returns.
+/// The result of every call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! The one trait.
+//! The [`Model`] trait.
 
 use std::sync::Arc;
 
@@ -7,58 +7,59 @@ use entourage_types::{Cost, ModelUse, Usage};
 
 use crate::{GateState, Profile, Reply, Request, Result};
 
-/// A language model, or whatever speaks like one.
+/// A language model, or anything with the same interface.
 ///
-/// An answer that is empty, cut off or does not decode is an error, never a reply: see
-/// [`crate::Error`] for which errors are worth another attempt. An implementation makes one
-/// attempt; retries are the caller's. Dropping the future cuts the request off.
+/// An answer that is empty, cut off or does not decode is an error, never a reply: see [`crate::Error`] for
+/// which errors are worth another attempt. An implementation makes one attempt; the caller retries. Dropping
+/// the future cancels the request.
 #[async_trait]
 pub trait Model: Send + Sync + 'static {
-    /// Answers one request. Text and calls go to `deltas` as they arrive; the reply holds all of
-    /// them once more, whole.
+    /// Answers one request. Text and calls go to `deltas` as they arrive; the reply repeats all of them,
+    /// complete.
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply>;
 
-    /// What this is, for logs and for `doctor`: one line without secrets.
+    /// Describes the model for logs and for `doctor`: one line without secrets.
     fn describe(&self) -> String;
 
-    /// What every answer to a person must say beside itself, when there is something to say.
+    /// Returns the notice that must accompany every answer to a person, if there is one.
     fn disclaimer(&self) -> Option<&'static str> {
         None
     }
 
-    /// What tokens of a model cost, the engine's where none is named; none when no price is known.
+    /// Returns the cost of this usage of a model, the engine's default if none is named; none if no price is
+    /// known.
     fn price(&self, _model: Option<&str>, _usage: &Usage) -> Option<Cost> {
         None
     }
 
-    /// The gates before the models that were asked for, as they stand; none where there are none.
+    /// Returns the current state of the gates before the models that were used; empty if there are none.
     fn gates(&self) -> Vec<GateState> {
         Vec::new()
     }
 
-    /// Whether a model of this name can be asked for: a wrong name is said before it is called.
+    /// Checks whether a model of this name can be called, so that a wrong name is reported before the call.
     ///
     /// # Errors
-    /// What is wrong with the name, or what is not set up for it.
+    /// Says what is wrong with the name, or what is not configured for it.
     fn check(&self, _model: &str) -> Result<()> {
         Ok(())
     }
 
-    /// The models to ask instead, in this order, when a request that names none fails for good.
+    /// The models to ask instead, in this order, when a request that names none fails permanently.
     fn fallback(&self) -> &[String] {
         &[]
     }
 
-    /// The model for summaries, which may be a cheaper one; the one that is summed up otherwise.
+    /// The model for summaries, which may be a cheaper one; none for the model whose context is summarized.
     fn summary(&self) -> Option<&str> {
         None
     }
 
-    /// Finds out what can be about a model, the default when none is named: asks its server, where it
-    /// has one of its own, once. Quick where nothing is to be found out.
+    /// Finds out what it can about a model, the default if none is named, by asking its server if that is
+    /// self-hosted. Returns quickly if there is nothing to find out.
     async fn learn(&self, _model: Option<&str>) {}
 
-    /// What is known about a model, the default when none is named.
+    /// Returns what is known about a model, the default if none is named.
     fn profile(&self, model: Option<&str>) -> Profile {
         Profile::of(model.unwrap_or_default())
     }
@@ -107,27 +108,27 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
-/// A piece of an answer under way.
+/// A piece of an answer in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
-    /// The provider has taken the request: what it sends from now on is the answer.
+    /// The provider has accepted the request: what it sends from now on is the answer.
     Taken,
-    /// The provider says how many more requests it takes now.
+    /// How many more requests the provider says it accepts now.
     Allows(u32),
     /// The next piece of text.
     Text(String),
     /// The next piece of reasoning, where the provider shows it.
     Reasoning(String),
-    /// A call has begun; its arguments come whole, with the reply.
+    /// A call has begun; its arguments arrive complete, with the reply.
     Call {
         /// The tool's name.
         tool: String,
     },
-    /// An answer of no use, and what it used: an error follows that says why, or another answer.
+    /// The usage of an unusable answer: an error that says why follows, or another answer.
     Wasted(ModelUse),
 }
 
-/// Where the pieces go. It must not block: it is called between two reads of the stream.
+/// Receives the pieces. It must not block: it is called between two reads of the stream.
 pub trait Deltas: Send {
     /// Takes the next piece.
     fn delta(&mut self, delta: Delta);

@@ -28,22 +28,22 @@ pub struct Price {
     pub cache_written: Option<f64>,
 }
 
-/// What calls cost: the operator's prices, then the table that `genai-prices` brings.
+/// Prices of calls: the operator's own, then the table of `genai-prices`.
 #[derive(Debug, Default)]
 pub struct Prices {
     own: BTreeMap<String, Price>,
-    /// Models that the table does not have: finding that out takes a search through all of it.
+    /// Models missing from the table: a miss requires a search through the whole table.
     unknown: RwLock<HashSet<String>>,
 }
 
 impl Prices {
-    /// The table, with the operator's prices by `provider::name` before it.
+    /// Creates prices with the operator's own, by `provider::name`, which take precedence over the table.
     #[must_use]
     pub fn new(own: BTreeMap<String, Price>) -> Self {
         Self { own, unknown: RwLock::default() }
     }
 
-    /// The price of a call to `model`, a `provider::name`; none when it is not known.
+    /// Returns the price of a call to `model`, a `provider::name`; none if it is unknown.
     ///
     /// The first call for a model of a provider decodes that provider's table, once.
     #[must_use]
@@ -71,7 +71,7 @@ impl Prices {
 }
 
 impl Price {
-    /// What these tokens cost.
+    /// Returns the cost of these tokens.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Cost> {
         let plain = usage.input.saturating_sub(usage.cached + usage.cache_written);
@@ -83,8 +83,8 @@ impl Price {
     }
 }
 
-/// The table wants the parts named only where there are some: it has no price for cached tokens
-/// of models that know no cache.
+/// Converts usage for the table, which wants a part only if its count is not zero: for models without a cache
+/// it has no price for cached tokens.
 fn counts(usage: &Usage) -> genai_prices::Usage {
     let parts =
         [(UsageKey::CACHE_READ_TOKENS, usage.cached), (UsageKey::CACHE_WRITE_TOKENS, usage.cache_written)];

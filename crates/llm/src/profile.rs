@@ -1,5 +1,5 @@
-//! What is known about a model before it is asked: by the settings, by its server, by the table of models,
-//! and a guess from its name's size.
+//! What is known about a model before a call: from the settings, from its server, from the table of models,
+//! and guessed from the size in its name.
 
 use std::fmt;
 
@@ -14,23 +14,23 @@ pub struct Profile {
     /// Whether it uses several tools in a row reliably; otherwise tools are offered as a schema of
     /// next actions.
     pub native_tools: bool,
-    /// How many tokens of prompt and answer it holds; none where that is unknown: nothing is summed up
-    /// then until a request is refused as too long.
+    /// How many tokens the prompt and the answer may have together; none if unknown: then the engine
+    /// summarizes only after the provider has refused a request as too long.
     pub context_window: Option<u32>,
-    /// Who says so.
+    /// The source of `context_window`.
     pub window_from: KnownFrom,
 }
 
-/// Who says how large a model's window is.
+/// The source of a context window's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownFrom {
     /// `models.profiles` in the settings.
     Settings,
-    /// The server that it runs on.
+    /// The server that the model runs on.
     Server,
     /// The table of models.
     Table,
-    /// Neither of them.
+    /// None of them.
     Nowhere,
 }
 
@@ -45,25 +45,25 @@ impl fmt::Display for KnownFrom {
     }
 }
 
-/// What an operator knows better.
+/// An operator's corrections of a model's profile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProfileSettings {
     /// Whether it uses several tools in a row reliably; otherwise tools are offered as a schema of next
-    /// actions. By default, what a table says or the size in the name suggests.
+    /// actions. By default, derived from a list of small families and the size in the name.
     pub native_tools: Option<bool>,
     /// How many tokens of prompt and answer it holds.
     pub context_window: Option<u32>,
 }
 
-/// Families that are small whatever their name's size says, or whose names say none.
+/// Families that are small whatever the size in their name is, or whose names state none.
 const SMALL: &[&str] = &["smollm", "tinyllama", "functiongemma"];
 
-/// Up to so many million parameters a model is too weak for tools in a row.
+/// A model with up to so many million parameters is too weak for several tools in a row.
 const WEAK: u32 = 3_999;
 
 impl Profile {
-    /// What is known about a model by its `provider::name`.
+    /// Returns what is known about a model from its `provider::name` alone.
     #[must_use]
     pub fn of(model: &str) -> Self {
         let name = model.to_ascii_lowercase();
@@ -75,7 +75,7 @@ impl Profile {
         Self { native_tools: !weak, context_window, window_from }
     }
 
-    /// The same profile where the operator knows nothing better.
+    /// Returns the profile with the operator's settings in place of the known values.
     #[must_use]
     pub fn with(self, settings: &ProfileSettings) -> Self {
         let native_tools = settings.native_tools.unwrap_or(self.native_tools);
@@ -85,14 +85,13 @@ impl Profile {
         }
     }
 
-    /// The same profile with what the model's server says of its window.
+    /// Returns the profile with the window that the model's server reports.
     pub(crate) fn served(self, window: u32) -> Self {
         Self { context_window: Some(window), window_from: KnownFrom::Server, ..self }
     }
 }
 
-/// The size that a name gives, in millions of parameters: `1.5b`, `135m`; the largest where there
-/// are several.
+/// Returns the size in a name, in millions of parameters: `1.5b`, `135m`; the largest if there are several.
 fn parameters(name: &str) -> Option<u32> {
     name.split(|c: char| !(c.is_ascii_alphanumeric() || c == '.'))
         .flat_map(|word| [word, word.trim_end_matches(".gguf")])

@@ -1,4 +1,4 @@
-//! The providers we speak to, as data.
+//! The supported providers, as data.
 
 use std::fmt;
 
@@ -21,12 +21,12 @@ pub enum Provider {
     OpenRouter,
     /// Ollama.
     Ollama,
-    /// Any server that speaks OpenAI's Chat Completions: llama.cpp, vLLM, LM Studio.
+    /// Any server with OpenAI's Chat Completions API: llama.cpp, vLLM, LM Studio.
     Compatible,
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Self; 6] =
         [Self::Anthropic, Self::OpenAi, Self::OpenAiResp, Self::OpenRouter, Self::Ollama, Self::Compatible];
 
@@ -43,7 +43,7 @@ impl Provider {
         }
     }
 
-    /// The environment variable of its key; none where no key is needed.
+    /// The environment variable of its key; none if it needs no key.
     #[must_use]
     pub const fn key_variable(self) -> Option<&'static str> {
         match self {
@@ -66,7 +66,7 @@ impl Provider {
         }
     }
 
-    /// Where it answers when nothing else is set; none when that must be said.
+    /// Its default address; none if the address must be set.
     #[must_use]
     pub const fn default_base_url(self) -> Option<&'static str> {
         match self {
@@ -78,7 +78,7 @@ impl Provider {
         }
     }
 
-    /// The model that is taken when only its key is known; none where models are a local matter.
+    /// The default model if only its key is set; none if the models depend on the server.
     #[must_use]
     pub const fn default_model(self) -> Option<&'static str> {
         match self {
@@ -89,10 +89,10 @@ impl Provider {
         }
     }
 
-    /// A name taken apart: the provider, and the model's name there.
+    /// Splits a name into the provider and the model's name there.
     ///
     /// # Errors
-    /// [`Error::Configuration`] when no provider, or an unknown one, is named: nothing is guessed.
+    /// [`Error::Configuration`] when the name has no provider, or an unknown one: nothing is guessed.
     pub fn split(model: &str) -> Result<(Self, &str)> {
         let unknown = |why: String| {
             let names = Self::ALL.map(Self::name).join(", ");
@@ -111,7 +111,7 @@ impl Provider {
     }
 }
 
-/// Whether somebody may have put a key where the name of a model belongs.
+/// Whether the model's name may be a key put there by mistake.
 fn may_be_a_key(model: &str) -> bool {
     const LONG: usize = 40;
     model.starts_with("sk-") || model.len() >= LONG && !model.contains([' ', '/', ':'])

@@ -1,5 +1,5 @@
-//! What goes to a model and what comes back: one request type, one reply type; providers' quirks
-//! stay behind their adapters.
+//! Requests to a model and its replies: one request type, one reply type; adapters hide the providers'
+//! quirks.
 
 use std::sync::Arc;
 
@@ -9,80 +9,80 @@ use serde_json::Value;
 /// One request to a model.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Which model, as `provider::name`; the engine's choice when none is given.
+    /// The model as `provider::name`; the engine's default if none is given.
     pub model: Option<String>,
     /// The stable prefix: byte-identical over a session, so that prompt caches hold.
     pub system: Arc<str>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// What changes from request to request (time, notes); placed after everything else, or before what was
-    /// asked for last where the model is weak: it would take what stands last for what it is asked.
+    /// What changes from request to request (time, notes). It comes after everything else, or for a weak
+    /// model before the latest user message: such a model takes what comes last for its task.
     pub tail: Option<String>,
-    /// The tools on offer, in a stable order.
+    /// The offered tools, in a stable order.
     pub tools: Arc<[ToolSpec]>,
-    /// Whether it may call them.
+    /// Whether the model may call them.
     pub tool_choice: ToolChoice,
-    /// Whether it may make one call at most; a request, since not every provider takes it.
+    /// Whether to allow one call at most; only a hint, since not every provider supports it.
     pub one_call: bool,
-    /// The schema that the answer's text must meet as JSON, when it must.
+    /// The schema that the answer's text must satisfy as JSON, if any.
     pub output_schema: Option<Arc<Value>>,
-    /// The sampling temperature; the provider's default otherwise, or a low one where the model is weak.
+    /// The sampling temperature; by default the provider's own, or a low one for a weak model.
     pub temperature: Option<f64>,
-    /// At most this many tokens in the answer.
+    /// The maximum number of tokens in the answer.
     pub max_tokens: Option<u32>,
-    /// Who goes first where several wait for the same model.
+    /// Which request goes first if several wait for the same model.
     pub priority: Priority,
-    /// On whose behalf: owners take turns where several wait for the same model.
+    /// The owner of the request: owners take turns if several wait for the same model.
     pub owner: Option<Owner>,
 }
 
 impl Request {
-    /// Whether there are tools, and the model may not call them.
+    /// Whether there are tools that the model may not call.
     #[must_use]
     pub fn forbids_calls(&self) -> bool {
         self.tool_choice == ToolChoice::None && !self.tools.is_empty()
     }
 }
 
-/// Whether a model may call the tools on offer. They stay in the request either way: what comes first of
-/// a request stays the same, and some providers refuse calls in a conversation whose tools they do not know.
+/// Whether a model may call the offered tools. They stay in the request either way: this keeps the prefix of
+/// the request stable, and some providers refuse a conversation with calls of unknown tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolChoice {
-    /// As it likes.
+    /// As the model decides.
     #[default]
     Auto,
-    /// No: it answers in words.
+    /// No: the model answers with text.
     None,
 }
 
-/// Who goes first where several wait for the same model.
+/// Which request goes first if several wait for the same model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// A person asks for this very attempt: it is made also while the provider wants a pause.
+    /// A person asks for this very attempt: it is sent even while the provider wants a pause.
     Now,
     /// A person waits for the answer.
     #[default]
     Person,
-    /// Nobody waits for it right now.
+    /// No person is waiting right now.
     Background,
 }
 
 /// One entry of the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Who it works for speaks to the model.
+    /// A message from the model's user or delegating agent.
     User(String),
-    /// What came to pass: a task's result, an answer that was refused, what was said earlier in short. On the wire it
-    /// stands where the user's words do, since providers know no third speaker.
+    /// A notification: a task's result, a refused answer, a summary of earlier messages. Providers receive it
+    /// as a user message, since they know no third role.
     Notice(String),
-    /// The model spoke.
+    /// An answer of the model.
     Assistant {
-        /// What it said.
+        /// Its text.
         text: String,
-        /// What it asked for.
+        /// Its tool calls.
         calls: Vec<ToolCall>,
     },
-    /// What a call returned.
+    /// The output of a call.
     Output {
         /// The call's id.
         call: String,
@@ -96,20 +96,20 @@ pub enum Message {
 /// One answer of a model. It has text, or calls, or both.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
-    /// What it said.
+    /// Its text.
     pub text: String,
-    /// What it asks for, in order. Their ids are fresh and ours.
+    /// Its calls, in order, with fresh ids of our own.
     pub calls: Vec<ToolCall>,
     /// The model that answered, as `provider::name`.
     pub model: String,
-    /// Its tokens, as the provider reports them.
+    /// The token usage that the provider reports.
     pub usage: Usage,
-    /// Its price, when one is known.
+    /// The price, if it is known.
     pub cost: Option<Cost>,
 }
 
 impl Reply {
-    /// What it used.
+    /// Returns the usage of this answer.
     #[must_use]
     pub fn used(&self) -> ModelUse {
         ModelUse { model: self.model.clone(), usage: self.usage, cost: self.cost }

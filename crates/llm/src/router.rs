@@ -1,4 +1,4 @@
-//! Every configured provider behind one model: the name in the request decides.
+//! Routes requests to the configured providers by the model's name.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,18 +15,18 @@ use crate::{
     ProfileSettings, Provider, ProviderModel, Rehearsal, Reply, Request, Result, Settings, rehearsal,
 };
 
-/// A server that did not say how large a model's window is is asked again after this.
+/// How long to wait before asking a server again that did not report a model's window.
 const ASKED_AGAIN: Duration = Duration::from_secs(30);
 
-/// Whether a name is that of a model: of a provider that there is, or of the rehearsal.
+/// Checks that a name is that of a known provider's model, or of the rehearsal.
 ///
 /// # Errors
-/// [`Error::Configuration`] when it is neither; nothing is asked whether the model is there.
+/// [`Error::Configuration`] when it is neither; does not check whether the provider has the model.
 pub fn check_name(model: &str) -> Result<()> {
     if rehearsal::is(model) { Ok(()) } else { Provider::split(model).map(drop) }
 }
 
-/// Every configured provider behind one model.
+/// A model that routes requests to all configured providers.
 pub struct Router {
     default: String,
     fallback: Vec<String>,
@@ -34,13 +34,13 @@ pub struct Router {
     summary: Option<String>,
     lanes: BTreeMap<Provider, Lane>,
     profiles: BTreeMap<String, ProfileSettings>,
-    /// What was found out about each model that was asked for.
+    /// What is known about each model that was used.
     known: RwLock<HashMap<String, Profile>>,
-    /// When the servers of models were last asked about them.
+    /// When each model's server was last asked about it.
     asked: RwLock<HashMap<String, Instant>>,
 }
 
-/// One provider; both forms share its gates, and so do providers that are one account.
+/// One provider; both forms share its gates, as do providers with the same account.
 struct Lane {
     native: Arc<Gated<ProviderModel>>,
     weak: NextAction<Arc<Gated<ProviderModel>>>,
@@ -48,12 +48,12 @@ struct Lane {
 }
 
 impl Router {
-    /// A router over the providers that can be reached by these settings. Requests that name no
-    /// model go to `default`.
+    /// Creates a router over the providers that are usable with these settings. Requests that name no model
+    /// go to `default`.
     ///
     /// # Errors
-    /// [`Error::Configuration`] when the default's provider is unknown or not configured, or an
-    /// address is none.
+    /// [`Error::Configuration`] when the default's provider is unknown or not configured, or an address is
+    /// invalid.
     pub fn new(settings: Settings, default: impl Into<String>) -> Result<Self> {
         let default = default.into();
         let fallback = settings.fallback;
@@ -63,9 +63,9 @@ impl Router {
         }
         let prices = Arc::new(Prices::new(settings.prices));
         let mut connections = settings.providers;
-        // It is one machine, and takes as long as it must over what is sent at once.
+        // Ollama is one machine, and concurrent requests slow each other down.
         connections.entry(Provider::Ollama).or_default().concurrency.get_or_insert(10);
-        // The two wires of OpenAI share what is set for one of them.
+        // The two protocols of OpenAI share their key and address.
         for (one, other) in
             [(Provider::OpenAi, Provider::OpenAiResp), (Provider::OpenAiResp, Provider::OpenAi)]
         {
@@ -82,7 +82,7 @@ impl Router {
         let mut lanes: BTreeMap<Provider, Lane> = BTreeMap::new();
         for (provider, connection) in connections {
             let usable = connection.key.is_some() || provider.key_variable().is_none();
-            // A provider that nobody may ever ask for needs no key; asked for, it says so.
+            // A provider that may never be used needs no key; the default's provider reports a missing one.
             if usable || wanted == Some(provider) {
                 let lane = Lane::new(provider, connection, &prices, lanes.values())?;
                 lanes.insert(provider, lane);
@@ -93,15 +93,15 @@ impl Router {
         Ok(Self { default, fallback, summary, prices, lanes, profiles, known, asked })
     }
 
-    /// The providers that can be asked.
+    /// Returns the usable providers.
     pub fn providers(&self) -> impl Iterator<Item = Provider> + '_ {
         self.lanes.keys().copied()
     }
 
-    /// The models that a provider offers; see [`ProviderModel::offered`].
+    /// Returns the models that a provider offers; see [`ProviderModel::offered`].
     ///
     /// # Errors
-    /// As of a call, and [`Error::Configuration`] for a provider that is not configured.
+    /// As for a call, and [`Error::Configuration`] for a provider that is not configured.
     pub async fn offered(&self, provider: Provider, limit: Duration) -> Result<Option<Vec<String>>> {
         let lane = self.lanes.get(&provider);
         let lane = lane.ok_or_else(|| Error::Configuration(format!("{provider} is not configured")))?;
@@ -202,7 +202,7 @@ impl Model for Router {
         if self.asked.read().unwrap_or_else(PoisonError::into_inner).get(model).is_some_and(recently) {
             return;
         }
-        // Before it answers: of many agents that begin at once, one asks.
+        // Before the server answers: of many agents that begin at once, one asks.
         self.asked.write().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned(), Instant::now());
         let window = lane.native.inner().window(name).await;
         if let Some(window) = window {

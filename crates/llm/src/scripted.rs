@@ -1,4 +1,4 @@
-//! A model that says what a test tells it to, and remembers what it was asked.
+//! A model that answers as a test scripts it, and records its requests.
 
 use std::{
     collections::VecDeque,
@@ -38,7 +38,7 @@ pub struct ScriptedModel {
     summary: Option<String>,
 }
 
-/// The window of a scripted model, in tokens, unless a test wants another.
+/// The window of a scripted model, in tokens, unless a test sets another.
 const WINDOW: u32 = 128_000;
 
 #[derive(Default)]
@@ -57,7 +57,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// An answer of text.
+    /// Creates an answer with this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -67,27 +67,27 @@ impl Script {
         }
     }
 
-    /// An answer that calls one tool.
+    /// Creates an answer that calls one tool.
     #[must_use]
     pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
         Self::text("").and_call(tool, arguments)
     }
 
-    /// The same answer with one call more.
+    /// Adds a call to the answer.
     #[must_use]
     pub fn and_call(mut self, tool: impl Into<String>, arguments: Value) -> Self {
         self.calls.push((tool.into(), arguments));
         self
     }
 
-    /// The same answer with other usage; the default is 10 tokens in, 5 out.
+    /// Sets the answer's usage; the default is 10 tokens in, 5 out.
     #[must_use]
     pub fn using(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
 
-    /// The same answer, cut off: it used what it used, and is of no use.
+    /// Makes the answer a truncated one: it has usage, and the call fails.
     #[must_use]
     pub fn cut_off(self) -> Self {
         Self { unusable: true, ..self }
@@ -95,7 +95,7 @@ impl Script {
 }
 
 impl ScriptedModel {
-    /// A model that gives these answers in order, then fails loudly.
+    /// Creates a model that gives these answers in order, and then fails with an error.
     #[must_use]
     pub fn new(script: impl IntoIterator<Item = Script>) -> Self {
         let state = State { script: script.into_iter().map(Ok).collect(), ..State::default() };
@@ -108,37 +108,38 @@ impl ScriptedModel {
         }
     }
 
-    /// A model that decides by the request; where the function returns none, the script goes on.
+    /// Creates a model that answers by a function of the request; if the function returns none, the script
+    /// continues.
     #[must_use]
     pub fn deciding(decide: impl Fn(&Request) -> Option<Result<Script>> + Send + Sync + 'static) -> Self {
         Self { decide: Some(Arc::new(decide)), ..Self::new([]) }
     }
 
-    /// The same model at this price; the price of a script is not known otherwise.
+    /// Sets the model's price; without it the price is unknown.
     #[must_use]
     pub fn priced(self, price: Price) -> Self {
         Self { price: Some(price), ..self }
     }
 
-    /// The same model with a window of so many tokens.
+    /// Sets the model's window, in tokens.
     #[must_use]
     pub fn with_window(self, window: u32) -> Self {
         Self { window: Some(window), ..self }
     }
 
-    /// The same model with an unknown window.
+    /// Makes the model's window unknown.
     #[must_use]
     pub fn without_window(self) -> Self {
         Self { window: None, ..self }
     }
 
-    /// The same model with another one for summaries, by this name.
+    /// Names another model for summaries.
     #[must_use]
     pub fn with_summary(self, model: &str) -> Self {
         Self { summary: Some(model.to_owned()), ..self }
     }
 
-    /// Adds an answer, or an error, at the end of the script.
+    /// Appends an answer, or an error, to the script.
     pub fn push(&self, answer: Result<Script>) {
         self.lock().script.push_back(answer);
     }
@@ -149,7 +150,7 @@ impl ScriptedModel {
         self.lock().script.pop_front()
     }
 
-    /// The requests so far, in order.
+    /// Returns the requests so far, in order.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.lock().requests.clone()

@@ -1,4 +1,4 @@
-//! What an operator may set about models. Everything has a default.
+//! The operator's settings for models. Everything has a default.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,25 +8,25 @@ use serde::Deserialize;
 
 use crate::{Price, ProfileSettings, Provider};
 
-/// What an operator may set about models.
+/// The operator's settings for models.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The model of every kind that names none, as `provider::name`, or `rehearsal`.
     pub default: Option<String>,
-    /// The models that are asked instead of the default when it fails for good, in this order.
+    /// The models to ask instead of the default, in this order, when it fails permanently.
     pub fallback: Vec<String>,
-    /// The model that sums up what has become long or old, a cheap one; the model that an agent
-    /// itself uses when none is set.
+    /// The model for summaries of long or old conversations, usually a cheap one; by default the model of the
+    /// agent itself.
     pub summary: Option<String>,
     /// The providers, by name: `anthropic`, `openai`, `openai_resp`, `openrouter`, `ollama`, `compatible`.
     #[schemars(with = "BTreeMap<String, Connection>")]
     pub providers: BTreeMap<Provider, Connection>,
-    /// Prices that the bundled table does not know, or has wrong, by `provider::name`.
+    /// Prices that the bundled table lacks or has wrong, by `provider::name`.
     pub prices: BTreeMap<String, Price>,
-    /// What is known better about a model than the built-in table does, by `provider::name`.
+    /// Corrections of the built-in table of models, by `provider::name`.
     pub profiles: BTreeMap<String, ProfileSettings>,
-    /// Where local servers are looked for when nothing else is set.
+    /// Where to look for local servers if nothing else is set.
     pub local: Local,
 }
 
@@ -39,16 +39,16 @@ pub struct Connection {
     /// Its key; read from the environment when not set here.
     #[schemars(with = "Option<String>")]
     pub key: Option<SecretString>,
-    /// At most this many calls to one of its models at once; 10 by default with Ollama, which is one
-    /// machine, and 1,000 with the others. An owner that a token names leaves one of them to others, where there are two or more.
+    /// At most this many concurrent calls to one of its models; 10 by default for Ollama, which is one
+    /// machine, and 1,000 for the others. An owner that a token names leaves one of them to others, if there
+    /// are two or more.
     pub concurrency: Option<usize>,
-    /// At most this many requests to one of its models in any minute; as many as it takes when not
-    /// set.
+    /// At most this many requests to one of its models in any minute; unlimited if not set.
     pub requests_per_minute: Option<u32>,
-    /// How many seconds its answer may take to begin. An attempt that takes longer counts as failed and is made
-    /// again.
+    /// How many seconds its answer may take to begin. An attempt that takes longer counts as failed and is
+    /// repeated.
     pub header_seconds: f64,
-    /// How many seconds of silence an answer under way may have, before the attempt counts as failed.
+    /// How many seconds an answer in progress may be silent before the attempt counts as failed.
     pub silence_seconds: f64,
 }
 
@@ -72,27 +72,27 @@ impl Connection {
         seconds(self.header_seconds)
     }
 
-    /// How long an answer under way may be silent.
+    /// How long an answer in progress may be silent.
     #[must_use]
     pub fn silence_timeout(&self) -> Duration {
         seconds(self.silence_seconds)
     }
 }
 
-/// A setting that makes no sense as a duration becomes the default, not a call that never ends.
+/// Converts a setting; one that is not a valid duration becomes the default, so that every call ends.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero()).unwrap_or(Duration::from_secs(60))
 }
 
-/// Where local servers are looked for, unless the address of one is set.
+/// Where to look for local servers, unless the address of one is set.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Local {
-    /// Where Ollama is looked for, unless `models.providers.ollama.base_url` or that of `compatible` is set.
+    /// Where to look for Ollama, unless `models.providers.ollama.base_url` or that of `compatible` is set.
     pub ollama: String,
-    /// Where llama.cpp's server is looked for, or any other with `/v1/models`, unless an address is set.
+    /// Where to look for llama.cpp's server, or any other with `/v1/models`, unless an address is set.
     pub compatible: String,
-    /// How many milliseconds they may take to answer, since a start waits for them; at least 5,000 where the
+    /// How many milliseconds they may take to answer, since a start waits for them; at least 5,000 if the
     /// address of one is set.
     pub wait_ms: u64,
 }

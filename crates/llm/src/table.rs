@@ -1,5 +1,5 @@
-//! What `genai-prices` knows of models, a provider at a time: decoding all of its table at the first call
-//! would take most of what a start takes. The files are its own, shortened by `cargo xtask prices`.
+//! The model data of `genai-prices`, one table per provider: decoding the whole table at the first call would
+//! take most of the start time. `cargo xtask prices` extracts the files from the crate's own data.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ static ANTHROPIC: Table = LazyLock::new(|| decoded(include_bytes!("../data/anthr
 static OPENAI: Table = LazyLock::new(|| decoded(include_bytes!("../data/openai.json")));
 static OPENROUTER: Table = LazyLock::new(|| decoded(include_bytes!("../data/openrouter.json")));
 
-/// A provider's table, and what the provider is called in it; none for servers of one's own.
+/// Returns a provider's table, and the provider's id in it; none for self-hosted servers.
 pub(crate) fn of(provider: Provider) -> Option<(&'static Calculator, &'static str)> {
     let (table, id) = match provider {
         Provider::Anthropic => (&ANTHROPIC, "anthropic"),
@@ -24,8 +24,8 @@ pub(crate) fn of(provider: Provider) -> Option<(&'static Calculator, &'static st
     table.as_ref().map(|table| (table, id))
 }
 
-/// How many tokens a model holds. A gateway's model is looked up with its maker where the gateway's table
-/// does not say.
+/// Returns a model's context window in tokens. If a gateway's table does not contain it, looks the model up
+/// in its maker's table.
 pub(crate) fn window(provider: Provider, name: &str) -> Option<u32> {
     let (table, id) = of(provider)?;
     let usage = Usage::default();

@@ -1,4 +1,4 @@
-//! Which model stands behind the engine.
+//! The choice of the model behind the engine.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::{
     wire::Says,
 };
 
-/// A place where nothing answers: no program gets this port by chance.
+/// An address where nothing answers: no program listens on this port by chance.
 pub(crate) const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// Local servers at these places, with patience for a busy machine.
+/// Local servers at these addresses, with a timeout for a busy machine.
 fn local(ollama: String, compatible: String) -> Local {
     Local { ollama, compatible, wait_ms: 20_000 }
 }
@@ -95,7 +95,7 @@ async fn a_local_server_that_hangs_or_is_empty_is_passed_over() {
     assert!(why.iter().any(|why| why.contains("no model yet")), "{why:?}");
 }
 
-/// What somebody set is no guess: it is waited for, and missed.
+/// A configured address is not a guess: the engine waits for it, and reports it if it fails.
 #[tokio::test]
 async fn a_server_whose_address_is_set_is_waited_for_and_stands_before_the_usual_places() {
     let (ollama, set) = (ollama().await, llama_cpp().await);
@@ -131,12 +131,12 @@ async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
         let named = [("OLLAMA_BASE_URL", address.as_str()), ("ENTOURAGE_MODEL", "ollama::later")];
         assert_eq!(with(settings(), &named).await.expect("a choice").default_model, "ollama::later");
     }
-    // What is wrong with another setting is not put down to a server that is well.
+    // An error in another setting is not attributed to a working server.
     let well = llama_cpp().await;
     let fallback = Settings { fallback: vec!["nobody::x".into()], ..settings() };
     let error = with(fallback, &[("COMPATIBLE_BASE_URL", &well.url)]).await.unwrap_err().to_string();
     assert!(error.contains("`nobody::x`") && !error.contains("server"), "{error}");
-    // Of two that are set, one is enough, and it need not have a scheme.
+    // One of two configured servers is enough, and its address needs no scheme.
     let there = llama_cpp().await;
     let bare = there.url.replacen("http://", "", 1);
     let both = [("OLLAMA_BASE_URL", NOWHERE), ("COMPATIBLE_BASE_URL", bare.as_str())];
@@ -144,7 +144,7 @@ async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
     assert_eq!(choice.default_model, "compatible::local-8b");
 }
 
-/// A busy server takes longer than a guess may.
+/// A busy server takes longer than a probe of a default address may.
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_whose_address_is_set_is_given_up_after_five_seconds() {
     let hangs = Server::start([Answer::mute()]).await;

@@ -1,4 +1,4 @@
-//! What goes wrong at a provider, and what it is called here.
+//! Failures of providers, and the errors they map to.
 
 use std::{
     sync::Arc,
@@ -51,8 +51,8 @@ async fn a_connection_that_breaks_is_no_answer() {
     }
 }
 
-/// A login page, or a whole document, comes from an address that is wrong, or from a server that cannot stream:
-/// asking again does not help.
+/// A login page, or a whole document, comes from a wrong address or from a server that cannot stream: another
+/// attempt does not help.
 #[tokio::test]
 async fn what_is_no_stream_names_the_address_and_is_not_asked_for_again() {
     for (content_type, body) in
@@ -252,7 +252,7 @@ async fn a_request_at_fault_is_refused_with_advice() {
         for (status, lacks, advice) in advice {
             let error =
                 call(provider, Answer::status(status, body).header("location", "/")).await.unwrap_err();
-            // What another model may do better is told apart from what is wrong with the request.
+            // Errors that another model may avoid are distinct from errors of the request itself.
             match &error {
                 Error::Denied { lack, .. } => assert_eq!(Some(*lack), lacks, "{error:?}"),
                 error => assert!(matches!(error, Error::Refused { .. }) && lacks.is_none(), "{error:?}"),
@@ -351,8 +351,7 @@ async fn dropping_a_call_cuts_the_request_off() {
     }
 }
 
-/// What a provider says in whole events is kept as far as an answer can be long, and the same model is not asked
-/// again.
+/// The engine reads whole events up to the size limit of an answer, and does not ask the same model again.
 #[tokio::test]
 async fn an_answer_without_end_is_cut_off_and_not_asked_for_again() {
     let endless: &'static str = "x".repeat(9 << 20).leak();
@@ -364,17 +363,18 @@ async fn an_answer_without_end_is_cut_off_and_not_asked_for_again() {
     }
 }
 
-/// How long what never ends may take until it is cut off.
+/// How long an endless response may take until it is cut off.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Chat completions are read by our own hand: of a line that never ends, no more is taken than an answer can be
-/// long, and of a refusal no more than is worth telling. The system holds some megabytes on their way.
+/// For chat completions the engine reads the stream itself: it reads at most an answer's size limit of an
+/// endless line, and only the quotable part of an endless refusal. The system buffers some megabytes in
+/// transit.
 #[tokio::test]
 async fn a_line_or_a_refusal_without_end_is_taken_up_to_a_size_on_the_wire_of_chat_completions() {
     const ON_THEIR_WAY: usize = 16 << 20;
     let line = "x".repeat(64 << 10);
     for provider in [Provider::OpenAi, Provider::OpenRouter, Provider::Compatible, Provider::Ollama] {
-        // With a schema, Ollama is spoken to as OpenAI is.
+        // With a schema, Ollama uses chat completions.
         let schema = Some(Arc::new(json!({"type": "object"})));
         for (status, most) in [(200, 8 << 20), (500, 64 << 10)] {
             let server = Server::start([Answer::status(status, line.clone()).flooding()]).await;
@@ -393,12 +393,12 @@ async fn a_line_or_a_refusal_without_end_is_taken_up_to_a_size_on_the_wire_of_ch
     }
 }
 
-/// Whole events that say nothing are signs of life, for as long as they are not too many.
+/// Whole events without content are signs of life, up to the size limit.
 #[tokio::test]
 async fn events_that_say_nothing_are_taken_up_to_a_size() {
     const MOST: usize = 256 << 20;
     let pad = "x".repeat(64 << 10);
-    // Without optimisation, the wires that are not read by our own hand take minutes.
+    // Without optimisation, the protocols that go through `genai` take minutes.
     let is_tried = |provider: &Provider| !cfg!(debug_assertions) || *provider == Provider::Compatible;
     for provider in Provider::ALL.into_iter().filter(is_tried) {
         let nothing = match provider {
@@ -423,8 +423,8 @@ async fn events_that_say_nothing_are_taken_up_to_a_size() {
     }
 }
 
-/// An event that is never whole, and words of a refusal that never end, are no signs of life on the wires where
-/// they are kept elsewhere until they are whole.
+/// An incomplete event, and an endless refusal message, are no signs of life in the protocols where `genai`
+/// buffers them until they are complete.
 #[tokio::test]
 async fn a_line_or_a_refusal_that_never_ends_is_given_up() {
     for provider in [Provider::Anthropic, Provider::OpenAiResp, Provider::Ollama] {

@@ -1,4 +1,4 @@
-//! What one caller was told holds for all: the gate before a model.
+//! The gate before a model: one caller's refusal applies to all calls of its owner.
 
 use std::{
     collections::VecDeque,
@@ -25,7 +25,7 @@ use crate::server::{Answer, Server};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Says when a call has come in, begins its answer, and lets it go when told to.
+/// Reports each call, begins its answer, and completes it when the test releases it.
 struct Held {
     inside: AtomicUsize,
     most: AtomicUsize,
@@ -50,7 +50,7 @@ impl Model for Held {
     }
 }
 
-/// Gives what is left of a script, then replies; counts how often it was asked.
+/// Returns the scripted answers, then replies; counts its calls.
 #[derive(Default)]
 struct Told {
     answers: Mutex<VecDeque<Result<Reply>>>,
@@ -67,7 +67,7 @@ impl Told {
         (Arc::clone(&told), Arc::new(Gated::new(told, connection)))
     }
 
-    /// The same with answers of every sort.
+    /// The same with errors and replies.
     fn saying(answers: impl IntoIterator<Item = Result<Reply>>) -> (Arc<Self>, Arc<Gated<Arc<Self>>>) {
         let (told, gated) = Self::gated([], Connection::default());
         told.answers.lock().expect("not poisoned").extend(answers);
@@ -140,14 +140,14 @@ async fn calls_wait_in_the_order_they_came() {
     let mut calls = Vec::new();
     for number in 0..6 {
         calls.push(ask(&gated, &number.to_string(), Priority::Person));
-        // On this one thread the call has reached the gate before the next one is made.
+        // On this single thread the call has reached the gate before the next one is spawned.
         tokio::task::yield_now().await;
     }
     let mut order = vec![arrivals.recv().await.expect("0"), arrivals.recv().await.expect("1")];
     assert!(arrivals.try_recv().is_err(), "the third waits");
     let state = &gated.gates()[0];
     assert_eq!((state.model.as_str(), state.in_flight, state.waiting), ("m", 2, 4));
-    // One that gives up while it waits takes no place with it.
+    // A call that is cancelled while it waits takes no place.
     calls.remove(2).abort();
     for _ in 0..3 {
         held.go.add_permits(1);
@@ -205,7 +205,7 @@ async fn owners_take_turns_however_many_calls_each_has_in_line() {
         calls.push(tokio::spawn(async move { gated.call(request, &mut NoDeltas).await }));
         tokio::task::yield_now().await;
     }
-    // One that gives up is no turn of its owner.
+    // A cancelled call does not use up a turn of its owner.
     calls.remove(1).abort();
     tokio::task::yield_now().await;
     let mut order = Vec::new();
@@ -256,7 +256,7 @@ async fn a_provider_that_asks_for_a_day_is_asked_again_after_five_minutes() {
     assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
     advance(300 * SECOND).await;
     once(&gated).await.expect("it is asked again");
-    // Also where it says so to one of those that were asking when the gate closed.
+    // The limit also applies to a call that was pending when the gate closed.
     let (gates, closing) =
         (Gates::new(Connection { concurrency: Some(2), ..Connection::default() }, false), told);
     closing.answers.lock().expect("not poisoned").extend([Err(slower(Some(30))), Err(slower(Some(86_400)))]);
@@ -273,14 +273,14 @@ async fn a_person_gets_one_request_past_a_closed_gate_and_opens_it_where_that_is
     let (told, gated) = Told::gated([slower(Some(200)), slower(Some(100))], Connection::default());
     assert_eq!(once(&gated).await, Err(slower(Some(200))));
     assert_eq!(busy(once(&gated).await), 200 * SECOND);
-    // The first one that a person asks for is refused like any other, and says for how long.
+    // The first request that a person asks for is refused like any other, with a new pause.
     let asked = ask(&gated, "", Priority::Now);
     tokio::task::yield_now().await;
     assert_eq!(busy(gated.call(from("", Priority::Now), &mut NoDeltas).await), 200 * SECOND);
     assert_eq!(asked.await.expect("no panic"), Err(slower(Some(100))));
     assert_eq!((told.asked(), gated.gates()[0].door), (2, Door::Paused(100 * SECOND)));
     assert_eq!(busy(once(&gated).await), 100 * SECOND);
-    // The next one is taken: whoever comes then passes.
+    // The provider accepts the next one: later callers pass.
     gated.call(from("", Priority::Now), &mut NoDeltas).await.expect("a reply");
     assert_eq!(gated.gates()[0].door, Door::Open);
     once(&gated).await.expect("a reply");
@@ -307,7 +307,7 @@ async fn a_pause_of_unknown_length_grows_until_a_request_is_taken() {
     once(&gated).await.expect("a reply");
 }
 
-/// How many had asked after each of some answers, which take 10 ms.
+/// Returns how many calls had been made after each of so many answers, which take 10 ms each.
 async fn asked_by_and_by(told: &Told, answers: usize) -> Vec<usize> {
     let mut asked = Vec::new();
     for _ in 0..answers {
@@ -328,7 +328,7 @@ async fn those_who_wait_are_let_through_one_first_then_more_with_each_that_is_ta
     tokio::task::yield_now().await;
     assert_eq!((told.asked(), gated.gates()[0].waiting), (1, 20));
     advance(Duration::from_millis(1001)).await;
-    // The refused one, and then one, two and four at once.
+    // The refused call, and then one, two and four at once.
     assert_eq!(asked_by_and_by(&told, 4).await, [2, 4, 8, 16]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
@@ -352,7 +352,7 @@ async fn a_provider_whose_limits_are_set_gets_so_many_at_once_and_one_after_it_r
     let (told, gated) = Told::gated([slower(Some(1))], connection);
     let calls: Vec<_> = (0..30).map(|_| ask(&gated, "", Priority::Person)).collect();
     assert_eq!(asked_by_and_by(&told, 1).await, [20]);
-    // One was refused, and the gate is closed.
+    // One call was refused, and the gate is closed.
     assert_eq!(asked_by_and_by(&told, 1).await, [20]);
     advance(SECOND).await;
     assert_eq!(asked_by_and_by(&told, 3).await, [21, 23, 27]);
@@ -375,7 +375,7 @@ async fn a_server_of_ones_own_is_asked_at_once() {
     }
 }
 
-/// Says how many more requests it takes, once its first answer begins.
+/// Reports how many more requests it accepts, once its first answer begins.
 struct Saying(AtomicUsize);
 
 #[async_trait]
@@ -413,7 +413,7 @@ async fn a_provider_that_says_what_it_takes_gets_that() {
     }
 }
 
-/// Both wires of OpenAI as the settings have them, at a server that never answers, one call at a time.
+/// A router with both protocols of OpenAI, at a server that never answers, with one call at a time.
 fn both_wires(server: &Server, key: &str, other_key: &str) -> Arc<Router> {
     let connection = |key: &str| Connection {
         base_url: Some(format!("{}/v1/", server.url)),
@@ -431,7 +431,7 @@ fn ask_for(router: &Arc<Router>, model: &str) -> JoinHandle<Result<Reply>> {
     tokio::spawn(async move { router.call(request, &mut NoDeltas).await })
 }
 
-/// Returns once it is so.
+/// Waits until the condition is true.
 async fn until(what: &str, is_so: impl Fn() -> bool) {
     let comes = async {
         while !is_so() {
@@ -488,7 +488,7 @@ async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
     assert_eq!(gated.gates()[0].door, Door::Open);
 }
 
-/// Fails for the owner `hurt`, never answers `slow`, and replies to everybody else.
+/// Fails for the owner `hurt`, never answers `slow`, and replies to all others.
 #[derive(Default)]
 struct Fragile {
     asked: Mutex<Vec<String>>,
@@ -518,21 +518,21 @@ fn of_owner(owner: &str) -> Request {
     Request { owner: Some(Owner::new(owner)), ..from("", Priority::Background) }
 }
 
-/// What one owner writes may be what the provider fails at, or never answers: nobody else pays for it.
+/// One owner's input may be what makes the provider fail or hang: no other owner pays for it.
 #[tokio::test(start_paused = true)]
 async fn failures_of_one_owner_keep_no_other_away() {
     let fragile = Arc::new(Fragile::default());
     let gated = Arc::new(Gated::new(Arc::clone(&fragile), Connection::default()));
     let mut calls = 0;
     for second in 0..600 {
-        // One a second, whatever it is told, and one that never ends every ten.
+        // One call per second, whatever the result, and one that never ends every ten seconds.
         drop(gated.call(of_owner("hurt"), &mut NoDeltas).await);
         if second % 10 == 0 {
             let gated = Arc::clone(&gated);
             tokio::spawn(async move { gated.call(of_owner("slow"), &mut NoDeltas).await });
             tokio::task::yield_now().await;
         }
-        // One failure of its own now and then is none of anybody else's business, either.
+        // An occasional failure of an owner's own does not affect it either.
         if second % 100 == 50 {
             fragile.is_down.store(true, Ordering::SeqCst);
             assert_eq!(gated.call(of_owner("well"), &mut NoDeltas).await, Err(down()));
@@ -554,11 +554,11 @@ async fn failures_of_one_owner_keep_no_other_away() {
     assert_eq!(gated.gates()[0].kept_away, 1);
 }
 
-/// Refuses the owner `hurt`, and replies to everybody else until it refuses all.
+/// Refuses the owner `hurt`, and replies to all others until it refuses all.
 #[derive(Default)]
 struct Picky {
     refuses_all: std::sync::atomic::AtomicBool,
-    /// For how many seconds, where it says so.
+    /// The pause in seconds, if it states one.
     pause: Option<u64>,
 }
 
@@ -578,8 +578,8 @@ impl Model for Picky {
     }
 }
 
-/// A provider refuses as too many what one owner alone asks for, say too much at once: nobody else waits for that.
-/// Where a second owner is refused as well, it holds for all.
+/// A provider may refuse what one owner alone does, such as too many requests at once: no other owner waits
+/// for that. If a second owner is refused as well, the gate closes for all.
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
     let picky = Arc::new(Picky { pause: Some(300), ..Picky::default() });
@@ -595,7 +595,7 @@ async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
     let hurt = busy(gated.call(of_owner("hurt"), &mut NoDeltas).await);
     picky.refuses_all.store(true, Ordering::SeqCst);
     assert_eq!(gated.call(of_owner("well"), &mut NoDeltas).await, Err(slower(Some(300))));
-    // Each has its own, and all others the shorter one.
+    // Each of the two has its own pause, and all others the shorter one.
     assert_eq!(busy(gated.call(of_owner("well"), &mut NoDeltas).await), 300 * SECOND);
     for owner in ["hurt", "third"] {
         let left = busy(gated.call(of_owner(owner), &mut NoDeltas).await);
@@ -603,10 +603,11 @@ async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
     }
 }
 
-/// Also where the refused owner has several calls that come again, and the pauses are short.
+/// The same if the refused owner has several calls that come back, and the pauses are short.
 #[tokio::test(start_paused = true)]
 async fn short_pauses_of_one_owner_slow_no_other_down() {
-    /// Calls for ten seconds, one after the other: how many were answered, and the longest wait.
+    /// Makes calls for ten seconds, one after the other. Returns how many were answered, and the longest
+    /// wait.
     async fn call_on(gated: Arc<Gated<Arc<Picky>>>, owner: &str) -> (usize, Duration) {
         let (began, mut answered, mut longest) = (tokio::time::Instant::now(), 0, Duration::ZERO);
         while began.elapsed() < 10 * SECOND {
@@ -635,7 +636,7 @@ async fn short_pauses_of_one_owner_slow_no_other_down() {
     }
 }
 
-/// Of those that tokens name, none has all places: another one need not wait for calls that hang.
+/// No owner named by a token takes all places: another one does not wait for calls that hang.
 #[tokio::test(start_paused = true)]
 async fn an_owner_leaves_a_place_to_others() {
     let (told, gated, mut begun) = held(4);
@@ -653,7 +654,7 @@ async fn an_owner_leaves_a_place_to_others() {
     drop((told, calls, other));
 }
 
-/// While the breaker of one owner is open, a single failure is enough for another one.
+/// While one owner's breaker is open, a single failure opens another owner's breaker.
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
     let fragile = Arc::new(Fragile::default());
@@ -667,7 +668,7 @@ async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
         assert_eq!(busy(gated.call(of_owner(owner), &mut NoDeltas).await), 5 * SECOND);
     }
     assert!(matches!(gated.gates()[0].door, Door::Broken(_)));
-    // Each test that fails doubles the pause of its owner, however its breaker came to open.
+    // Each failed test doubles the pause of its owner, whatever opened its breaker.
     for seconds in [5, 10, 20] {
         advance(seconds * SECOND).await;
         assert_eq!(gated.call(of_owner("second"), &mut NoDeltas).await, Err(down()));
@@ -682,7 +683,7 @@ async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
     }
 }
 
-/// A reply begins the count anew: after it four failures are four, and the fifth opens the breaker.
+/// A reply resets the count: four more failures leave the breaker closed, and the fifth opens it.
 #[tokio::test(start_paused = true)]
 async fn failures_that_are_not_in_a_row_leave_the_breaker_alone() {
     let (told, gated) = Told::saying([
@@ -725,8 +726,9 @@ async fn a_rate_is_kept_over_any_minute() {
     assert_eq!(told.asked(), 3);
 }
 
-/// Whoever comes late with a few calls gets a share of the rate, not the end of a line of hundreds, and what a person
-/// waits for does not stand behind their own background work; yet nothing of the rate is left unused.
+/// An owner that comes late with a few calls gets a share of the rate, instead of a place behind hundreds of
+/// calls, and calls that a person waits for do not wait for the person's background work; yet no part of the
+/// rate is unused.
 #[tokio::test(start_paused = true)]
 async fn owners_share_a_rate_however_many_calls_each_has() {
     let connection = Connection { requests_per_minute: Some(10), ..Connection::default() };
@@ -736,7 +738,7 @@ async fn owners_share_a_rate_however_many_calls_each_has() {
         let (gated, order) = (Arc::clone(&gated), Arc::clone(&order));
         let request = Request { owner: Some(Owner::new(owner)), ..from("", priority) };
         tokio::spawn(async move {
-            // Who was sent home does not come back to the moment, nor stays away for longer than five minutes.
+            // Rejected calls do not come back on the exact moment, and stay away for five minutes at most.
             let late = Duration::from_millis(nth * 379 % 1_000);
             while let Err(Error::Busy { after, .. }) = gated.call(request.clone(), &mut NoDeltas).await {
                 tokio::time::sleep((after + late).min(300 * SECOND)).await;

@@ -1,4 +1,4 @@
-//! The crate from outside: against servers that answer as the providers do, well and badly.
+//! Tests of the crate's public API: against servers that answer as the providers do, correctly and wrongly.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
 mod choice;

@@ -1,4 +1,4 @@
-//! Weak models use tools without being told that they do.
+//! Weak models use tools through a schema of next actions, without native tool calls.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
     assert_eq!(requests[1].messages, told);
 }
 
-/// A conversation in which one call was made so many times, with these results.
+/// A conversation in which the same call was made once per result.
 fn again(results: &[&str]) -> Vec<Message> {
     let mut messages = vec![Message::User("What does a.example say?".into())];
     results.iter().for_each(|text| messages.extend(made("fetch_url", &json!({"url": "a.example"}), text)));
@@ -91,7 +91,7 @@ fn made(tool: &str, arguments: &Value, text: &str) -> [Message; 2] {
     ]
 }
 
-/// The actions that a model is left with.
+/// Returns the actions that a model is offered.
 async fn left(request: Request) -> Vec<String> {
     let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
     NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
@@ -142,7 +142,7 @@ async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
     assert_eq!(left(Request { tools: both, ..ask(messages) }).await, all);
 }
 
-/// What is begun anew has the words of what was begun before, and an id of its own.
+/// Starting the same work again returns the same text with a new id.
 #[tokio::test]
 async fn results_that_differ_in_their_ids_alone_are_the_same() {
     let begun = |id: &str| format!("Begun (task=\"tsk_{id}\").");
@@ -179,7 +179,7 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
         assert_eq!(left.contains(&"fetch_url".to_owned()), is_offered, "{messages:?}");
         assert!(left.contains(&"list_files".to_owned()));
     }
-    // What a kind is told beside the conversation counts, too, but there a file is no address.
+    // Addresses in the system prompt count, too, but a file name there is not an address.
     for (system, is_offered) in
         [("Read https://status.example first.", true), ("Read notes.md first.", false)]
     {
@@ -189,7 +189,7 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
     }
 }
 
-/// It would give the same work away again and again.
+/// A weak model would delegate the same work again and again.
 #[tokio::test]
 async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() {
     let named = |name: &str| ToolSpec { name: name.into(), ..tools()[0].clone() };
@@ -204,8 +204,8 @@ async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() 
     }
 }
 
-/// The user's own words stand behind the result of a task as they do behind that of a call: those that the task
-/// was begun for, and not those that were answered at once meanwhile.
+/// The user's request is repeated after the result of a task as after that of a call: the request that
+/// started the task, not one that was answered directly meanwhile.
 #[tokio::test]
 async fn what_was_asked_stands_behind_the_result_of_a_task() {
     let says = |text: &str| Message::Assistant { text: text.into(), calls: Vec::new() };

@@ -1,4 +1,4 @@
-//! What a provider offers, as its own list says.
+//! The list of models that a provider offers.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_wrong_key_a_dead_address_and_silence_are_errors_and_no_list_is_none()
     }
 }
 
-/// A name stands with every turn, in lists and on terminals.
+/// A name is stored with every turn, and shown in lists and on terminals.
 #[tokio::test]
 async fn what_is_blank_or_without_end_is_no_name() {
     let list = format!(r#"{{"data": [{{"id": "{}"}}, {{"id": "   "}}, {{"id": "one"}}]}}"#, "x".repeat(501));

@@ -1,4 +1,4 @@
-//! What calls cost.
+//! Prices of calls.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +69,7 @@ fn the_operators_price_comes_first() {
     assert_eq!(nanos(&prices, "anthropic::claude-sonnet-4-5", usage), Some(0));
 }
 
-/// `cargo xtask prices` writes ours anew.
+/// `cargo xtask prices` regenerates our tables.
 #[test]
 fn our_tables_are_those_that_genai_prices_brings() {
     let prices = Prices::default();
@@ -90,7 +90,7 @@ fn our_tables_are_those_that_genai_prices_brings() {
             let name = format!("{id}::{}", model.id());
             assert_eq!(nanos(&prices, &name, usage), price, "{name}");
             models += 1;
-            // Where a gateway's table does not say, the maker's does.
+            // The maker's table fills gaps in a gateway's table.
             if model.context_window().is_some() || id != "openrouter" {
                 let window = Profile::of(&name).context_window.map(u64::from);
                 assert_eq!(window, model.context_window(), "{name}");

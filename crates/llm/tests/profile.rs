@@ -1,4 +1,4 @@
-//! What is known about a model from its name.
+//! What is known about a model from its name, its server and the settings.
 
 use entourage_llm::{Connection, KnownFrom, Model, Profile, ProfileSettings, Provider, Router, Settings};
 use serde_json::json;
@@ -84,7 +84,7 @@ fn json(body: serde_json::Value) -> Answer {
     Answer::new(body.to_string())
 }
 
-/// What a server was asked: method, path and body of each request.
+/// Returns the requests to a server: method, path and body of each.
 fn asked(server: &Server) -> Vec<String> {
     let line = |head: &str| head.split(" http/").next().unwrap_or_default().to_owned();
     let seen = server.seen();

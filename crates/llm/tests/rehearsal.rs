@@ -1,4 +1,4 @@
-//! The stand-in that drives the engine.
+//! The rehearsal model.
 
 use entourage_llm::{Delta, Message, Model, NoDeltas, Rehearsal, Reply, Request};
 use entourage_types::ToolSpec;
@@ -16,7 +16,7 @@ fn named(names: &[&str]) -> Vec<ToolSpec> {
     names.iter().map(|name| tool(name, json!({"type": "object"}))).collect()
 }
 
-/// Runs the loop with tools that return what `output` says, and tells the calls made and the end.
+/// Runs the loop with tools that return `output`. Returns the calls and the final reply.
 async fn run(
     tools: Vec<ToolSpec>,
     messages: &mut Vec<Message>,
@@ -71,7 +71,7 @@ async fn it_asks_the_user_when_told_to_and_passes_the_answer_on() {
     let names: Vec<_> = made.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(names, ["ask_user", "send_message"]);
     assert!(made[1].1["message"].as_str().expect("a text").contains("blue"));
-    // The next request in the same conversation starts afresh.
+    // The next request in the same conversation starts from the beginning of the script.
     messages.push(Message::User("And now?".into()));
     let (made, _) = run(tools(), &mut messages, output).await;
     assert_eq!(made, [("send_message".into(), json!({"recipient": "writer", "message": "And now?"}))]);

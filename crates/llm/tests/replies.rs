@@ -1,4 +1,4 @@
-//! What each provider's stream becomes.
+//! The replies parsed from each provider's stream.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ async fn usage_counts_the_whole_prompt_and_says_what_the_cache_did() {
         let server = Server::start([Says::text("Hi.").answer(provider)]).await;
         let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
         let (cache_written, reasoning) = match provider {
-            // Ollama's wire has no words for them; Anthropic's reasoning is not in its stream.
+            // Ollama's protocol has no fields for them; Anthropic's reasoning count is not in its stream.
             Provider::Ollama => (0, 0),
             Provider::Anthropic => (50, 0),
             _ => (50, 5),
@@ -124,8 +124,8 @@ async fn servers_that_bend_the_wire_are_understood() {
         r#"{"tool_calls": [{"id": "c", "function": {"name": "three", "arguments": "\"{\\\"z\\\": 3}\""}}]}"#,
     ];
     let parts = r#"{"content": [{"type": "text", "text": "In "}, {"type": "text", "text": "parts."}]}"#;
-    // Calls without an index, arguments as an object or as JSON in JSON, text in parts, a word
-    // for stopping that nobody knows, no `[DONE]`, and no line end after the last line.
+    // Calls without an index, arguments as an object or as JSON in JSON, text in parts, an unknown stop
+    // reason, no `[DONE]`, and no line end after the last line.
     let lines: Vec<String> = calls.into_iter().chain([parts]).map(chunk).chain([stop]).collect();
     let server = Server::start([Answer::new(lines.join("\r\n\r\n"))]).await;
     let provider = Provider::Compatible;

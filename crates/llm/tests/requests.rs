@@ -1,4 +1,4 @@
-//! What goes over the wire: the right thing, and the same bytes for the same thing.
+//! The requests on the wire: correct for each provider, and the same bytes for equal requests.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn tool(name: &str, parameters: Value) -> ToolSpec {
     ToolSpec { name: name.into(), description: format!("Does {name}."), parameters }
 }
 
-/// A conversation with everything in it, up to two outputs.
+/// A conversation with every kind of message, up to two outputs.
 fn conversation(provider: Provider) -> Request {
     let calls =
         vec![call(1, "web_search", json!({"query": "q"})), call(2, "list_files", json!("{\"path\": "))];
@@ -74,8 +74,8 @@ async fn equal_requests_are_equal_bytes() {
     }
 }
 
-/// What providers cache is a prefix: everything up to the last message but the tail must be the
-/// same bytes one turn later.
+/// Providers cache a prefix: everything up to the last message, except the tail, must be the same bytes one
+/// turn later.
 #[tokio::test]
 async fn a_longer_conversation_begins_with_the_shorter_one() {
     for provider in Provider::ALL {
@@ -85,7 +85,7 @@ async fn a_longer_conversation_begins_with_the_shorter_one() {
         longer.tail = Some("<now>12:01</now>".into());
         let short = send(provider, conversation(provider)).await.body;
         let long = send(provider, longer).await.body;
-        // The mark of Anthropic's cache moves on; it is no part of what is cached.
+        // Anthropic's cache marker moves; it is not part of the cached content.
         let unmarked = |body: &str| body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
         let (short, long) = (unmarked(&short), unmarked(&long));
         let common = short.bytes().zip(long.bytes()).take_while(|(a, b)| a == b).count();
@@ -121,7 +121,7 @@ async fn the_tail_joins_a_user_message_and_parts_no_output_from_its_call() {
     }
 }
 
-/// Who may make one call at most is asked for no more, where the provider can be told.
+/// A limit of one call per turn is sent to every provider that supports it.
 #[tokio::test]
 async fn one_call_a_turn_is_asked_for_on_every_wire_that_knows_it() {
     for provider in Provider::ALL {
@@ -148,7 +148,7 @@ async fn a_schema_reaches_every_provider() {
                         "required": ["yes"], "additionalProperties": false});
     for provider in Provider::ALL {
         let request = Request { output_schema: Some(Arc::new(schema.clone())), ..request(provider) };
-        // With a schema, Ollama is spoken to as OpenAI is.
+        // With a schema, Ollama uses chat completions.
         let says = Says::text(r#"{"yes": true}"#);
         let wire = if provider == Provider::Ollama { Provider::OpenAi } else { provider };
         let server = Server::start([says.answer(wire)]).await;
@@ -175,7 +175,7 @@ async fn a_name_is_sent_as_it_is_and_asks_for_nothing_else() {
     for provider in Provider::ALL {
         for name in ["qwen-max", "gpt-6.1-sol", "a::b-high"] {
             if provider == Provider::Anthropic && name != "gpt-6.1-sol" {
-                continue; // No model of theirs is called so.
+                continue; // Anthropic has no such model.
             }
             let sent =
                 body(provider, Request { model: Some(format!("{provider}::{name}")), ..request(provider) })

@@ -1,4 +1,4 @@
-//! A key is seen by its provider and by nobody else.
+//! Only a key's provider sees the key.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{
     wire::{Says, connection, model, request},
 };
 
-/// What must never be shown.
+/// The key that must never be shown.
 pub(crate) const KEY: &str = "sk-canary-4f1d9c";
 
 #[tokio::test]
@@ -27,7 +27,7 @@ async fn a_key_that_a_server_repeats_is_struck_out() {
     }
 }
 
-/// A server of somebody's own may say it in an answer, where it would be kept and shown.
+/// A self-hosted server may repeat the key in an answer, which is stored and shown.
 #[tokio::test]
 async fn a_key_that_an_answer_repeats_is_struck_out() {
     for provider in Provider::ALL {

@@ -1,4 +1,4 @@
-//! An HTTP server that gives prepared answers, also such as no well-behaved server gives.
+//! An HTTP server with prepared answers, including malformed ones.
 
 use std::{
     collections::VecDeque,
@@ -24,10 +24,10 @@ pub(crate) struct Answer {
     end: End,
 }
 
-/// What follows the body.
+/// What follows the body of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
-    /// The connection closes, as announced.
+    /// The connection closes at the announced length.
     Close,
     /// Nothing more, on an open connection.
     Silence,
@@ -35,9 +35,9 @@ enum End {
     Cut,
     /// Not even a status line.
     Mute,
-    /// The body once more, and again, until the client goes: as slowly as a network brings it.
+    /// The body repeated until the client disconnects, as slowly as over a network.
     Never,
-    /// The same, as fast as the client takes it.
+    /// The body repeated, as fast as the client reads it.
     Flood,
 }
 
@@ -63,12 +63,12 @@ impl Answer {
         Self { end: End::Silence, ..self }
     }
 
-    /// The same body comes again and again.
+    /// Repeats the body endlessly.
     pub(crate) fn without_end(self) -> Self {
         Self { end: End::Never, ..self }
     }
 
-    /// The same, as fast as it is taken.
+    /// Repeats the body endlessly, as fast as the client reads it.
     pub(crate) fn flooding(self) -> Self {
         Self { end: End::Flood, ..self }
     }
@@ -78,7 +78,7 @@ impl Answer {
     }
 }
 
-/// What a client sent.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     /// Request line and headers.
@@ -86,7 +86,7 @@ pub(crate) struct Seen {
     pub(crate) body: String,
 }
 
-/// A server on a free port. It gives its answers in order, the last one again and again.
+/// A server on a free port. It returns its answers in order, the last one repeatedly.
 pub(crate) struct Server {
     pub(crate) url: String,
     state: Arc<State>,
@@ -123,12 +123,12 @@ impl Server {
         self.state.seen.lock().expect("not poisoned").clone()
     }
 
-    /// How many bytes of bodies without end it could send.
+    /// Returns how many bytes of endless bodies it has sent.
     pub(crate) fn sent(&self) -> usize {
         self.state.sent.load(Ordering::Relaxed)
     }
 
-    /// Until a client that was kept waiting has left.
+    /// Waits until a client that was kept waiting has disconnected.
     pub(crate) async fn left(&self) {
         self.state.left.notified().await;
     }
@@ -162,12 +162,12 @@ async fn serve(mut connection: TcpStream, state: &State) {
     {
         state.sent.fetch_add(answer.body.len(), Ordering::Relaxed);
         if answer.end == End::Never {
-            // What is read of it stays little.
+            // Slowly, so that the client reads little of it.
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
     if matches!(answer.end, End::Silence | End::Mute) {
-        // Reading ends when the client goes.
+        // Reading ends when the client disconnects.
         let _ = connection.read(&mut [0; 1]).await;
         state.left.notify_one();
     }

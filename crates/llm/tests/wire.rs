@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
 
-/// What a provider's model says.
+/// A provider's scripted answer.
 #[derive(Clone, Default)]
 pub(crate) struct Says {
     pub(crate) reasoning: &'static str,
@@ -17,16 +17,16 @@ pub(crate) struct Says {
     pub(crate) stop: Stop,
 }
 
-/// How it stops.
+/// How the answer stops.
 #[derive(Clone, Copy, Default, PartialEq)]
 pub(crate) enum Stop {
     #[default]
     Done,
-    /// At the limit of tokens.
+    /// At the token limit.
     Length,
-    /// By the provider's filter.
+    /// By the provider's content filter.
     Filter,
-    /// Not at all: the stream ends before the answer.
+    /// Not at all: the stream ends before the answer does.
     Never,
 }
 
@@ -43,8 +43,9 @@ impl Says {
         Self { stop, ..self }
     }
 
-    /// The body of the answer. Its usage is always: prompt 1,050 of which 900 came from the cache,
-    /// answer 20; where the wire can say it, 50 went to the cache and 5 were reasoning.
+    /// Returns the body of the answer. Its usage is always 1,050 prompt tokens, of which 900 were read from
+    /// the cache, and 20 answer tokens; if the protocol has fields for it, 50 were written to the cache and 5
+    /// were reasoning.
     pub(crate) fn stream(&self, provider: Provider) -> String {
         match provider {
             Provider::Anthropic => self.anthropic(),
@@ -203,7 +204,7 @@ fn halves(arguments: &'static str) -> [&'static str; 2] {
     [first, second]
 }
 
-/// How tests reach their server: with a key that must never be seen, and little patience.
+/// The tests' connection to their server, with a key that must never be shown.
 pub(crate) fn connection(server: &Server) -> Connection {
     Connection {
         base_url: Some(server.url.clone()),
@@ -216,7 +217,7 @@ pub(crate) fn model(provider: Provider, server: &Server) -> ProviderModel {
     ProviderModel::new(provider, connection(server), Arc::default()).expect("a model")
 }
 
-/// A request to the server's model, with nothing in it but a question.
+/// A request to the server's model that contains only a question.
 pub(crate) fn request(provider: Provider) -> Request {
     Request {
         model: Some(format!("{provider}::m")),

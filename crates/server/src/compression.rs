@@ -1,13 +1,13 @@
-//! Which answers are compressed: whole ones, from a size on at which it pays.
+//! Which responses are compressed: those of known size that are large enough for it to pay.
 
 use axum::{body::HttpBody, http::Response};
 use tower_http::compression::predicate::{DefaultPredicate, Predicate};
 
-/// Bytes of an answer from which on fewer packets make up for the work.
+/// The smallest response, in bytes, for which fewer packets make up for the work of compression.
 const LARGE: u64 = 4 * 1024;
 
-/// Large answers that are there whole. What is streamed has no size yet, and what waits in a compressor
-/// does not arrive.
+/// Compresses large responses of known size. A stream has no known size, and its events would wait in the
+/// compressor.
 #[derive(Clone, Default)]
 pub(crate) struct Large(DefaultPredicate);
 

@@ -1,11 +1,12 @@
-//! Connections: how many there may be at once, and which one gives way to the next. One without a
-//! request under way costs whoever holds it nothing, so it keeps nobody else out.
+//! Connections: how many may be open at once, and which one is closed to make room for the next. Closing a
+//! connection without a request under way costs its client nothing, so such a connection keeps no other
+//! client out.
 //!
-//! A connection counts for the address it comes from until a request on it has a token, and for the token's
-//! owner from then on: behind a proxy all connections have one address. Beyond the bound a few more are
-//! accepted, on which probes are answered and other requests are refused with the reason.
+//! A connection counts against the address that it comes from until a request on it has a token, and against
+//! the token's owner from then on: behind a proxy, all connections have one address. Beyond the limit a few
+//! more are accepted, on which probes are answered and other requests are refused with the reason.
 //!
-//! The answers that an owner has not taken yet hold so much memory and no more.
+//! The responses that an owner's clients have not read yet hold a limited amount of memory.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,41 +19,41 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Problem, visit::Visit};
 
-/// Connections that are served at once unless the settings say, where files are plenty.
+/// The default limit of connections, where the system's limit of open files is high enough.
 const USUAL: usize = 10_000;
-/// How many more are accepted, to refuse what is asked on them with the reason.
+/// How many more connections are accepted, to refuse the requests on them with the reason.
 const EXTRA: usize = 32;
-/// How many bytes the answers of one owner hold that their clients have not taken, streams aside. An answer
-/// that is longer by itself is the only one.
+/// How many bytes of one owner's responses, streams aside, may wait for clients to read them. A longer
+/// response may wait only alone.
 pub(crate) const UNTAKEN: u64 = 32 << 20;
 
-/// How much there may be of everything that lasts.
+/// The limits of connections, requests and streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections.
+    /// The most connections.
     most: usize,
 }
 
 impl Limits {
-    /// At most `most` connections, or as many as the system's limit of open files leaves room for.
+    /// Allows `most` connections, but no more than the system's limit of open files leaves room for.
     pub(crate) fn new(most: Option<usize>) -> Self {
         Self { most: most.unwrap_or(USUAL).min(room()).max(1) }
     }
 
-    /// How many connections of strangers one address may have, how many requests of one owner may be under
-    /// way, and how many streams there may be altogether: the rest is for others.
+    /// How many connections without a token one address may have, how many requests of one owner may be under
+    /// way, and how many streams may be open in total. The rest is for others.
     pub(crate) fn share(self) -> usize {
         (self.most - self.most / 4).max(1)
     }
 
-    /// How many streams one owner may have at the most.
+    /// The most streams that one owner may have open.
     pub(crate) fn half(self) -> usize {
         (self.most / 2).max(1)
     }
 }
 
-/// As many connections as the system's limit of open files has room for, beside the server's own
-/// files, programs and connections to models.
+/// How many connections the system's limit of open files leaves room for: half of it, besides the server's
+/// own files, programs and connections to models.
 fn room() -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     files.map_or(USUAL, |files| usize::try_from(files / 2).unwrap_or(USUAL))
@@ -69,15 +70,15 @@ struct Open {
     next: u64,
     /// In the order in which they were opened.
     by_age: BTreeMap<u64, Seat>,
-    /// What is under way, of each owner who has anything.
+    /// The requests under way of each owner that has any.
     of: HashMap<Owner, Of>,
 }
 
-/// What one owner has under way.
+/// The requests under way of one owner.
 #[derive(Default)]
 struct Of {
     requests: usize,
-    /// How many bytes their answers hold that were not taken yet.
+    /// How many bytes of their responses the clients have not read yet.
     untaken: u64,
 }
 
@@ -86,18 +87,18 @@ struct Seat {
     standing: Standing,
     /// How many requests are under way.
     requests: usize,
-    /// Cancelled once it shall end.
+    /// Cancelled to close the connection.
     gives_way: CancellationToken,
 }
 
-/// What a connection counts for.
+/// What a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// One too many.
+    /// Nothing: it is beyond the limit.
     Extra,
-    /// For its address.
+    /// Its address: no request on it has had a token.
     Stranger,
-    /// For the owner of its requests.
+    /// The owner of its requests.
     Known,
 }
 
@@ -106,7 +107,8 @@ impl Connections {
         Arc::new(Self { limits, open: Mutex::default() })
     }
 
-    /// Takes a connection in; one without a request gives way to it where there are too many.
+    /// Registers a connection. At the limit, it closes the oldest connection without a request, or else
+    /// registers the new one as beyond the limit.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Entered {
         let mut open = self.open();
         let mut standing = Standing::Stranger;
@@ -125,7 +127,7 @@ impl Connections {
         Entered { id, connections: Arc::clone(self), gives_way }
     }
 
-    /// Books a request of an owner that has come over a connection, or refuses it.
+    /// Counts an owner's request on a connection, or refuses it at a limit.
     pub(crate) fn begin_request(&self, id: u64, owner: &Owner) -> Result<(), Problem> {
         let mut open = self.open();
         let share = self.limits.share();
@@ -138,8 +140,8 @@ impl Connections {
         }
         if of.is_some_and(|of| of.untaken >= UNTAKEN) {
             return Err(Problem::too_many_requests(format!(
-                "answers of yours hold {} MiB that their clients have not taken, as much as those of one owner may \
-                 hold; take them, and ask again",
+                "your clients have not read {} MiB of responses, as much as may wait for one owner; read them, and \
+                 ask again",
                 UNTAKEN >> 20
             )));
         }
@@ -153,14 +155,15 @@ impl Connections {
         Ok(())
     }
 
-    /// Books an answer of so many bytes to a request of an owner. Where it only read, the answer can be refused.
+    /// Counts a response of `bytes` to an owner's request. At the limit, the response is refused if the
+    /// request only read.
     pub(crate) fn book_answer(&self, owner: &Owner, bytes: u64, only_read: bool) -> Result<(), Problem> {
         let mut open = self.open();
         let Some(of) = open.of.get_mut(owner) else { return Ok(()) };
         if only_read && of.untaken > 0 && of.untaken + bytes > UNTAKEN {
             return Err(Problem::too_many_requests(format!(
-                "this answer of {bytes} bytes does not fit beside the {} bytes of other answers that your clients have \
-                 not taken; together they may hold {} MiB: take the others, and ask again",
+                "this response has {bytes} bytes, and your clients have not read {} bytes of other responses; together \
+                 at most {} MiB may wait: read the others, and ask again",
                 of.untaken,
                 UNTAKEN >> 20
             )));
@@ -169,12 +172,12 @@ impl Connections {
         Ok(())
     }
 
-    /// A request without an owner has come over a connection.
+    /// Refuses a request without an owner if its connection is beyond the limit.
     pub(crate) fn is_of_stranger(&self, id: u64) -> Result<(), Problem> {
         if self.open().is_extra(id) { Err(Problem::full()) } else { Ok(()) }
     }
 
-    /// A request is over, and so many bytes of its answer are held no longer.
+    /// Ends a request, and releases the `bytes` that its response held.
     pub(crate) fn over(&self, id: u64, owner: Option<&Owner>, bytes: u64) {
         let mut open = self.open();
         if let Some(seat) = open.by_age.get_mut(&id) {
@@ -190,7 +193,7 @@ impl Connections {
         }
     }
 
-    /// Ends all of them.
+    /// Closes all connections.
     pub(crate) fn end_all(&self) {
         for seat in std::mem::take(&mut self.open().by_age).into_values() {
             seat.gives_way.cancel();
@@ -211,7 +214,7 @@ impl Open {
         self.by_age.get(&id).is_some_and(|seat| seat.standing == Standing::Extra)
     }
 
-    /// Whether there is room for a connection from an address, made if need be.
+    /// Whether there is room for a connection from an address; closes an idle connection to make room.
     fn has_room_for_stranger(&mut self, limits: Limits, address: IpAddr) -> bool {
         let is_like_it = |seat: &Seat| seat.standing == Standing::Stranger && seat.address == address;
         if self.count(is_like_it) >= limits.share() {
@@ -220,13 +223,13 @@ impl Open {
         self.has_room(limits)
     }
 
-    /// Whether there is room for a connection, made if need be.
+    /// Whether there is room for a connection; closes an idle one to make room.
     fn has_room(&mut self, limits: Limits) -> bool {
         let counts = |seat: &Seat| seat.standing != Standing::Extra;
         self.count(counts) < limits.most || self.dismiss(|seat| counts(seat) && seat.requests == 0)
     }
 
-    /// Ends the oldest of these, if there is one.
+    /// Closes the oldest connection that matches; returns whether there was one.
     fn dismiss(&mut self, which: impl Fn(&Seat) -> bool) -> bool {
         let oldest = self.by_age.iter().find(|(_, seat)| which(seat)).map(|(id, _)| *id);
         let dismissed = oldest.and_then(|id| self.by_age.remove(&id));
@@ -234,7 +237,7 @@ impl Open {
     }
 }
 
-/// A connection that was taken in; dropping it makes room for another.
+/// A registered connection; dropping it makes room for another.
 pub(crate) struct Entered {
     id: u64,
     connections: Arc<Connections>,
@@ -242,7 +245,7 @@ pub(crate) struct Entered {
 }
 
 impl Entered {
-    /// Begins a request, which is under way until the last of its answer was taken.
+    /// Begins a request, which is under way until the last of its response has been taken.
     pub(crate) fn request(&self) -> Arc<Visit> {
         let mut open = self.connections.open();
         let address = open.by_age.get(&self.id).filter(|seat| seat.standing == Standing::Extra);
@@ -260,7 +263,7 @@ impl Entered {
         Visit::new(self.id, &self.connections)
     }
 
-    /// Ready once it gives way to another.
+    /// Resolves when the connection must close to make room for another.
     pub(crate) async fn gives_way(&self) {
         self.gives_way.cancelled().await;
     }
@@ -283,7 +286,7 @@ mod tests {
         Connections::new(Limits::new(Some(most)))
     }
 
-    /// So many connections with a request under way on each, of an owner.
+    /// Opens `many` connections with a request under way on each, of the owner if there is one.
     fn busy(on: &Arc<Connections>, many: usize, owner: Option<&str>) -> Vec<(Entered, Arc<Visit>)> {
         let begin = |_| {
             let entered = on.enter(HERE);

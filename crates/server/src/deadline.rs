@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 #[error("the body did not arrive in time")]
 pub(crate) struct TooSlow;
 
-/// Has the body of a request fail that does not arrive in time.
+/// Middleware: fails the body of a request that does not arrive in time.
 pub(crate) async fn deadline(State(most): State<Duration>, request: Request, next: Next) -> Response {
     if request.body().is_end_stream() {
         return next.run(request).await;

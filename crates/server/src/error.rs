@@ -1,12 +1,12 @@
-//! What can keep a server from starting, or end it. Requests fail with a [`Problem`](crate::Problem).
+//! The errors that keep a server from starting, or end it. Requests fail with a [`Problem`](crate::Problem).
 
 use std::net::SocketAddr;
 
-/// What can go wrong outside requests.
+/// An error outside of requests.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another process listens there.
+    /// Another process listens on the address.
     #[error(
         "{0} is in use by another process. Stop it, or listen elsewhere: `--bind 127.0.0.1:0` takes any free port"
     )]
@@ -19,7 +19,7 @@ pub enum Error {
         /// What the system says.
         cause: std::io::Error,
     },
-    /// Whoever reaches the address could use every agent.
+    /// Without authentication, anyone who reaches the address could use every agent.
     #[error(
         "without authentication only loopback addresses are served, and {0} is not one. Bind 127.0.0.1, or set \
          `[server.auth.jwt]` with an `algorithm` (HS256, RS256 or EdDSA) and a `key`"
@@ -33,24 +33,24 @@ pub enum Error {
         /// The cause, and what to do.
         cause: String,
     },
-    /// Tokens for other services of the same issuer would be taken.
+    /// Without an audience, tokens for other services of the same issuer would be accepted.
     #[error(
         "with {0} tokens come from an issuer that may serve others, too: name who they must be for as `audience` \
          in `[server.auth.jwt]`"
     )]
     NoAudience(&'static str),
-    /// No token can be meant for this server.
+    /// The audience is empty, so no token can be meant for this server.
     #[error("`server.auth.jwt.audience` is empty: name who tokens must be for, or, with HS256, leave it out")]
     EmptyAudience,
     /// A webhook's settings cannot be used.
     #[error("`{place}` cannot be used: {why}")]
     Webhook {
-        /// Where it stands in the settings.
+        /// Its key in the settings.
         place: String,
         /// The cause, and what to do. It repeats no secret.
         why: String,
     },
-    /// Tokens are made elsewhere.
+    /// No token can be made with these settings, or with this owner and lifetime.
     #[error("no token can be made here: {0}")]
     Mint(String),
     /// The listener failed.

@@ -1,7 +1,7 @@
-//! The HTTP face of a engine.
+//! The HTTP server of an engine.
 //!
-//! Handlers translate, call one intent of a [`Client`](entourage_engine::Client), and translate
-//! back; this crate alone knows HTTP. [`serve`] is the whole, [`openapi`] describes it.
+//! A handler translates a request, calls one method of a [`Client`](entourage_engine::Client), and translates
+//! the result back; only this crate knows HTTP. [`serve`] runs the server, [`openapi`] describes its API.
 
 mod auth;
 mod compression;
@@ -31,5 +31,5 @@ pub use serve::{bind, serve};
 pub use settings::Settings;
 pub use webhook::{Webhook, WebhookSender, check_senders, outbox};
 
-/// What every call returns.
+/// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! What the process measures: the one place where the recorder is made.
+//! The metrics of the process. The recorder is created only here.
 
 use std::{sync::OnceLock, time::Instant};
 
@@ -13,10 +13,10 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 const REQUESTS: &str = "entourage_http_requests_total";
 const DURATION: &str = "entourage_http_request_duration_seconds";
-/// From a cached read to a slow disk; a stream counts until its head is sent.
+/// Bucket bounds in seconds, from a cached read to a slow disk. A stream counts until its head is sent.
 const SECONDS: [f64; 10] = [0.000_1, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.05, 0.25, 1.0, 5.0];
 
-/// Begins to measure, once per process. Until it has, measurements go nowhere.
+/// Installs the recorder, once per process. Measurements before that are lost.
 pub(crate) fn record_metrics() {
     handle();
 }
@@ -33,24 +33,24 @@ fn handle() -> &'static PrometheusHandle {
         if metrics::set_global_recorder(recorder).is_err() {
             tracing::warn!("metrics are recorded elsewhere in this process; /metrics stays empty");
         }
-        entourage_engine::measure::describe();
+        entourage_engine::metrics::describe();
         describe_counter!(REQUESTS, "Requests answered, by route, method and status");
         describe_histogram!(DURATION, Unit::Seconds, "Time until the head of the answer was ready, by route");
         handle
     })
 }
 
-/// All measurements, as Prometheus reads them.
+/// Renders all metrics in the format that Prometheus reads.
 pub(crate) fn render() -> String {
     handle().render()
 }
 
-/// Puts measurements away that nobody has asked for; without it they pile up.
+/// Folds up measurements that no scrape has read yet; without it they pile up in memory.
 pub(crate) fn tidy() {
     handle().run_upkeep();
 }
 
-/// Measures a request. Routes are named by their pattern, so that ids make no series of their own.
+/// Middleware: measures a request. Routes are named by their pattern, so that ids create no series.
 pub(crate) async fn measure(request: Request, next: Next) -> Response {
     let began = Instant::now();
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
@@ -62,7 +62,7 @@ pub(crate) async fn measure(request: Request, next: Next) -> Response {
     response
 }
 
-/// The method as a label: a client's own inventions make no series of their own either.
+/// The method as a label: methods that a client invents create no series either.
 fn method(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

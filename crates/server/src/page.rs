@@ -16,37 +16,37 @@ use utoipa::{
 
 use crate::Problem;
 
-/// Written into each cursor, so that those of an older server are known as such.
+/// The version in each cursor, so that a cursor of an older server is recognized.
 const VERSION: &str = "1";
-/// How many entries a page has unless the request says.
+/// The default number of entries on a page.
 const USUAL: u32 = 50;
-/// How many entries a page has at most.
+/// The most entries on a page.
 const MOST: u32 = 200;
 
-/// How many bytes a page has at most, its last entry aside.
+/// The most bytes on a page, not counting its last entry.
 pub(crate) const BYTES: usize = 1 << 20;
 
-/// What a request says about its page.
+/// The paging parameters of a request.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PageQuery {
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
 
 impl PageQuery {
-    /// The same, checked.
+    /// Checks the parameters.
     pub(crate) fn paging(&self) -> Result<Paging, Problem> {
         Paging::new(self.limit, self.cursor.as_deref())
     }
 }
 
-/// What a request says about its page, checked.
+/// The paging parameters of a request, checked.
 #[derive(Debug)]
 pub(crate) struct Paging {
     /// The id of the last entry already seen.
@@ -56,18 +56,18 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
-    /// Checks what a request says about its page.
+    /// Checks the paging parameters of a request.
     pub(crate) fn new(limit: Option<u32>, cursor: Option<&str>) -> Result<Self, Problem> {
         let after = cursor.map(|cursor| decode(cursor).ok_or_else(bad_cursor)).transpose()?;
         Ok(Self { after, limit: checked_limit(limit)? })
     }
 
-    /// What to ask the engine for: one entry more than shown tells whether there are more.
+    /// The page to read from the engine: one entry more than is shown tells whether there is a next page.
     fn query(&self) -> Rows {
         Rows { after: self.after.clone(), limit: self.limit + 1, newest_first: true, bytes: BYTES }
     }
 
-    /// The page, from what is read with a query. It ends early where its entries are large.
+    /// Reads the page. It has fewer entries where they are large.
     pub(crate) async fn read<T, V: From<T>, F: Future<Output = Told<Vec<T>>>>(
         &self,
         read: impl Fn(Rows) -> F,
@@ -88,14 +88,14 @@ impl Paging {
         Ok(Page { data: found.into_iter().map(V::from).collect(), next_cursor })
     }
 
-    /// Where the page before ended that tells a transcript from its end: the number of an item, or an end that says
-    /// more; and how many items.
+    /// Where the previous page of a transcript ended, and the limit. Pages lead from the transcript's end to
+    /// its beginning; `P` is the number of an item, or a type that says more.
     pub(crate) fn items<P: FromStr>(&self) -> Result<(Option<P>, u32), Problem> {
         let before = self.after.as_deref().map(|before| before.parse::<P>().map_err(|_| bad_cursor()));
         Ok((before.transpose()?, self.limit))
     }
 
-    /// The items of an agent's transcript that such a page is about.
+    /// The query for such a page of an agent's transcript.
     pub(crate) fn items_of(&self, agent: AgentId) -> Result<ItemQuery, Problem> {
         let (before, limit) = self.items::<u64>()?;
         Ok(ItemQuery {
@@ -106,7 +106,7 @@ impl Paging {
     }
 }
 
-/// A number of entries that is neither none nor too many.
+/// Returns the limit, or the default; an error unless it is within 1 to 200.
 pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
     match limit.unwrap_or(USUAL) {
         limit @ 1..=MOST => Ok(limit),
@@ -114,7 +114,7 @@ pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-/// A part of a list: of rows, newest first; of what a transcript tells, the last of it, oldest first.
+/// A page of a list. Rows are newest first; a page of a transcript holds its latest entries, oldest first.
 #[derive(Debug, Serialize)]
 pub(crate) struct Page<T> {
     /// The entries.
@@ -124,19 +124,19 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A part of what a transcript tells, and where it ends, with more before that.
+    /// A page of a transcript's entries; `end` is where the next page ends, if there are earlier entries.
     pub(crate) fn of_items(told: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Self {
         let next_cursor = end.map(|end| encode(&end.to_string()));
         Self { data: told.into_iter().collect(), next_cursor }
     }
 
-    /// The same page of documents of its entries.
+    /// Converts the entries of the page.
     pub(crate) fn map<V>(self, document: impl FnMut(T) -> V) -> Page<V> {
         Page { data: self.data.into_iter().map(document).collect(), next_cursor: self.next_cursor }
     }
 }
 
-/// A list that is always whole.
+/// A list without pages.
 #[derive(Debug, Serialize)]
 pub(crate) struct List<T> {
     /// The entries.
@@ -144,7 +144,7 @@ pub(crate) struct List<T> {
 }
 
 impl<T> List<T> {
-    /// All of these.
+    /// Converts all of these entries.
     pub(crate) fn of<S>(all: impl IntoIterator<Item = S>) -> Self
     where
         T: From<S>,
@@ -153,7 +153,7 @@ impl<T> List<T> {
     }
 }
 
-// By hand, because the derived schemas would hold a copy of the entry's instead of its name.
+// Written by hand, because the derived schemas would hold a copy of the entry's schema instead of its name.
 impl<T: ToSchema> PartialSchema for Page<T> {
     fn schema() -> RefOr<Schema> {
         let cursor = ObjectBuilder::new()
@@ -210,7 +210,7 @@ fn decode(cursor: &str) -> Option<String> {
 }
 
 fn bad_cursor() -> Problem {
-    Problem::bad_cursor("give `next_cursor` of the page before, as it is, or none for the first page")
+    Problem::bad_cursor("give the `next_cursor` of the previous page unchanged, or none for the first page")
 }
 
 #[cfg(test)]

@@ -29,19 +29,19 @@ use crate::{
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
     routes::{chats, openapi, operations, v1, webhook},
-    state::Served,
+    state::AppState,
     streams::Streams,
     visit::stranger,
     webhook::Senders,
 };
 
-/// How a request is named, in its answer and in the log.
+/// The header with a request's id, which its response and the log repeat.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The longest name that a client may give its request: it stands in each line of the log.
+/// The longest id that a client may give its request, in bytes: each line of the log repeats it.
 const LONGEST_ID: usize = 128;
 
-/// All routes that the description tells of.
-pub(crate) fn described() -> OpenApiRouter<Served> {
+/// All routes in the OpenAPI document.
+pub(crate) fn described() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(operations::routes())
         .merge(operations::measured())
@@ -50,15 +50,17 @@ pub(crate) fn described() -> OpenApiRouter<Served> {
         .merge(chats::routes())
 }
 
-/// All routes of a engine, as a service without a listener. Once `shutdown` is cancelled, streams end.
+/// Returns all routes of an engine, as a service without a listener. Once `shutdown` is cancelled, streams
+/// end.
 ///
 /// # Errors
-/// [`Error::Key`](crate::Error::Key) when the key of [`Settings::auth`] cannot be used,
-/// [`Error::Webhook`](crate::Error::Webhook) when a secret of [`Settings::webhooks`] cannot.
+/// [`Error::Key`](crate::Error::Key), [`Error::NoAudience`](crate::Error::NoAudience) or
+/// [`Error::EmptyAudience`](crate::Error::EmptyAudience) if [`Settings::auth`] cannot be used,
+/// [`Error::Webhook`](crate::Error::Webhook) if a secret of [`Settings::webhooks`] cannot.
 pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
     let senders = Senders::new(&settings.webhooks)?;
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
-    let served = Served { engine, senders, heartbeat: settings.heartbeat, streams, shutdown };
+    let served = AppState { engine, senders, heartbeat: settings.heartbeat, streams, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
     let (mut known, mut open) = (v1::routes().merge(chats::routes()), webhook::routes());
     if settings.metrics_need_token {
@@ -72,7 +74,7 @@ pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) 
     let mut routes = v1
         .layer(from_fn_with_state(bearer_state, bearer))
         .merge(open.merge(openapi::routes()).layer(from_fn(stranger)))
-        // Probes are answered also where there are too many connections.
+        // Probes are answered even if there are too many connections.
         .merge(probes)
         .fallback(no_route)
         .method_not_allowed_fallback(method_not_allowed)
@@ -93,7 +95,7 @@ pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) 
     Ok(routes.layer(layers).with_state(served))
 }
 
-/// The request, without a name that is too long or no text: it is given one.
+/// Removes a request id that is too long or not text; the request then gets a new one.
 fn short_id(mut request: Request) -> Request {
     let is_short = |id: &HeaderValue| id.len() <= LONGEST_ID && id.to_str().is_ok();
     if !request.headers().get(REQUEST_ID).is_some_and(is_short) {
@@ -102,7 +104,7 @@ fn short_id(mut request: Request) -> Request {
     request
 }
 
-/// The span of a request: its route, not its query or body, where people's words may stand.
+/// The span of a request: its route, but not its query or body, which may hold what people wrote.
 fn span(request: &Request) -> tracing::Span {
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
     let request_id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok());

@@ -1,4 +1,4 @@
-//! Listening, serving, and stopping without cutting anybody off.
+//! Listening, serving, and stopping without breaking off requests.
 
 use std::{convert::Infallible, io::ErrorKind, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -18,20 +18,20 @@ use crate::{
     visit::Answering,
 };
 
-/// How often measurements that nobody asked for are put away.
+/// How often measurements that no scrape has read are folded up.
 const TIDY: Duration = Duration::from_secs(10);
 /// The longest head of a request, in bytes.
 const HEAD: usize = 64 * 1024;
-/// How many bytes the system keeps of an answer that cannot be sent yet.
+/// How many bytes of a response the system buffers that it cannot send yet.
 #[cfg(target_os = "linux")]
 const UNSENT: u32 = 128 * 1024;
-/// How long nobody is taken in when the system refuses to.
+/// How long the server waits before it accepts again, once accepting has failed.
 const BREATH: Duration = Duration::from_millis(200);
 
 /// Listens on an address.
 ///
 /// # Errors
-/// [`Error::InUse`] when another process does, [`Error::Bind`] when nobody can.
+/// [`Error::InUse`] if another process listens there, [`Error::Bind`] if it cannot be listened on.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|cause| match cause.kind() {
         ErrorKind::AddrInUse => Error::InUse(address),
@@ -39,12 +39,12 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener> {
     })
 }
 
-/// Serves a engine until `shutdown` is cancelled: then no request is taken any more, streams end,
-/// and those under way may take [`Settings::grace`] to.
+/// Serves an engine until `shutdown` is cancelled. Then the server accepts no more requests, ends streams,
+/// and gives requests under way [`Settings::grace`] to end.
 ///
 /// # Errors
-/// [`Error::Unprotected`] without authentication on an address that is not loopback,
-/// [`Error::Key`] for a key that cannot be used, [`Error::Serve`] when the listener fails.
+/// [`Error::Unprotected`] without authentication on an address that is not loopback, [`Error::Serve`] if the
+/// listener has no address, and the errors of [`router()`](crate::router()).
 pub async fn serve(
     listener: TcpListener,
     engine: Engine,
@@ -77,7 +77,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// What serving a connection takes.
+/// What is needed to serve a connection.
 #[derive(Clone)]
 struct Server {
     routes: Router,
@@ -88,7 +88,7 @@ struct Server {
 }
 
 impl Server {
-    /// Takes connections in until the server shall stop.
+    /// Accepts connections until the server must stop.
     async fn accept(&self, listener: &TcpListener, served: &TaskTracker) {
         loop {
             let accepted = tokio::select! {
@@ -102,19 +102,19 @@ impl Server {
                 }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
-                    tracing::error!(%error, "no connection can be taken in");
+                    tracing::error!(%error, "no connection can be accepted");
                     tokio::time::sleep(BREATH).await;
                 }
             }
         }
     }
 
-    /// Serves one connection until it ends, or gives way to another.
+    /// Serves one connection until it ends, or must make room for another.
     async fn serve(self, stream: TcpStream, entered: Entered) {
         if let Err(error) = prepare(&stream, self.write_timeout) {
-            tracing::debug!(%error, "a connection is left as the system makes it");
+            tracing::debug!(%error, "the options of a connection cannot be set");
         }
-        // A client that takes nothing of an answer is cut off, so that what is held for it is free again.
+        // A client that reads nothing of a response is disconnected, to free what is held for it.
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(self.write_timeout));
         let answer = service_fn(|mut request: Request<Incoming>| {
@@ -150,8 +150,8 @@ impl Server {
     }
 }
 
-/// Has events sent at once, for they are small, no more of them taken than can be sent, and a client missed
-/// that is gone without a word.
+/// Sets the socket's options: small events are sent at once, little is buffered beyond what can be sent, and
+/// a client that vanished is noticed.
 fn prepare(stream: &TcpStream, write_timeout: Duration) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     #[cfg(target_os = "linux")]
@@ -165,7 +165,7 @@ fn prepare(stream: &TcpStream, write_timeout: Duration) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Whether a connection failed before it was taken in, which is nothing of ours.
+/// Whether a connection failed on the peer's side before it was accepted.
 fn is_of_the_peer(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
@@ -173,7 +173,7 @@ fn is_of_the_peer(error: &std::io::Error) -> bool {
     )
 }
 
-/// Never ready.
+/// Folds up measurements forever.
 async fn tidy() {
     let mut interval = tokio::time::interval(TIDY);
     loop {

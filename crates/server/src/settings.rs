@@ -1,4 +1,4 @@
-//! What the server needs to know.
+//! The settings of the server.
 
 use std::{
     collections::BTreeMap,
@@ -12,23 +12,24 @@ use serde::{Deserialize, Deserializer};
 
 use crate::{Auth, WebhookSender};
 
-/// How a engine is served.
+/// The settings of the server.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The address to listen at; any other than a loopback one needs `server.auth`.
     #[schemars(with = "String")]
     pub bind: SocketAddr,
-    /// Who may come in: anyone on this machine, unless `[server.auth.jwt]` says how tokens are signed.
+    /// Who may use the server: anyone on this machine, unless `[server.auth.jwt]` says how tokens are signed.
     pub auth: Auth,
-    /// How many connections are served at once; as many as half of the files that the process may open,
-    /// and 10,000 at most, unless given. Those without a request give way. Three quarters of them at most are
-    /// those of one owner, those of one address that have shown no token yet, or streams.
+    /// How many connections are served at once: 10,000 by default, and never more than half of the files that
+    /// the process may open. At the limit, connections without a request are closed. At most three quarters
+    /// are for the requests of one owner, for the connections without a token of one address, and for
+    /// streams.
     pub connections: Option<usize>,
-    /// How many streams of events and answers that are waited for one owner may have open at once; never more
-    /// than half of the connections.
+    /// How many event streams and requests that wait for an agency's answer one owner may have open at once;
+    /// never more than half of the connections.
     pub streams: usize,
-    /// How long the head of a request may take to arrive, and how long a connection may have none; in
+    /// How long the head of a request may take to arrive, and how long a connection may have no request; in
     /// seconds.
     #[serde(deserialize_with = "seconds")]
     #[schemars(with = "u64")]
@@ -37,24 +38,24 @@ pub struct Settings {
     #[serde(deserialize_with = "seconds")]
     #[schemars(with = "u64")]
     pub body_timeout: Duration,
-    /// How long a client may take nothing of an answer that is there, or of a stream; in seconds. It can come
-    /// back to a stream where it was.
+    /// How long a client may read nothing of a response or a stream before it is disconnected; in seconds. It
+    /// can resume a stream where it was.
     #[serde(deserialize_with = "seconds")]
     #[schemars(with = "u64")]
     pub write_timeout: Duration,
-    /// The largest request body that is taken, in bytes.
+    /// The largest request body that is accepted, in bytes.
     pub body_limit: usize,
-    /// How often a silent stream of events says that it is alive; in seconds.
+    /// How often a silent event stream sends a heartbeat; in seconds.
     #[serde(deserialize_with = "seconds")]
     #[schemars(with = "u64")]
     pub heartbeat: Duration,
-    /// How long requests under way may take to end once the server shall stop; in seconds.
+    /// How long requests under way may take to end when the server stops; in seconds.
     #[serde(deserialize_with = "seconds_or_none")]
     #[schemars(with = "u64")]
     pub grace: Duration,
-    /// Whether `/metrics` needs a token, where tokens are needed at all.
+    /// Whether `/metrics` needs a token, if tokens are needed at all.
     pub metrics_need_token: bool,
-    /// Who may tell the engine by webhooks, by name; nobody unless given.
+    /// The senders whose webhooks are accepted, by name; none by default.
     pub webhooks: BTreeMap<String, WebhookSender>,
 }
 
@@ -77,7 +78,8 @@ impl Default for Settings {
     }
 }
 
-/// Without any time nothing would ever be served, or sent without a pause.
+/// Reads a number of seconds that is not 0: a timeout of 0 would let nothing be served, a heartbeat of 0
+/// would have no pause.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     NonZeroU64::deserialize(deserializer).map(|seconds| Duration::from_secs(seconds.get()))
 }

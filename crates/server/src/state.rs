@@ -1,4 +1,4 @@
-//! What handlers share.
+//! The state that handlers share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{streams::Streams, webhook::Senders};
 
-/// What handlers share. Cheap to clone.
+/// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Served {
+pub(crate) struct AppState {
     pub(crate) engine: Engine,
     pub(crate) senders: Senders,
     pub(crate) heartbeat: Duration,
     pub(crate) streams: Arc<Streams>,
-    /// Cancelled when the server shall stop: streams end, so that it can.
+    /// Cancelled when the server must stop, so that streams end.
     pub(crate) shutdown: CancellationToken,
 }

@@ -1,5 +1,5 @@
-//! What stays open for long: streams of events, and answers that are waited for. Each owner has so many,
-//! and all of an owner's hold so much of what was not taken yet.
+//! The limits of long responses, which are event streams and requests that wait for an agency's answer: how
+//! many each owner may have open, and how many bytes all of an owner's hold that its clients have not read.
 
 use std::{
     collections::HashMap,
@@ -11,31 +11,31 @@ use entourage_types::Owner;
 
 use crate::{Problem, connections::Limits};
 
-/// How many bytes all streams of one owner hold that their clients have not taken.
+/// The most bytes that all streams of one owner hold for clients to read.
 const HELD: u32 = 32 << 20;
 
-/// The streams that are open.
+/// The open streams.
 pub(crate) struct Streams {
-    /// How many one owner may have.
+    /// How many streams one owner may have.
     each: usize,
-    /// How many there may be.
+    /// How many streams there may be in total.
     all: usize,
     open: Mutex<HashMap<Owner, Of>>,
 }
 
-/// What one owner has.
+/// The open streams of one owner, and their budget of bytes.
 struct Of {
     open: usize,
     budget: Arc<Budget>,
 }
 
 impl Streams {
-    /// So many for each owner, within the limits.
+    /// Allows `each` streams for each owner, within the limits.
     pub(crate) fn new(each: usize, limits: Limits) -> Arc<Self> {
         Arc::new(Self { each: each.clamp(1, limits.half()), all: limits.share(), open: Mutex::default() })
     }
 
-    /// Opens a stream; with it comes the client that reads for it.
+    /// Opens a stream, and returns the client that reads for it within the owner's budget.
     pub(crate) fn open(self: &Arc<Self>, client: &Client) -> Result<(Client, Opened), Problem> {
         let mut open = self.locked();
         let all: usize = open.values().map(|of| of.open).sum();
@@ -43,7 +43,7 @@ impl Streams {
         if of >= self.each {
             return Err(Problem::too_many_streams(format!(
                 "{of} streams of yours are open, as many as one owner may have; close one first. One stream \
-                 tells of a whole tree; `server.streams` allows for more"
+                 covers a whole tree; `server.streams` raises the limit"
             )));
         }
         if all >= self.all {

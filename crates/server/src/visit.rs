@@ -1,4 +1,4 @@
-//! A request under way, and the body of its answer.
+//! A request under way, and the body of its response.
 
 use std::{
     pin::Pin,
@@ -22,7 +22,7 @@ pub(crate) struct Visit {
     connection: u64,
     connections: Arc<Connections>,
     owner: OnceLock<Owner>,
-    /// How many bytes of its answer are held for its owner.
+    /// How many bytes of its response are held for its owner.
     held: OnceLock<u64>,
 }
 
@@ -32,14 +32,14 @@ impl Visit {
         Arc::new(Self { connection, connections, owner: OnceLock::new(), held: OnceLock::new() })
     }
 
-    /// It is this owner's, who must not have too many.
+    /// Counts the request against its owner, or refuses it at a limit.
     pub(crate) fn begin_request(&self, owner: &Owner) -> Result<(), Problem> {
         self.connections.begin_request(self.connection, owner)?;
         self.owner.get_or_init(|| owner.clone());
         Ok(())
     }
 
-    /// It has an answer of so many bytes, of which its owner must not leave too many untaken.
+    /// Counts a response of `bytes` against the request's owner, or refuses it if too much waits to be read.
     pub(crate) fn book_answer(&self, bytes: u64, only_read: bool) -> Result<(), Problem> {
         if let Some(owner) = self.owner.get() {
             self.connections.book_answer(owner, bytes, only_read)?;
@@ -48,7 +48,7 @@ impl Visit {
         Ok(())
     }
 
-    /// It is on behalf of no owner.
+    /// Refuses the request, which has no owner, if its connection is beyond the limit.
     pub(crate) fn is_of_stranger(&self) -> Result<(), Problem> {
         self.connections.is_of_stranger(self.connection)
     }
@@ -61,23 +61,23 @@ impl Drop for Visit {
     }
 }
 
-/// Lets a request pass that is on behalf of no owner.
+/// Middleware: passes a request without an owner on, unless its connection is beyond the limit.
 pub(crate) async fn stranger(request: Request, next: Next) -> Result<Response, Problem> {
-    // A router that is served by another program has none: connections are that program's.
+    // A router that another program serves has no visits: connections are that program's.
     if let Some(visit) = request.extensions().get::<Arc<Visit>>() {
         visit.is_of_stranger()?;
     }
     Ok(next.run(request).await)
 }
 
-/// How many bytes of an answer are handed over at once. Whoever sends them takes no more before they are
-/// sent, so that a request whose answer waits is under way, but for its last piece.
+/// How many bytes of a response are handed over at once. The connection takes no more before they are sent,
+/// so a request is under way while its response waits, except for the last piece.
 const PIECE: usize = 64 << 10;
 
-/// The body of an answer, and its request, which is under way until then.
+/// The body of a response. It holds its request, which is under way until the body is dropped.
 pub(crate) struct Answering {
     body: Body,
-    /// What is left of what the body gave last.
+    /// The rest of the last data of the body.
     left: Bytes,
     _visit: Arc<Visit>,
 }
@@ -140,7 +140,8 @@ mod tests {
     use super::*;
     use crate::connections::Limits;
 
-    /// Otherwise the connection takes all of it, and the request is over before the client reads anything.
+    /// Without pieces, the connection takes the whole body, and the request ends before the client reads
+    /// anything.
     #[test]
     fn an_answer_is_handed_over_in_pieces_and_its_request_lasts_until_the_last() {
         let connections = Connections::new(Limits::new(None));

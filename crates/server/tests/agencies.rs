@@ -1,4 +1,4 @@
-//! Agencies over HTTP: listed, talked to, streamed, their threads read.
+//! Agencies over HTTP: list them, write to them, stream their answers, read their threads.
 
 use entourage_engine::{Agency, Kinds, agencies::parse};
 use reqwest::Method;
@@ -11,7 +11,8 @@ use crate::{
 };
 
 pub(crate) const RESPONSES: &str = "/v1/agencies/desk/responses";
-/// What people read where a model refuses what it is asked; it does so in the words `m refuses the request: 500`.
+/// The text that people read if a model refuses a request; the model's own error is
+/// `m refuses the request: 500`.
 const REFUSED: &str =
     "the service behind the model refused the request; the operator finds the cause in the log";
 
@@ -35,7 +36,7 @@ pub(crate) fn kinds() -> Kinds {
     kinds
 }
 
-/// Who did what, in the order it was told.
+/// The agent and type of each item, in order.
 fn told(items: &Value) -> Vec<String> {
     let items = items.as_array().expect("a list").iter();
     items
@@ -97,7 +98,7 @@ async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
     let broken = json!({"message": "break", "text_only": true});
     let why = site.post(RESPONSES, &broken).await.problem(422, "no-answer").detail;
     assert_eq!(why, format!("model_failed: {REFUSED}"));
-    // The one call that this leaves it is for an answer.
+    // The one model call that this allows is for an answer.
     let short = json!({"message": "tell it", "max_steps": 1});
     let answer = site.post(RESPONSES, &short).await.expect(200);
     assert_eq!((answer["final_output"].is_string(), &answer["error"]), (true, &Value::Null), "{answer}");
@@ -107,8 +108,8 @@ async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
     assert_eq!(answer["generated_items"][1]["is_error"], true);
 }
 
-/// Why there is no answer is told in a sentence and by a code, of those below and in a stream, too. The provider's
-/// own words stand in the run.
+/// A failure is reported as a sentence and a code, also for nested runs and in a stream. The run has the
+/// provider's own message.
 #[tokio::test]
 async fn a_failure_is_told_in_a_sentence_and_not_in_the_providers_words() {
     let site = desk().await;
@@ -300,8 +301,8 @@ async fn a_name_in_a_path_has_as_many_characters_as_a_body_may_give_it() {
     }
 }
 
-/// What is said while an earlier question is open is read once that is answered: whoever says it is told so at
-/// once, and does not wait without a word.
+/// A message that is sent while an earlier question is open is read once that is answered. Its sender gets
+/// the open question at once, instead of waiting without notice.
 #[tokio::test]
 async fn what_is_said_while_a_question_is_open_is_answered_with_the_question() {
     let site = desk().await;

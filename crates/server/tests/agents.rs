@@ -1,4 +1,4 @@
-//! Agents, their conversation, their transcript, their runs: read back as the engine has them.
+//! Agents, their conversation, their transcript and their runs, read over HTTP as the engine has them.
 
 use entourage_types::{Agent, Item, Run, Status, Step};
 use serde_json::json;
@@ -17,7 +17,7 @@ async fn an_agent_is_made_found_and_answers() {
     site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
     let found: Agent = site.get(&format!("/v1/agents/{id}")).await.read();
     let kept = site.client().agent(id.parse().unwrap()).await.unwrap();
-    // A second delivery finds nothing to do, and raises the epoch between the two looks.
+    // A second delivery finds nothing to do, but raises the epoch between the two reads.
     assert_eq!(found, Agent { epoch: found.epoch, ..kept });
 
     let entries = site.get(&format!("/v1/agents/{id}/messages")).await.expect(200);
@@ -39,7 +39,7 @@ async fn an_agent_without_a_message_waits_for_one() {
     site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
 }
 
-/// `text`, as it was called once, is still read.
+/// `text`, the former name of the field, is still accepted.
 #[tokio::test]
 async fn what_is_sent_to_an_agent_is_one_message_by_either_of_its_names() {
     let site = Site::open().await;
@@ -138,7 +138,7 @@ async fn a_tree_is_nested_and_its_use_is_the_sum_of_its_runs() {
     assert_eq!((&usage["model_calls"], &usage["runs"]), (&json!(3), &json!(2)));
     assert_eq!((&usage["usage"]["input"], &usage["usage"]["output"]), (&json!(30), &json!(15)));
 
-    // Any agent of the tree stands for the whole.
+    // Any agent of the tree leads to the whole tree.
     let below = child["id"].as_str().unwrap();
     assert_eq!(site.get(&format!("/v1/agents/{below}/tree")).await.expect(200), tree);
     assert_eq!(site.get(&format!("/v1/agents/{below}/usage")).await.expect(200), usage);

@@ -1,4 +1,4 @@
-//! Tokens: whose they make the bearer, and every way in which they can be wrong.
+//! Tokens: the owner that they give a bearer, and every way in which they can be wrong.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) fn token_of(owner: &str) -> String {
     mint(&settings(), &Owner::new(owner), HOUR).expect("a token")
 }
 
-/// Seconds from now, as a token counts.
+/// A time some seconds from now, as tokens count it: in seconds since the Unix epoch.
 pub(crate) fn from_now(seconds: i64) -> i64 {
     Time::now().micros() / 1_000_000 + seconds
 }
@@ -38,7 +38,7 @@ fn signed(claims: &Value, secret: &str) -> String {
     jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token")
 }
 
-/// Signed as it should be, with something in its header that a reader must know.
+/// A correctly signed token with a critical header parameter that a recipient must understand.
 fn critical(claims: &Value) -> String {
     let header = Header { crit: Some(vec!["b64".into()]), ..Header::default() };
     jsonwebtoken::encode(&header, claims, &EncodingKey::from_secret(SECRET.as_bytes())).expect("a token")
@@ -147,7 +147,7 @@ async fn public_keys_check_what_private_keys_sign_and_are_no_secret_themselves()
         let site = Site::with(with(algorithm, public)).await;
         let token = jsonwebtoken::encode(&Header::new(theirs), &claims, signer).unwrap();
         assert_eq!(ask(&site, Some(&format!("Bearer {token}"))).await.status, 200, "{theirs:?}");
-        // The oldest trick: what everybody knows, used as a shared secret.
+        // The classic attack: the public key, used as a shared secret.
         let forged = signed(&claims, public);
         ask(&site, Some(&format!("Bearer {forged}"))).await.problem(401, "unauthorized");
     }
@@ -209,7 +209,7 @@ async fn the_operator_is_whom_the_settings_name_and_nobody_by_name_alone() {
     site.bearing(&token_of("alice")).get("/v1/jobs").await.problem(403, "operator-only");
     refused(&site, &by_name).await;
 
-    // What somebody else's issuer says of itself does not count.
+    // An external issuer's `operator` claim does not count.
     let public = with(Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"));
     let signer = EncodingKey::from_ed_pem(include_bytes!("keys/ed25519.private.pem")).unwrap();
     let claims = json!({"sub": "local", "operator": true, "exp": from_now(60), "aud": "entourage"});
@@ -252,7 +252,7 @@ async fn a_server_does_not_start_with_a_key_it_cannot_use() {
     for settings in [
         with(Algorithm::Hs256, "short"),
         with(Algorithm::Hs256, include_str!("keys/rsa.public.pem")),
-        // What everybody knows, without the lines around it.
+        // The public key without the PEM lines around it.
         with(Algorithm::Hs256, &bare),
         with(Algorithm::Rs256, include_str!("keys/rsa.private.pem")),
         with(Algorithm::EdDsa, include_str!("keys/ed25519.private.pem")),
@@ -279,7 +279,7 @@ fn settings_are_read_from_a_file_and_never_shown_with_their_key() {
     for wrong in [json!({"port": 1}), json!({"auth": {"jwt": {"algorithm": "none", "key": ""}}})] {
         assert!(serde_json::from_value::<Settings>(wrong).is_err());
     }
-    // Without any time nothing is served; only what is under way at the end need not have any.
+    // With a time of 0 nothing would be served; only requests under way at the end may get no time.
     for name in ["heartbeat", "header_timeout", "body_timeout", "write_timeout"] {
         let error = serde_json::from_value::<Settings>(json!({ name: 0 })).unwrap_err().to_string();
         assert!(error.contains("expected a nonzero"), "{name}: {error}");

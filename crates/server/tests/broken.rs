@@ -1,4 +1,4 @@
-//! A store that fails at everything.
+//! A store whose every method fails.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use entourage_types::{
 };
 use tokio::sync::broadcast;
 
-/// A store that fails at everything, in one way.
+/// A store whose every method fails with the same error.
 pub(crate) struct Broken {
     fail: fn() -> Error,
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_engine::{Check, Checked, Engine, Kinds, NewAgent, Page, kinds::parse};
+use entourage_engine::{Engine, Guardrail, GuardrailInput, Kinds, NewAgent, Page, kinds::parse};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
@@ -15,7 +15,7 @@ use crate::{
     stream::{Frame, Stream},
 };
 
-/// A engine in which nobody works but who is told to.
+/// A site whose agents work only when a test advances them.
 async fn site() -> Site {
     let store = Arc::new(SqliteStore::in_memory().expect("a store"));
     Site::at_rest(store, Settings::default()).await
@@ -25,7 +25,7 @@ async fn list(site: &Site, path: &str) -> Vec<Value> {
     site.get(path).await.expect(200)["data"].as_array().expect("a list").clone()
 }
 
-/// The same from pages of one item each, which lead from the end to the beginning.
+/// The same list, read in pages of one item each, from the end to the beginning.
 async fn walked(site: &Site, path: &str) -> Vec<Value> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -38,7 +38,7 @@ async fn walked(site: &Site, path: &str) -> Vec<Value> {
     }
 }
 
-/// A chat that was begun with a message, and decided on it.
+/// Begins a chat with a message, on which the orchestrator then decides.
 async fn begun(site: &Site, message: &str) -> String {
     let chat = site.post("/api/chats", &json!({ "message": message })).await.expect(201);
     let chat = chat["id"].as_str().expect("an id").to_owned();
@@ -54,7 +54,7 @@ async fn say(site: &Site, chat: &str, content: &str) -> Value {
     site.post(&format!("/api/chats/{chat}/messages"), &json!({ "content": content })).await.expect(202)
 }
 
-/// The status of the chat's only task, of its only sub-agent, and that one's id.
+/// The status of the chat's only task, the status of its only sub-agent, and the sub-agent's id.
 async fn standing(site: &Site, chat: &str) -> (String, String, String) {
     let tasks = list(site, &format!("/api/chats/{chat}/tasks")).await;
     let below = list(site, &format!("/api/chats/{chat}/sub-agents")).await;
@@ -145,7 +145,7 @@ async fn asked(site: &Site) -> (String, String) {
     (chat, id)
 }
 
-/// The same once the user has answered and the result was told.
+/// The same once the user has answered and the result was reported.
 async fn done(site: &Site) -> (String, String) {
     let (chat, id) = asked(site).await;
     say(site, &chat, &format!("tell {id} red")).await;
@@ -155,7 +155,7 @@ async fn done(site: &Site) -> (String, String) {
     (chat, id)
 }
 
-/// The same once the user has given it more to do, and that was told, too.
+/// The same once the user has given the researcher more to do, and that result was reported, too.
 async fn done_again(site: &Site) -> (String, String) {
     let (chat, id) = done(site).await;
     say(site, &chat, &format!("tell {id} hello")).await;
@@ -215,7 +215,7 @@ async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_wai
 async fn an_answer_in_plain_words_has_the_work_go_on_to_its_result() {
     let site = site().await;
     let (chat, id) = asked(&site).await;
-    // It is active again at once, before it has read it.
+    // The sub-agent is active again at once, before it has read the answer.
     say(&site, &chat, &format!("tell {id} red")).await;
     advance(&site, &chat).await;
     let (task, agent, _) = standing(&site, &chat).await;
@@ -284,7 +284,7 @@ async fn the_last_change_of_a_sub_agent_never_goes_back_wherever_one_comes_back(
     assert_eq!(latest(&whole)[&("sub_agent".to_owned(), id)], read);
 }
 
-/// Asserts that a chat's only sub-agent was never told with an earlier change than before.
+/// Asserts that the last change of a chat's only sub-agent never goes back in a stream.
 fn never_goes_back(seen: &[Frame]) {
     let of_agent = seen.iter().filter(|frame| frame.event == "sub_agent");
     let changes: Vec<Time> =
@@ -308,7 +308,7 @@ async fn a_document_is_read_without_those_before_it() {
     let [first, _, last] = &tasks[..] else { panic!("{} tasks", tasks.len()) };
     drop((client, engine));
     let file = rusqlite::Connection::open(&path).unwrap();
-    // The first cannot be read any more, and two of the others fill a page.
+    // The first task cannot be read any more, and the two others fill a page.
     let long = "UPDATE entities SET body = json_set(body, '$.instruction', hex(zeroblob(400000))) \
                 WHERE kind = 'task'";
     assert_eq!(file.execute(long, []).unwrap(), 3);
@@ -323,7 +323,7 @@ async fn a_document_is_read_without_those_before_it() {
     assert_eq!(task["id"], json!(last.id));
     let agent = site.get(&format!("/api/sub-agents/{}", last.to)).await.expect(200);
     assert_eq!(agent["taskId"], json!(last.id));
-    // None of what was said is about a task.
+    // None of these messages is about a task.
     let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
     assert_eq!(said(&messages), [0, 1, 2].map(|number| says("user", &format!("do {number}"))));
 }
@@ -349,14 +349,14 @@ async fn calls_of_tools_are_documents_of_their_own() {
 
     assert_eq!(walked(&site, &format!("/api/sub-agents/{id}/tool-calls")).await, calls);
 
-    // As it went: the call was pending, and its sub-agent at work.
+    // The stream shows the history: first the call was pending and its sub-agent at work.
     let is_done = |frame: &Frame| frame.event == "task" && frame.data["status"] == "success";
     let told = follow(&site, &chat, 0).await.until(is_done).await;
     assert_eq!(statuses(&told, "tool_call"), ["pending", "success"]);
-    // To the microsecond what is read of it.
+    // The last document equals what is read, to the microsecond.
     assert_eq!(latest(&told)[&("tool_call".to_owned(), text(&call["id"]))], *call);
     assert_eq!(statuses(&told, "task"), ["pending", "running", "success"]);
-    // It is told as it was made, with its task, as it begins to work, and as it ends.
+    // The sub-agent is sent when it is created, with its task, when it begins to work, and when it ends.
     assert_eq!(statuses(&told, "sub_agent"), ["active", "active", "active", "completed"]);
 }
 
@@ -434,7 +434,7 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     assert_eq!(messages[1]["metadata"]["type"], "error");
     assert_eq!(messages[1]["metadata"]["taskId"], tasks[0]["id"]);
 
-    // Tried again, it is under way until it has failed again.
+    // When retried, the task is under way until it has failed again.
     let retry = format!("/v1/agents/{id}/interventions");
     site.post(&retry, &json!({"action": "retry"})).await.expect(202);
     advance(&site, &id).await;
@@ -454,7 +454,7 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     assert_eq!((&last["role"], &last["metadata"]["type"]), (&json!("assistant"), &json!("error")));
 }
 
-/// A researcher that has another one below it, who asks.
+/// A researcher has another one below it, which asks.
 #[tokio::test]
 async fn a_question_from_far_below_points_at_the_orchestrators_own_task() {
     const RESEARCHER: &str =
@@ -472,7 +472,7 @@ async fn a_question_from_far_below_points_at_the_orchestrators_own_task() {
     assert_eq!((&metadata["taskId"], &metadata["subAgentId"]), (&own["taskId"], &own["id"]));
     assert_eq!([&own["status"], &deeper["status"]], ["waiting_for_user", "waiting_for_user"]);
 
-    // The words for its own sub-agent reach whoever asked.
+    // A message for the orchestrator's own sub-agent reaches the agent that asked.
     say(&site, &chat, &format!("tell {} red", text(&own["id"]))).await;
     follow(&site, &chat, 0).await.until(is_over).await;
     let question = site.get(&format!("/v1/questions/{}", text(&metadata["questionId"]))).await.expect(200);
@@ -484,13 +484,13 @@ async fn follow(site: &Site, chat: &str, after: u64) -> Stream {
     Stream::open(site.request(reqwest::Method::GET, &path)).await
 }
 
-/// The last that was told of each document.
+/// The last version of each document in a stream.
 fn latest(frames: &[Frame]) -> BTreeMap<(String, String), Value> {
     let documents = frames.iter().filter(|frame| frame.event != "delta");
     documents.map(|frame| ((frame.event.clone(), text(&frame.data["id"])), frame.data.clone())).collect()
 }
 
-/// The status of each document of this sort, as often as it was told: a sub-agent and its task are told with
+/// The status of each document of this type, each time it was sent: a sub-agent and its task are sent with
 /// every change of either.
 fn statuses(frames: &[Frame], sort: &str) -> Vec<String> {
     let of_sort = frames.iter().filter(|frame| frame.event == sort);
@@ -513,7 +513,7 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     say(&site, &chat, &format!("tell {} red", text(&id))).await;
     let whole = follow(&site, &chat, 0).await.until(is_over).await;
 
-    // From the question on each change is told twice: of what is asked or ends, and of whom.
+    // From the question on, each change is sent twice: for the question or the task, and for its agent.
     let went = ["pending", "running", "waiting", "waiting", "running", "running", "success", "success"];
     assert_eq!(statuses(&whole, "task"), went);
     let twice = ["waiting_for_user", "active", "completed"].map(|status| [status; 2]).concat();
@@ -524,7 +524,7 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     let asked = "The Researcher needs more information: Which colour?";
     assert_eq!((&*words[0], &*words[1], words.len()), ("do note and ask", asked, 4));
 
-    // The question and what it means for who asks are one change, under one number.
+    // The question and the status of the agent that asks are one change, under one number.
     let at = whole.iter().position(asks).expect("the question");
     let change: Vec<(&str, Option<&str>)> =
         whole[at..at + 3].iter().map(|frame| (&*frame.event, frame.data["status"].as_str())).collect();
@@ -532,7 +532,7 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     assert_eq!((change[0], &change[1..]), (("message", None), &waits[..]));
     assert_eq!((whole[at].id, whole[at + 1].id, whole[at + 2].id.is_some()), (None, None, true));
 
-    // What was told last is what is there.
+    // The last version sent is the one that is read.
     let told = latest(&whole);
     for message in list(&site, &format!("/api/chats/{chat}/messages")).await {
         assert_eq!(told[&("message".to_owned(), text(&message["id"]))]["metadata"], message["metadata"]);
@@ -540,7 +540,7 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     let task = &list(&site, &format!("/api/chats/{chat}/tasks")).await[0];
     assert_eq!(told[&("task".to_owned(), text(&task["id"]))], *task);
 
-    // From wherever one comes back, all that follows is told, and ends the same.
+    // A client that resumes at any number gets everything after it, with the same end.
     let numbers: Vec<u64> = whole.iter().filter_map(|frame| frame.id).collect();
     for after in numbers.iter().take(numbers.len() - 1) {
         let rest = follow(&site, &chat, *after).await.until(is_over).await;
@@ -552,12 +552,12 @@ async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
     }
 }
 
-/// Lets pass what says `please`.
+/// Passes texts that contain `please`.
 struct Polite;
 
 #[async_trait]
-impl Check for Polite {
-    async fn check(&self, checked: &Checked) -> Result<(), String> {
+impl Guardrail for Polite {
+    async fn check(&self, checked: &GuardrailInput) -> Result<(), String> {
         if checked.text.contains("please") { Ok(()) } else { Err("it must say please".into()) }
     }
 }
@@ -569,7 +569,7 @@ async fn an_answer_that_a_check_refuses_is_taken_back() {
     let kinds = Kinds::none().with(parse("orchestrator.md", ORCHESTRATOR).0.unwrap());
     let model = ScriptedModel::new([Script::text("Here."), Script::text("Here, please.")]);
     let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model));
-    let engine = engine.kinds(kinds).check("polite", Arc::new(Polite)).build();
+    let engine = engine.kinds(kinds).guardrail("polite", Arc::new(Polite)).build();
     let site = Site::serving(engine, Settings::default()).await;
     let chat = begun(&site, "hello").await;
     let is_last = |frame: &Frame| frame.data["content"] == "Here, please.";

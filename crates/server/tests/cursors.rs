@@ -1,4 +1,4 @@
-//! Cursors that lead nowhere: answered before a stream begins, with what to do.
+//! Cursors that lead nowhere: refused before a stream begins, with what to do.
 
 use std::time::Duration;
 
@@ -24,12 +24,13 @@ async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
         let request = site.request(Method::GET, &path).header("Last-Event-ID", gone);
         send(request).await.problem(410, "cursor-gone");
     }
-    // Nobody has missed anything who saw all that is gone, and whoever gives no number asks for none of it.
+    // A client that saw all pruned events has missed none, and a client without a number asks for none of
+    // them.
     for begin in [format!("{path}?after={}", last - 1), path.clone()] {
         let mut stream = crate::stream::Stream::open(site.request(Method::GET, &begin)).await;
         assert_eq!(stream.next().await.unwrap().id, Some(last));
     }
-    // Numbers go on, whatever pieces of the answer come before, and the transcript is as it was.
+    // Numbers continue, whatever pieces of the answer come first, and the transcript is unchanged.
     site.post(&format!("/v1/agents/{id}/messages"), &serde_json::json!({"text": "again"})).await.expect(202);
     let told = site.follow(&id, last).await.until(|frame| frame.id.is_some()).await;
     assert_eq!(told.last().unwrap().id, Some(last + 1));

@@ -1,4 +1,4 @@
-//! The description of the API is the one that is checked in, and the one that is served.
+//! The checked-in description of the API is the one that is served.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -41,7 +41,7 @@ fn an_answer_of_an_agency_is_described_in_each_of_its_forms() {
     assert_eq!(forms.len(), 3);
 }
 
-/// It is called the same when an agent is made with it and when it is sent to one.
+/// The field has the same name when an agent is created with a message and when one is sent to it.
 #[test]
 fn what_is_said_to_an_agent_is_described_as_its_message() {
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();

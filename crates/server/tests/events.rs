@@ -1,4 +1,4 @@
-//! The stream of events: gap-free from any number on, live, and never in anybody's way.
+//! The event stream: without gaps from any number on, live, and never held back.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     stream::{Frame, Stream},
 };
 
-/// The events among frames, as the noun; deltas are left out.
+/// The events among frames, parsed; deltas are left out.
 fn events(frames: &[Frame]) -> Vec<Event> {
     let facts = frames.iter().filter(|frame| frame.event != "delta");
     facts.map(|frame| serde_json::from_value(frame.data.clone()).expect("an event")).collect()

@@ -1,4 +1,4 @@
-//! Tokens that are forged or odd, each in one thing alone: every one is refused, and told why.
+//! Tokens that are forged or odd, each in one respect: every one is refused, with the reason.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_server::{Algorithm, Auth};
@@ -13,24 +13,24 @@ use crate::{
 
 /// The header of a good token.
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
-/// The secret of somebody who does not know ours.
+/// The secret of an attacker who does not know the server's.
 const THEIRS: &str = "a secret of somebody else, which is long enough";
 
-/// A form: what it is called, the token, and a word of why it is refused.
+/// A case: its name, the token, and a word of the reason why it is refused.
 type Form = (&'static str, String, &'static str);
 
 fn part(text: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(text)
 }
 
-/// A header and claims, encoded already, with the signature that a secret makes of them.
+/// Signs a header and claims, already encoded, with a secret.
 fn sealed(secret: &str, parts: &str) -> String {
     let key = EncodingKey::from_secret(secret.as_bytes());
     let signature = sign(parts.as_bytes(), &key, jsonwebtoken::Algorithm::HS256).unwrap();
     format!("{parts}.{signature}")
 }
 
-/// A header and claims, to the letter, signed as they should be.
+/// A correctly signed token of exactly this header and these claims.
 fn token(header: &str, claims: impl AsRef<[u8]>) -> String {
     sealed(SECRET, &format!("{}.{}", part(header), part(claims)))
 }
@@ -86,7 +86,7 @@ async fn a_token_with_an_odd_header_is_refused_however_it_is_signed() {
     assert_eq!(ask(&site, Some(&format!("Bearer {}", token(HEADER, good())))).await.status, 200);
 }
 
-/// What a token says of the key that it is signed with is its author's own word.
+/// A token's author can write any key into its header, so a key there proves nothing.
 #[tokio::test]
 async fn a_token_brings_no_key_of_its_own() {
     let site = Site::with(settings()).await;
@@ -122,7 +122,7 @@ async fn a_token_that_was_put_together_otherwise_is_refused() {
     let bare = part(r#"{"alg":"HS256"}"#);
     let bytes = URL_SAFE_NO_PAD.decode(signature).unwrap();
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    // Three of them in a row are a letter of base64 that is another one in addresses.
+    // Three `~` in a row encode to a character that differs between standard and URL-safe base64.
     let standard = part(json!({"sub": "~~~~~~", "exp": from_now(3600)}).to_string()).replace('-', "+");
     assert!(standard.contains('+'));
     let forms = [
@@ -258,7 +258,7 @@ async fn what_is_signed_with_a_private_key_is_signed_as_the_settings_say() {
     let claims = json!({"sub": "alice", "exp": from_now(3600), "aud": "entourage"});
     let by =
         |algorithm, key: &EncodingKey| jsonwebtoken::encode(&Header::new(algorithm), &claims, key).unwrap();
-    // With a signature of so many bytes, all of them zero, that every key is said to have made.
+    // A token with a signature of `bytes` zeros, which flawed verifiers accept for every key.
     let zeros = |algorithm: &str, bytes: usize| {
         let header = part(json!({"alg": algorithm}).to_string());
         format!("{header}.{}.{}", part(claims.to_string()), part(vec![0u8; bytes]))
@@ -291,7 +291,7 @@ async fn what_is_signed_with_a_private_key_is_signed_as_the_settings_say() {
     all_refused(&Site::with(with(Algorithm::EdDsa, ed)).await, of_ed).await;
 }
 
-/// A token that is good, sent in any other way than the one that there is.
+/// A good token, sent in any other way than the accepted one.
 #[tokio::test]
 async fn a_good_token_counts_in_one_place_and_there_once() {
     let site = Site::with(settings()).await;
@@ -349,7 +349,7 @@ async fn no_letter_of_a_token_can_be_changed_or_left_out() {
         let request = site.request(Method::GET, "/v1/agents").bearer_auth(token);
         let answer = request.send().await.expect("an answer");
         let status = answer.status();
-        // Read to its end, so that the connection takes the next one.
+        // The body is read to its end, so that the connection takes the next request.
         answer.bytes().await.expect("a body");
         status
     };

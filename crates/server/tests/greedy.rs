@@ -1,5 +1,4 @@
-//! A client that wants everything at once gets it in parts, and what it sends is refused where it is
-//! too long.
+//! A client that wants everything at once gets it in parts, and anything too long that it sends is refused.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -20,7 +19,7 @@ use crate::{
     site::{Site, send},
 };
 
-/// As much as a page has, with the entry that passes it and what JSON puts around it.
+/// The most bytes of a page, including the entry that exceeds the limit and what JSON adds.
 const MOST: usize = 2 << 20;
 
 /// All pages of a list: their entries, and the bytes of the longest.
@@ -97,11 +96,11 @@ fn long(number: usize) -> String {
     format!("{number}{}", "x".repeat(400_000))
 }
 
-/// How many long rows there are of each sort.
+/// How many long rows there are of each type.
 const ROWS: usize = 7;
 
-/// Finds something long each time, or keeps a note as long as it is given: of those that agents write by themselves
-/// a page holds many.
+/// Returns a long text each time, or keeps a note as long as its argument: of the notes that agents usually
+/// write, a page holds many.
 struct Dig;
 
 #[async_trait]
@@ -134,8 +133,8 @@ impl Tool for Dig {
     }
 }
 
-/// An orchestrator hands on what it is told. Whoever has the first task writes long notes one by one, whoever
-/// has the second finds long things all at once, and each asks something long.
+/// An orchestrator delegates its messages. The agent with the first task writes long notes one by one, the
+/// agent with the second gets long outputs all at once, and each asks something long.
 fn verbose(request: &Request) -> Script {
     let is_task = |number| {
         let is_it = |message: &Message| matches!(message, Message::User(text) if text.starts_with(number));
@@ -186,21 +185,21 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
         ("/v1/tasks".to_owned(), ROWS),
         ("/v1/notes".to_owned(), ROWS),
         ("/v1/questions".to_owned(), ROWS),
-        // A call of the model, the question, and what was found, of which nothing is read before the answer.
+        // A model call, the question, and the outputs, none of which is read before the answer.
         (format!("/v1/runs/{}/steps", run.as_str().unwrap()), 2 + ROWS),
         (format!("/api/chats/{chat}/tasks"), ROWS),
         // Instructions, task, a call and its output for each note, and the question.
         (format!("/api/sub-agents/{writer}/messages"), 2 + 2 * ROWS + 1),
         (format!("/api/sub-agents/{writer}/tool-calls"), ROWS),
-        // Of a turn under way.
+        // The calls of a turn under way.
         (format!("/api/sub-agents/{digger}/tool-calls"), ROWS),
-        // What was said, and behind it the question of each.
+        // The messages, and after them the question of each agent.
         (format!("/api/chats/{chat}/messages"), 2 * ROWS),
     ] {
         walk_through(&site, &path, rows).await;
     }
 
-    // Its question is answered, and it does the same again: of the first turn all is in the transcript now.
+    // Its question is answered, and it does the same again: the transcript now has all of the first turn.
     let question = site.client().questions_of(digger).await.unwrap().remove(0).id;
     let answer = json!({"answer": "Dig on."});
     site.post(&format!("/v1/questions/{question}/answer"), &answer).await.expect(200);
@@ -209,8 +208,8 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
     assert!(calls.iter().all(|call| call["result"] == long(0)), "each call is told with its output");
 }
 
-/// What is long in them is what a model's provider said, and what a file of kinds says. The summaries of closed
-/// sessions have a thousand characters at most: no page of them is long.
+/// The long parts are a model provider's error and a rule of a kind file. The summaries of closed sessions
+/// have at most a thousand characters: no page of them is long.
 #[tokio::test]
 async fn failed_runs_and_grants_with_long_words_come_in_parts_of_bounded_bytes_as_well() {
     let wary = format!(
@@ -310,7 +309,7 @@ async fn words_that_are_too_long_are_refused_and_not_repeated_and_change_nothing
         let answer = site.post(path, &body).await;
         match body.get("digest") {
             None => answer.problem(422, "invalid-request"),
-            // It is compared and not kept.
+            // The digest is compared and not stored.
             Some(_) => answer.problem(409, "other-call"),
         };
         assert!(answer.text.len() < 1_000, "{path}: {} bytes", answer.text.len());
@@ -352,13 +351,13 @@ async fn an_agent_that_does_not_read_is_given_no_more_than_it_can_hold() {
     }
     let refused = site.post(&messages, &json!({"message": "one more"})).await.problem(409, "not-now");
     assert!(refused.detail.contains("too much waits"), "{}", refused.detail);
-    // What people see of it is bounded, too, and it can still be stopped.
+    // The conversation that people see is bounded, too, and the agent can still be stopped.
     assert!(site.get(&messages).await.text.len() < MOST);
     let stop = json!({"action": "delete"});
     site.post(&format!("/v1/agents/{id}/interventions"), &stop).await.expect(202);
 }
 
-/// Tells when it is dropped.
+/// Notifies when it is dropped.
 struct Leaves(Arc<Notify>);
 
 impl Drop for Leaves {
@@ -367,7 +366,7 @@ impl Drop for Leaves {
     }
 }
 
-/// A store that never answers, and tells when it is asked and when nobody waits for that any more.
+/// A store that never answers, and notifies when a read begins and when it is dropped.
 struct Endless {
     asked: Arc<Notify>,
     left: Arc<Notify>,
@@ -382,7 +381,7 @@ impl StoreLayer for Endless {
     }
 }
 
-/// What a client no longer waits for is not read to its end: the read is dropped, which interrupts it.
+/// A read that its client no longer waits for is not finished: it is dropped, which interrupts it.
 #[tokio::test]
 async fn a_client_that_hangs_up_ends_its_read() {
     let (asked, left) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

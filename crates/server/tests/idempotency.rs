@@ -40,7 +40,7 @@ async fn an_agent_is_made_once_per_key() {
     assert_ne!(post(&site, "/v1/agents", "k2", &body).await.expect(201)["id"], first.expect(201)["id"]);
 }
 
-/// Nothing is made anew under a key that was used, and it is said why there is nothing to answer with.
+/// A used key creates nothing new, and the problem says why there is nothing to return.
 #[tokio::test]
 async fn a_key_whose_agent_was_pruned_says_so() {
     let site = Site::open().await;
@@ -70,7 +70,7 @@ async fn a_message_is_taken_once_per_key() {
     assert_eq!(entries["data"].as_array().unwrap().len(), 2, "one message and its answer");
 }
 
-/// A server that was killed before it answered has taken the message all the same.
+/// A server that was killed before it responded has accepted the message all the same.
 #[tokio::test]
 async fn a_message_that_is_being_answered_is_not_refused_when_it_is_sent_again() {
     let kind = Kind { instructions: "Do as asked.".into(), input: Input::Refuse, ..Kind::bare("assistant") };
@@ -92,7 +92,7 @@ fn speech() -> Speech {
     Speech { chat: "c".into(), to: "assistant".into(), text: "hello".into(), ..Speech::default() }
 }
 
-/// A server may come back with other kinds.
+/// A server may restart with other kinds.
 #[tokio::test]
 async fn what_was_done_under_a_key_is_answered_alike_whatever_kinds_there_are_now() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
@@ -121,7 +121,7 @@ async fn an_intervention_happens_once_per_key() {
     assert_eq!(site.get(&path).await.expect(200)["data"].as_array().unwrap().len(), 1);
     post(&site, &path, "k", &json!({"action": "steer", "text": "bye"})).await.problem(422, "key-reused");
 
-    // What is not possible twice is answered twice: a deletion is done, and so it was.
+    // An action that is not possible twice still gets the same response twice: the deletion was done.
     let delete = json!({"action": "delete"});
     let gone = post(&site, &path, "d", &delete).await.expect(202);
     assert_eq!(post(&site, &path, "d", &delete).await.expect(202)["id"], gone["id"]);
@@ -140,7 +140,7 @@ async fn a_key_is_visible_ascii_and_neither_empty_nor_long() {
     send(twice.header("Idempotency-Key", "b").json(&json!({}))).await.problem(400, "invalid-header");
 }
 
-/// Lets so many calls of the store pass, and holds the next one up until it may go on.
+/// Passes on `after` calls of the store, and holds the next one up until it may continue.
 #[derive(Clone)]
 struct HoldsUp {
     after: Arc<AtomicI64>,
@@ -159,8 +159,8 @@ impl StoreLayer for HoldsUp {
     }
 }
 
-/// Of a request that comes twice at once, one is held up at each call of the store in turn, until the other one is
-/// done.
+/// Sends a request twice at the same time. One of the two is held up until the other is done, at each of its
+/// store calls in turn.
 async fn is_one_request(request: impl AsyncFn(Client, AgentId) -> String) {
     for after in 0.. {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());

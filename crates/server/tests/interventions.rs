@@ -1,5 +1,4 @@
-//! Interventions over HTTP: done to any agent, listed, told as events, refused where they make no
-//! sense.
+//! Interventions over HTTP: applied to any agent, listed, sent as events, refused if they make no sense.
 
 use entourage_types::{Action, Agent, Intervention, InterventionStatus, ShownStatus, Status};
 use serde_json::json;
@@ -33,7 +32,7 @@ async fn an_agent_that_waits_is_paused_commented_on_and_deleted() {
     assert_eq!(told.iter().filter(|event| event.body.name() == "intervention").count(), 5);
 }
 
-/// What a person stopped is shown as that, wherever it is shown, and found as that.
+/// An agent that a person stopped is shown as stopped in every view, and found by that status.
 #[tokio::test]
 async fn what_a_person_stopped_is_shown_as_stopped_and_not_as_failed() {
     let site = Site::open().await;
@@ -57,7 +56,7 @@ async fn what_a_person_stopped_is_shown_as_stopped_and_not_as_failed() {
     assert_eq!(found("stopped").await["data"][0]["id"], id.as_str());
     assert_eq!(found("failed").await["data"], json!([]));
 
-    // Paused and resumed, it is what it was.
+    // Paused and resumed, it is stopped again.
     let intervene = async |action: &str| {
         let wanted = json!({ "action": action });
         site.post(&format!("/v1/agents/{id}/interventions"), &wanted).await.expect(202);

@@ -14,7 +14,7 @@ use crate::{
     site::{Site, send},
 };
 
-/// What one owner has, by the name of the id's schema.
+/// The ids of one owner's data, by the name of the id's schema.
 async fn things(site: &Site) -> BTreeMap<&'static str, String> {
     let (agent, question) = site.asked("tell ask").await;
     let id = |list: Value| list["data"][0]["id"].as_str().expect("an id").to_owned();
@@ -31,7 +31,7 @@ async fn things(site: &Site) -> BTreeMap<&'static str, String> {
     chats.into_iter().chain(others).collect()
 }
 
-/// A grant for an agent, as an answer to a question makes one.
+/// Creates a grant for an agent, as an answer to a question does.
 async fn granted(site: &Site, agent: &str, question: &str) -> String {
     let agent = site.engine.store().agent(&Scope::All, agent.parse().unwrap()).await.unwrap().unwrap();
     let grant = Grant {
@@ -52,7 +52,7 @@ async fn granted(site: &Site, agent: &str, question: &str) -> String {
     id
 }
 
-/// A body that the operation takes.
+/// A valid body for the operation.
 fn body(operation: &str) -> Option<Value> {
     match operation {
         "createAgent" => Some(json!({})),
@@ -106,7 +106,7 @@ async fn a_foreign_id_reads_on_every_route_as_one_that_names_nothing() {
         let unknown = ask(&bob, &nothing).await.problem(404, "not-found");
         assert_eq!(foreign.detail.replace(id, &nothing), unknown.detail, "{method} {path}");
     }
-    // Nothing that was tried has changed anything.
+    // No attempt has changed anything.
     let question = alice.get(&format!("/v1/questions/{}", things["QuestionId"])).await.expect(200);
     assert_eq!(question["status"], "open");
 }
@@ -118,8 +118,8 @@ async fn no_list_shows_what_is_another_owners() {
     let things = things(&alice).await;
     let root = &things["AgentId"];
     let lists = operations().into_iter().filter(|(_, path, operation, schema)| {
-        // Kinds and agencies are everybody's, jobs the operator's. Chats of agencies go by names, which
-        // each owner has for itself: `agencies.rs`.
+        // All owners share kinds and agencies, and jobs are the operator's. Chats of agencies have names
+        // instead of ids, and each owner has names of its own: see `agencies.rs`.
         let is_shared = ["/v1/kinds", "/v1/jobs"].contains(&&**path) || path.starts_with("/v1/agencies");
         schema.is_none() && operation.starts_with("list") && !is_shared
     });
@@ -137,7 +137,7 @@ async fn no_list_shows_what_is_another_owners() {
     assert!(walked >= 7, "the walk has lost its way: {walked}");
 }
 
-/// All ids of an answer, however deep.
+/// All ids in a response, at any depth.
 fn ids(value: &Value) -> Vec<&str> {
     match value {
         Value::Array(entries) => entries.iter().flat_map(ids).collect(),
@@ -147,7 +147,7 @@ fn ids(value: &Value) -> Vec<&str> {
     }
 }
 
-/// A cursor of another owner's list, on each list.
+/// Tries a cursor of another owner's list on each list.
 #[tokio::test]
 async fn another_owners_cursor_leads_to_nothing_of_hers() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
@@ -173,7 +173,7 @@ async fn another_owners_cursor_leads_to_nothing_of_hers() {
             .chain(["3"])
             .map(|place| URL_SAFE_NO_PAD.encode(format!("1:{place}")))
             .collect();
-        // Not every list has parts.
+        // Not every list has pages.
         let first = alice.get(&format!("{}?limit=1", of(&hers))).await;
         let first: Value = serde_json::from_str(&first.text).unwrap();
         if let Some(cursor) = first["next_cursor"].as_str() {

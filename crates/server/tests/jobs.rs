@@ -1,4 +1,4 @@
-//! The upkeep over HTTP: what its jobs found and did, a round now, and what is wrong at this moment.
+//! Maintenance over HTTP: what its jobs found and did, a job run now, and what is wrong at this moment.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     site::{Answer, Site, send},
 };
 
-/// An agent of this owner with a message that nothing will wake it for.
+/// Creates an agent of this owner with a message for which nothing will wake it.
 async fn stranded(site: &Site, owner: &str) -> Agent {
     let agent = site.engine.client(Owner::new(owner)).create(NewAgent::default(), None).await.unwrap();
     let body = PostBody::Message {
@@ -23,7 +23,7 @@ async fn stranded(site: &Site, owner: &str) -> Agent {
         text: "Read this.".into(),
         task: None,
         queued: false,
-        terms: None,
+        options: None,
     };
     let post = Post { id: PostId::new(), agent: agent.id, at: agent.created, wakeup: WakeupId::new(), body };
     let commit = Commit::new(agent.created).write(Write::Post(post));
@@ -35,46 +35,48 @@ async fn run(site: &Site, job: &str) -> Answer {
     send(site.request(Method::POST, &format!("/v1/jobs/{job}/run"))).await
 }
 
-async fn damages(site: &Site) -> Value {
-    site.get("/v1/jobs/stranded/damages").await.expect(200)["data"].clone()
+async fn inconsistencies(site: &Site) -> Value {
+    site.get("/v1/jobs/stranded/inconsistencies").await.expect(200)["data"].clone()
 }
 
 /// Shows: S4-R130.
 #[tokio::test]
 async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
     let site = Site::at_rest(Arc::new(SqliteStore::in_memory().unwrap()), Settings::default()).await;
-    assert_eq!(damages(&site).await, json!([]));
+    assert_eq!(inconsistencies(&site).await, json!([]));
     let agent = stranded(&site, "ada").await;
-    let wrong = damages(&site).await;
+    let wrong = inconsistencies(&site).await;
     assert_eq!((&wrong[0]["job"], &wrong[0]["agent"]), (&json!("stranded"), &json!(agent.id)));
     assert!(wrong[0]["text"].as_str().unwrap().len() > 20, "{wrong}");
-    assert_eq!(damages(&site).await, wrong, "to look changes nothing");
+    assert_eq!(inconsistencies(&site).await, wrong, "to look changes nothing");
 
-    let round: JobRecord = run(&site, "stranded").await.read();
-    assert_eq!((round.round.found, round.round.mended, &round.round.error), (1, 1, &None));
-    assert_eq!(damages(&site).await, json!([]));
+    let job_run: JobRecord = run(&site, "stranded").await.read();
+    assert_eq!((job_run.job_run.found, job_run.job_run.repaired, &job_run.job_run.error), (1, 1, &None));
+    assert_eq!(inconsistencies(&site).await, json!([]));
     let again: JobRecord = run(&site, "stranded").await.read();
-    assert_eq!((again.round.found, again.round.mended, again.round.mended_ever), (0, 0, 1));
+    assert_eq!((again.job_run.found, again.job_run.repaired, again.job_run.repaired_ever), (0, 0, 1));
 
     let jobs = site.get("/v1/jobs").await.expect(200);
     let jobs: Vec<JobRecord> = serde_json::from_value(jobs["data"].clone()).unwrap();
-    let names: Vec<&str> = jobs.iter().map(|job| job.round.job.as_str()).collect();
+    let names: Vec<&str> = jobs.iter().map(|job| job.job_run.job.as_str()).collect();
     assert_eq!(names, ["wakeups", "interventions", "questions", "tasks", "waits", "stranded"]);
     assert_eq!(jobs[5], again);
-    let (began, at) = (again.round.began.unwrap(), again.round.at.unwrap());
-    assert!(began <= at && at < again.round.due && !again.purpose.is_empty(), "{again:?}");
-    assert_eq!((jobs[0].round.at, jobs[0].round.found), (None, 0), "it has had no round");
+    let (began, at) = (again.job_run.began.unwrap(), again.job_run.at.unwrap());
+    assert!(began <= at && at < again.job_run.due && !again.purpose.is_empty(), "{again:?}");
+    assert_eq!((jobs[0].job_run.at, jobs[0].job_run.found), (None, 0), "it has not run yet");
     run(&site, "sweep").await.problem(404, "not-found");
-    site.get("/v1/jobs/sweep/damages").await.problem(404, "not-found");
+    site.get("/v1/jobs/sweep/inconsistencies").await.problem(404, "not-found");
 }
 
 #[tokio::test]
 async fn the_upkeep_is_the_operators_alone() {
     let site = Site::with(settings()).await;
     let alice = site.bearing(&token_of("alice"));
-    for answer in
-        [alice.get("/v1/jobs").await, alice.get("/v1/jobs/waits/damages").await, run(&alice, "waits").await]
-    {
+    for answer in [
+        alice.get("/v1/jobs").await,
+        alice.get("/v1/jobs/waits/inconsistencies").await,
+        run(&alice, "waits").await,
+    ] {
         let problem = answer.problem(403, "operator-only");
         assert!(problem.detail.contains("--owner local"), "{}", problem.detail);
     }

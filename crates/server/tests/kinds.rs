@@ -1,4 +1,4 @@
-//! Kinds over HTTP: who is at work as which version, and reading them anew.
+//! Kinds over HTTP: which versions open runs have, and reloading.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -20,7 +20,7 @@ fn write(directory: &Path, name: &str, front: &str) {
     fs::write(directory.join(format!("{name}.md")), text).unwrap();
 }
 
-/// A engine whose kinds are the files of a directory. Its agents ask first.
+/// A site whose kinds are the files of a directory. Its agents ask a question first.
 async fn filed(directory: &TempDir, settings: Settings) -> Site {
     let path = directory.path().to_owned();
     let read = move || {

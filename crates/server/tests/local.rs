@@ -1,4 +1,4 @@
-//! Without authentication this machine is trusted, and the web pages open on it are not.
+//! Without authentication, the server trusts its machine, but not the web pages that are open on it.
 
 use std::net::SocketAddr;
 
@@ -35,7 +35,7 @@ async fn a_port_in_use_is_named_with_a_way_out() {
 
 #[tokio::test]
 async fn an_address_of_another_machine_is_told_as_such() {
-    // Kept for documentation, so nobody has it (RFC 5737).
+    // Reserved for documentation, so no machine has it (RFC 5737).
     let error = entourage_server::bind(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
     assert!(matches!(error, Error::Bind { .. }), "{error}");
     assert!(error.to_string().contains("192.0.2.1"), "{error}");
@@ -112,7 +112,7 @@ async fn a_host_that_only_looks_like_this_machine_is_refused() {
     }
     let wide = HeaderValue::from_bytes("ｌocalhost".as_bytes()).unwrap();
     send(site.request(Method::GET, "/v1/kinds").header("host", wide)).await.problem(403, "foreign-site");
-    // What stands in the request's first line counts more than the header, and there may be neither.
+    // The host in the request line takes precedence over the header, and there may be neither.
     for head in [
         "GET http://evil.example/v1/kinds HTTP/1.1\r\nHost: localhost",
         "GET http://localhost.evil.example/v1/kinds HTTP/1.1\r\nHost: localhost",
@@ -179,7 +179,7 @@ async fn a_page_that_only_looks_like_one_of_this_server_is_refused_and_makes_not
             answer.problem(403, "foreign-site");
         }
     }
-    // On the usual port, which need not be named, nothing behind it counts as none.
+    // On the default port, which may be left out, an invalid port does not count as none.
     for (host, origin) in [
         ("127.0.0.1", "http://127.0.0.1:80.evil.example"),
         ("localhost", "http://localhost:evil"),
@@ -226,13 +226,13 @@ async fn a_page_of_another_site_or_port_is_refused_and_one_of_this_server_is_not
     post(&[("origin", &own), ("sec-fetch-site", "same-origin")]).await.expect(201);
     post(&[("sec-fetch-site", "same-origin")]).await.expect(201);
     post(&[("sec-fetch-site", "none")]).await.expect(201);
-    // A name of this machine is as good as its address, and the usual port need not be named.
+    // A name of this machine is as good as its address, and the default port may be left out.
     for (host, origin) in [("LOCALHOST", "http://localhost"), ("[::1]:80", "http://[::1]")] {
         post(&[("host", host), ("origin", origin)]).await.expect(201);
     }
 }
 
-/// A page can send these without asking first, since they need no `Content-Type` of JSON.
+/// A page can send these without a preflight request, since they need no JSON `Content-Type`.
 #[tokio::test]
 async fn a_page_of_another_site_changes_nothing_by_a_request_without_a_body() {
     let site = Site::open().await;
@@ -246,12 +246,12 @@ async fn a_page_of_another_site_changes_nothing_by_a_request_without_a_body() {
             let path = path.replace("{name}", "waits").replace("{chat}", "first");
             let method: Method = method.to_uppercase().parse().unwrap();
             let ask = |origin: String| send(site.request(method.clone(), &path).header("origin", origin));
-            let round = async || site.get("/v1/jobs").await.expect(200)["data"][4]["at"].clone();
-            let before = round().await;
+            let job_run = async || site.get("/v1/jobs").await.expect(200)["data"][4]["at"].clone();
+            let before = job_run().await;
             for origin in ["https://evil.example", "null", "http://127.0.0.1:1"] {
                 ask(origin.to_owned()).await.problem(403, "foreign-site");
             }
-            assert_eq!(round().await, before, "{path}");
+            assert_eq!(job_run().await, before, "{path}");
             assert_ne!(ask(format!("http://{}", site.address)).await.status, 403, "{method} {path}");
             tried.push(format!("{method} {path}"));
         }

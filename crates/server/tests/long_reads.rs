@@ -1,4 +1,4 @@
-//! Reads that take long: one owner's keep nobody else waiting, and end with whoever wanted them.
+//! Long reads: one owner's do not delay other owners, and end when their client disconnects.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -13,9 +13,9 @@ use crate::{
     site::{Site, engine},
 };
 
-/// How many threads read what may be long.
+/// How many threads run reads that may be long.
 const READERS: usize = 4;
-/// How many of them one owner may have: all but one.
+/// How many of these threads one owner may use: all but one.
 const SHARE: u32 = 3;
 
 /// How long a test waits for something that must happen.
@@ -25,7 +25,7 @@ async fn soon<T>(what: &str, happens: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, happens).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
-/// From here on whoever reads a record of Ann's reads far longer than a test waits, inside SQLite.
+/// Makes each read of one of Ann's records take far longer, inside SQLite, than a test waits.
 fn make_slow(path: &Path) {
     let slow = "ALTER TABLE entities RENAME TO kept;
         CREATE VIEW entities AS SELECT * FROM kept WHERE owner <> 'ann' OR (
@@ -61,7 +61,7 @@ async fn an_owner_who_asks_for_more_than_all_readers_can_read_keeps_no_other_wai
     let list = format!("/v1/agents/{hers}/interventions");
     let head =
         format!("GET {list} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\r\n", site.address);
-    // Again: as many can be begun only if those of before have ended.
+    // Twice: as many reads can begin again only if the earlier ones have ended.
     for _ in 0..2 {
         let mut clients = Vec::new();
         for _ in 0..2 * READERS {

@@ -1,4 +1,4 @@
-//! The crate from outside: a engine behind a socket, spoken to as any client would.
+//! Tests of the crate from outside: a server on a socket, used as by any client.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
 mod agencies;

@@ -1,4 +1,4 @@
-//! For whoever runs the engine: up, ready, measured; and what is said when the store is not well.
+//! Health, readiness and metrics, and the responses when the store fails.
 
 use std::{
     io::{self, Write},
@@ -54,7 +54,7 @@ async fn requests_are_measured_by_route_and_status_not_by_id() {
     assert!(!metrics.text.contains(&id) && !metrics.text.contains("BREW"), "{}", metrics.text);
 }
 
-/// The value of the one series that begins so.
+/// The value of the one series whose line begins with `series`.
 #[track_caller]
 fn value(metrics: &str, series: &str) -> f64 {
     let line = metrics.lines().find(|line| line.starts_with(series));
@@ -62,7 +62,7 @@ fn value(metrics: &str, series: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {series} in {metrics}"))
 }
 
-/// A engine that notes something down, with a gate and a price before its model.
+/// An engine whose agent writes a note, with a gate and a price for its model.
 fn priced() -> Engine {
     let note = Script::call("create_note", json!({"title": "Found", "content": "It is blue."}));
     let price = Price { input: 1.0, output: 2.0, cached: None, cache_written: None };
@@ -75,7 +75,7 @@ fn priced() -> Engine {
 
 #[tokio::test]
 async fn what_agents_do_is_measured_without_their_ids() {
-    // Where no price is known.
+    // This model has no known price.
     Site::open().await.done("hello").await;
     let site = Site::serving(priced(), Settings::default()).await;
     let id = site.make("note it").await;
@@ -84,7 +84,7 @@ async fn what_agents_do_is_measured_without_their_ids() {
     site.work();
     site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
 
-    // Followers hear of the end from its commit; it is counted after that.
+    // Streams report the end when it is committed; it is counted after that.
     let succeeded = "entourage_runs_total{status=\"succeeded\",stop_reason=\"completed\"}";
     let measured = async {
         loop {
@@ -133,7 +133,7 @@ async fn a_full_disk_is_named_and_a_engine_on_it_is_not_ready() {
     assert_eq!(site.get("/healthz").await.status, 204);
 }
 
-/// A database that another program holds, as long as it does.
+/// A database that another program holds, until it is released.
 struct Held(Arc<AtomicBool>);
 
 impl Held {
@@ -197,7 +197,7 @@ async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
     }
 }
 
-/// Damage is told as such: nobody waits for it to pass.
+/// Corruption is reported as such, since waiting does not help.
 #[tokio::test]
 async fn a_damaged_database_is_not_ready_and_says_what_to_do() {
     let store = Broken::with(|| Error::Damaged("malformed at /var/secret".into()));
@@ -227,14 +227,14 @@ async fn a_panic_is_one_requests_own() {
     assert_eq!(site.get("/healthz").await.status, 204);
 }
 
-/// Words that nobody but one test says, in a message and in a query.
+/// Texts that only one test sends, in a message and in a query.
 const WORDS: &str = "private words 5e1f";
 const COLOUR: &str = "colour-5e1f";
 
-/// What was logged, of any thread, about requests for agents, or with the words above.
+/// The log events of all threads about requests for agents, or with the texts above.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
-/// Writes to that log. Each event is written whole.
+/// Writes to that log. Each event is written at once.
 struct Log;
 
 impl Write for Log {
@@ -251,7 +251,7 @@ impl Write for Log {
     }
 }
 
-/// The engine, its store and its dispatcher log on threads of their own, so what all threads log is looked at.
+/// The engine, its store and its dispatcher log on threads of their own, so the log covers all threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_most_talkative_log_names_the_agent_and_holds_neither_words_nor_tokens() {
     tracing_subscriber::fmt()

@@ -1,4 +1,4 @@
-//! Lists in parts: each entry once, newest first, whatever the size of the parts.
+//! Lists in pages: each entry once, newest first, whatever the size of a page.
 
 use std::sync::{
     Arc,
@@ -99,7 +99,7 @@ async fn a_cursor_of_ones_own_making_is_refused() {
     }
 }
 
-/// A clock that is set by hand. Nobody who sleeps by it ever wakes.
+/// A clock that is set by hand. Sleeping by it never ends.
 #[derive(Clone, Default)]
 struct SetClock(Arc<AtomicI64>);
 
@@ -114,12 +114,12 @@ impl Clock for SetClock {
     }
 }
 
-/// What happens in a conversation.
+/// A step of a conversation.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Something is said, and answered at once.
+    /// A message is sent, and answered at once.
     Said,
-    /// Something is asked.
+    /// A question is asked.
     Asked,
 }
 
@@ -148,7 +148,7 @@ fn asked(agent: &Agent, at: Time) -> Question {
     }
 }
 
-/// A conversation in which this happened, each step at its moment by the clock.
+/// A conversation with these steps, each at its time by the clock.
 async fn conversation(steps: &[(i64, Step)]) -> (Client, AgentId) {
     let clock = SetClock::default();
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Heard."))));
@@ -173,7 +173,7 @@ async fn conversation(steps: &[(i64, Step)]) -> (Client, AgentId) {
     (client, agent.id)
 }
 
-/// What pages of so many entries lead through, from the end to the beginning; oldest first.
+/// Reads all entries in pages of at most `limit`, from the end to the beginning; returns them oldest first.
 async fn paged(client: &Client, agent: AgentId, limit: u32, at_most: usize) -> Vec<Entry> {
     let (mut pages, mut before) = (Vec::new(), None);
     loop {
@@ -188,7 +188,7 @@ async fn paged(client: &Client, agent: AgentId, limit: u32, at_most: usize) -> V
     }
 }
 
-/// Of equal times, before anything was said, and many between two messages.
+/// The questions have equal times, come before the first message, and come in numbers between two messages.
 #[tokio::test]
 async fn pages_of_any_size_lead_through_a_conversation_with_questions_as_it_was() {
     use Step::{Asked, Said};
@@ -219,7 +219,7 @@ async fn pages_of_any_size_lead_through_a_conversation_with_questions_as_it_was(
     }
 }
 
-/// Each once, and what was said, and what was asked, each in its order.
+/// Each entry comes once, and messages and questions each come in their own order.
 #[tokio::test]
 async fn pages_of_any_size_lose_nothing_where_the_wall_clock_went_back() {
     use Step::{Asked, Said};
@@ -260,7 +260,7 @@ impl StoreLayer for Counts {
     }
 }
 
-/// How many rows are read for a page of one message of a chat in which so many questions are open.
+/// How many rows are read for a page of one message of a chat with `open` open questions.
 async fn rows_read(open: i64) -> usize {
     let rows = Counts::default();
     let engine = engine(Arc::new(Layered::new(Arc::new(MemoryStore::default()), rows.clone())));

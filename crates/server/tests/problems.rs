@@ -1,4 +1,4 @@
-//! What a client is told when it is wrong: which problem, where, and what to do.
+//! The responses to a wrong request: which problem, where, and what to do.
 
 use reqwest::Method;
 use serde_json::json;
@@ -93,7 +93,7 @@ async fn every_answer_names_its_request() {
     assert_eq!(named.headers["x-request-id"], "mine");
     let unnamed = site.get("/v1/agent").await;
     assert!(!unnamed.headers["x-request-id"].is_empty());
-    // A name stands in each line of the log.
+    // Each line of the log repeats the name, so its length is limited.
     for (length, is_kept) in [(128, true), (129, false)] {
         let name = "x".repeat(length);
         let named = send(site.request(Method::GET, "/v1/kinds").header("x-request-id", &name)).await;

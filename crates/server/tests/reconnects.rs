@@ -1,5 +1,5 @@
-//! Clients that come and go at any event while agents work and the server is restarted under them:
-//! none of them misses an event, sees one twice, or sees two out of order.
+//! Clients that connect and disconnect at any event while agents work and the server restarts: none of them
+//! misses an event, sees one twice, or sees two out of order.
 
 use std::{
     collections::HashMap,
@@ -23,15 +23,15 @@ use crate::site::Site;
 
 const TREES: usize = 4;
 const CLIENTS: usize = 10;
-/// After so many of them the server is started again, and again.
+/// The number of reconnects after which the server restarts, again and again.
 const RESTART_EVERY: usize = 125;
 
-/// How many there are; 50,000 in the long run.
+/// How many reconnects there are; 50,000 in the long run.
 fn reconnects() -> usize {
     std::env::var("RECONNECTS").ok().and_then(|count| count.parse().ok()).unwrap_or(500)
 }
 
-/// Numbers that look like chance and are the same every time.
+/// Pseudorandom numbers that are the same in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -43,7 +43,7 @@ impl Chance {
     }
 }
 
-/// What every client has seen: for each event of each tree, its data, always the same.
+/// The data of each event of each tree that any client has seen; it must be the same for every client.
 type Seen = Mutex<HashMap<(String, u64), Value>>;
 
 struct World {
@@ -58,7 +58,7 @@ async fn opened(path: &Path) -> Site {
         loop {
             match SqliteStore::open(path, settings.clone()) {
                 Ok(store) => return Arc::new(store),
-                // The last of the server before is still on its way out.
+                // The previous server has not quite ended.
                 Err(Error::InUse { .. }) => tokio::task::yield_now().await,
                 Err(error) => panic!("{error}"),
             }
@@ -68,13 +68,13 @@ async fn opened(path: &Path) -> Site {
     Site::over(store, Settings::default()).await
 }
 
-/// A connection from a cursor on: reads up to so many events, checks each, and returns the last number.
+/// Connects from a cursor on, reads up to `wanted` events, checks each, and returns the last number.
 async fn visit(world: &World, http: &Client, tree: &str, after: u64, wanted: u64) -> u64 {
     let mut address = world.address.clone();
     let Some(at) = address.wait_for(Option::is_some).await.unwrap().clone() else { return after };
     let request = http.get(format!("{at}/v1/agents/{tree}/events")).header("Last-Event-ID", after);
     let Ok(response) = request.send().await else { return after };
-    // A server on its way out takes nobody in.
+    // A server that is stopping accepts no stream.
     if response.status().is_server_error() {
         return after;
     }
@@ -106,7 +106,7 @@ async fn come_and_go(world: Arc<World>, trees: Arc<Vec<String>>, client: usize) 
     let tree = &trees[client % TREES];
     let mut last = 0;
     while world.reconnects.fetch_add(1, Ordering::SeqCst) < reconnects() {
-        // Mostly it goes on where it was; sometimes it wants to see again what it saw.
+        // Mostly the client resumes where it was; sometimes it reads again what it has seen.
         let wanted = chance.below(12);
         let from = if chance.below(4) == 0 { chance.below(last + 1) } else { last };
         let until = visit(&world, &http, tree, from, wanted).await;

@@ -1,5 +1,4 @@
-//! A engine behind a socket, and a client that believes no answer that the description does not
-//! describe.
+//! A server on a socket, and a client that accepts only responses that the API description allows.
 
 use std::{
     net::SocketAddr,
@@ -23,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::stream::Stream;
 
-/// A engine behind a socket, with its dispatcher at work.
+/// A server on a socket, usually with its dispatcher at work.
 pub(crate) struct Site {
     pub(crate) engine: Engine,
     pub(crate) address: SocketAddr,
@@ -33,15 +32,15 @@ pub(crate) struct Site {
     token: Option<String>,
 }
 
-/// An answer.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) text: String,
 }
 
-/// What the model says. A message is its own script: `later` waits an hour, `ask` asks the user, `note` writes a note,
-/// `tell X` has the researcher do X; anything else is answered at once.
+/// The model's script, which each message selects: `later` waits an hour, `ask` asks the user, `note` writes
+/// a note, `tell X` has the researcher do X; anything else is answered at once.
 fn speak(request: &Request) -> Result<Script, ModelError> {
     if matches!(request.messages.last(), Some(Message::User(text)) if text.starts_with("break")) {
         return Err(ModelError::Refused { model: "m".into(), cause: "500".into() });
@@ -71,8 +70,8 @@ fn speak(request: &Request) -> Result<Script, ModelError> {
     })
 }
 
-/// What an orchestrator says: `do X` starts a researcher that does X, `tell AGENT X` passes X on to it,
-/// a result is told; anything else is answered at once.
+/// The script of an orchestrator: `do X` starts a researcher that does X, `tell AGENT X` passes X on to it, a
+/// result is reported; anything else is answered at once.
 fn lead(request: &Request) -> Script {
     let Some(Message::User(text) | Message::Notice(text)) = request.messages.last() else {
         return Script::text("Nothing was said.");
@@ -86,7 +85,7 @@ fn lead(request: &Request) -> Script {
     }
 }
 
-/// A engine with a scripted model and the built-in kinds and tools.
+/// An engine with a scripted model and the built-in kinds and tools.
 pub(crate) fn engine(store: Arc<dyn Store>) -> Engine {
     engine_of(store, Kinds::builtin())
 }
@@ -104,35 +103,35 @@ pub(crate) fn asking(model: Arc<dyn Model>, store: Arc<dyn Store>, kinds: Kinds)
 }
 
 impl Site {
-    /// A engine without authentication.
+    /// A site without authentication.
     pub(crate) async fn open() -> Self {
         Self::with(Settings::default()).await
     }
 
-    /// A engine with these settings.
+    /// A site with these settings.
     pub(crate) async fn with(settings: Settings) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
         Self::over(store, settings).await
     }
 
-    /// A engine over this store.
+    /// A site over this store.
     pub(crate) async fn over(store: Arc<dyn Store>, settings: Settings) -> Self {
         let site = Self::at_rest(store, settings).await;
         site.work();
         site
     }
 
-    /// A engine over this store in which nobody works.
+    /// A site over this store whose agents do not work by themselves.
     pub(crate) async fn at_rest(store: Arc<dyn Store>, settings: Settings) -> Self {
         Self::serving(engine(store), settings).await
     }
 
-    /// A engine with these kinds.
+    /// A site with these kinds.
     pub(crate) async fn of_kinds(kinds: Kinds) -> Self {
         Self::of_kinds_with(kinds, Settings::default()).await
     }
 
-    /// A engine with these kinds and settings.
+    /// A site with these kinds and settings.
     pub(crate) async fn of_kinds_with(kinds: Kinds, settings: Settings) -> Self {
         let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().expect("a store"));
         let site = Self::serving(engine_of(store, kinds), settings).await;
@@ -140,26 +139,26 @@ impl Site {
         site
     }
 
-    /// This engine, in which nobody works.
+    /// A site with this engine, whose agents do not work by themselves.
     pub(crate) async fn serving(engine: Engine, settings: Settings) -> Self {
         entourage_llm::install_tls();
         let stop = CancellationToken::new();
         let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
         let address = listener.local_addr().expect("an address");
         let served = entourage_server::serve(listener, engine.clone(), settings, stop.clone());
-        // What travels is looked at as it is.
+        // Tests look at responses as they are sent.
         let http = reqwest::Client::builder().no_gzip().build().expect("a client");
         Self { engine, address, http, stop, served: tokio::spawn(served), token: None }
     }
 
-    /// Lets the agents work.
+    /// Starts the dispatcher, so that the agents work.
     pub(crate) fn work(&self) {
         let (store, clock) = (Arc::clone(self.engine.store()), Arc::clone(self.engine.clock()));
         let (advance, end) = (Arc::new(self.engine.clone()), self.stop.clone());
         tokio::spawn(async move { Embedded::default().run(advance, store, clock, end).await });
     }
 
-    /// The same engine, asked with this token.
+    /// The same site, with this token on each request.
     pub(crate) fn bearing(&self, token: &str) -> Self {
         Self {
             engine: self.engine.clone(),
@@ -200,20 +199,20 @@ impl Site {
         send(self.request(Method::DELETE, path)).await
     }
 
-    /// Makes an agent with a first message, and returns its id.
+    /// Creates an agent with a first message, and returns its id.
     pub(crate) async fn make(&self, message: &str) -> String {
         let answer = self.post("/v1/agents", &json!({ "message": message })).await;
         answer.expect(201)["id"].as_str().expect("an id").to_owned()
     }
 
-    /// Makes an agent, and returns its id once the tree is at rest with what it was told.
+    /// Creates an agent with a first message, and returns its id once it has succeeded.
     pub(crate) async fn done(&self, message: &str) -> String {
         let id = self.make(message).await;
         self.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
         id
     }
 
-    /// Makes an agent that asks, and returns its id and the open question's.
+    /// Creates an agent that asks, and returns its id and the open question's.
     pub(crate) async fn asked(&self, message: &str) -> (String, String) {
         let id = self.make(message).await;
         let seen = self.follow(&id, 0).await.until(|frame| frame.event == "question").await;
@@ -221,14 +220,14 @@ impl Site {
         (id, question.to_owned())
     }
 
-    /// Follows the tree of an agent from after an event.
+    /// Follows the tree of an agent, beginning after an event.
     pub(crate) async fn follow(&self, id: &str, after: u64) -> Stream {
         let path = format!("/v1/agents/{id}/events?after={after}");
         Stream::open(self.request(Method::GET, &path)).await
     }
 }
 
-/// Sends a request and checks its answer against the description.
+/// Sends a request and checks its response against the description.
 pub(crate) async fn send(request: RequestBuilder) -> Answer {
     let (http, request) = request.build_split();
     let request = request.expect("a request");
@@ -248,13 +247,13 @@ impl Answer {
         serde_json::from_str(&self.text).expect("JSON")
     }
 
-    /// The body as a noun, once the status is 200.
+    /// The body as a type of the engine, once the status is 200.
     #[track_caller]
     pub(crate) fn read<T: DeserializeOwned>(&self) -> T {
         serde_json::from_value(self.expect(200)).expect("the noun's own form")
     }
 
-    /// The problem, once its status and its word are what the test expects.
+    /// The problem, once its status and its slug are what the test expects.
     #[track_caller]
     pub(crate) fn problem(&self, status: u16, word: &str) -> Problem {
         let problem: Problem = serde_json::from_value(self.expect(status)).expect("a problem document");
@@ -266,7 +265,7 @@ impl Answer {
         problem
     }
 
-    /// Panics unless the description has this answer of this operation, with this body.
+    /// Panics unless the description has this response of this operation, with this body.
     fn check(&self, method: &Method, path: &str) {
         static DESCRIPTION: LazyLock<Value> =
             LazyLock::new(|| serde_json::from_str(&entourage_server::openapi_json()).expect("JSON"));
@@ -291,7 +290,7 @@ impl Answer {
     }
 }
 
-/// What the description says of a request.
+/// The operation in the description for a request.
 fn operation<'d>(description: &'d Value, method: &Method, path: &str) -> Option<&'d Value> {
     let fits = |pattern: &str| {
         let (pattern, path) = (pattern.split('/'), path.split('/'));

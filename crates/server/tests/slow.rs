@@ -1,5 +1,5 @@
-//! Readers that read nothing: they hold up nobody who works, cost few reads, and get everything
-//! once they do.
+//! Clients that do not read their streams: they delay no agent, cost few reads, and get everything once they
+//! read.
 
 use std::sync::{
     Arc,
@@ -33,7 +33,7 @@ impl StoreLayer for Counts {
     }
 }
 
-/// Talks much with an agent; returns once all of it has been answered.
+/// Sends many messages to an agent; returns once all have been answered.
 async fn talk(site: &Site, id: &str) {
     let mut last = 0;
     for number in 0..=MESSAGES {
@@ -57,14 +57,14 @@ async fn readers_that_read_nothing_hold_up_nobody_and_get_every_event_in_the_end
     let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let (alone, watched) = (site.done("hello").await, site.done("hello").await);
-    // Once without them: what is read for the one who talks.
+    // Once without readers: what is read for the talking client alone.
     talk(&site, &alone).await;
     let without = read.swap(0, Ordering::Relaxed);
     let mut readers = Vec::new();
     for _ in 0..READERS {
         readers.push(site.follow(&watched, 0).await);
     }
-    // All of it is said while nobody of them reads.
+    // All messages are sent while none of the clients reads.
     talk(&site, &watched).await;
     let with = read.load(Ordering::Relaxed);
     let said = site.client().events(watched.parse().unwrap(), 0, 10_000).await.unwrap();
@@ -74,7 +74,7 @@ async fn readers_that_read_nothing_hold_up_nobody_and_get_every_event_in_the_end
     assert!(with < without + held_back / 3, "{with} events with readers, {without} without; {held_back}");
 
     for (number, reader) in readers.into_iter().enumerate() {
-        // Every other one comes back where it had been.
+        // Every other client reconnects and resumes in the middle.
         if number % 2 == 0 {
             assert_eq!(events(&reader.until(|frame| frame.id == Some(last)).await), said);
         } else {

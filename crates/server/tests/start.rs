@@ -1,4 +1,4 @@
-//! Starting and stopping: nobody is cut off, and nobody holds the end up.
+//! Starting and stopping: no request is cut off, and none delays the end beyond its grace.
 
 use std::{
     sync::{
@@ -29,7 +29,7 @@ use crate::{
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A request to make an agent, of which the last byte is still to come.
+/// A request to create an agent whose last byte is still to come.
 pub(crate) async fn unfinished(site: &Site) -> (TcpStream, u8) {
     let body = json!({"title": "late"}).to_string();
     let mut socket = TcpStream::connect(site.address).await.unwrap();
@@ -41,7 +41,7 @@ pub(crate) async fn unfinished(site: &Site) -> (TcpStream, u8) {
         body.len()
     );
     socket.write_all(head.as_bytes()).await.unwrap();
-    // The server asks for the body once a handler waits for it: now the request is under way.
+    // The server asks for the body once a handler waits for it, so the request is under way now.
     let mut asked = [0; 25];
     socket.read_exact(&mut asked).await.unwrap();
     assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -62,7 +62,7 @@ async fn open_streams_end_and_the_server_stops_at_once() {
     tokio::time::timeout(Duration::from_secs(5), site.served).await.expect("an end").unwrap().unwrap();
 }
 
-/// Waits until no connection is taken any more.
+/// Waits until no connection is accepted any more.
 async fn refuses(site: &Site) {
     for _ in 0..1000 {
         if TcpStream::connect(site.address).await.is_err() {
@@ -95,7 +95,7 @@ async fn whoever_does_not_end_in_time_is_cut_off() {
     drop(socket);
 }
 
-/// Holds commits from when it is told to until it lets them go.
+/// Holds commits from when `begins` is set until `let_go` has permits.
 #[derive(Clone)]
 struct Holds {
     begins: Arc<AtomicBool>,
@@ -118,8 +118,8 @@ impl StoreLayer for Holds {
     }
 }
 
-/// Requests that are in the middle of their work when the whole engine stops are done and answered as any other,
-/// deletions of agents too. Their connections take no further request.
+/// Requests that are in the middle of their work when the whole engine stops are completed and answered as
+/// any other, including deletions of agents. Their connections accept no further request.
 #[tokio::test]
 async fn requests_in_the_middle_of_their_commits_are_done_though_the_engine_stops() {
     let none = || Arc::new(Semaphore::new(0));
@@ -171,7 +171,7 @@ async fn requests_in_the_middle_of_their_commits_are_done_though_the_engine_stop
     tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
 }
 
-/// A model that begins an answer and comes to no end.
+/// A model whose answers never end.
 struct Endless(Arc<Semaphore>);
 
 #[async_trait]
@@ -186,8 +186,9 @@ impl Model for Endless {
     }
 }
 
-/// Whoever waits for an agency's answer as the server stops is told to ask again. It is the server that hangs up
-/// then: what was said is not withdrawn, and is answered after the next start.
+/// A client that waits for an agency's answer while the server stops gets a problem that says to ask again.
+/// The server disconnected, not the client, so the message is not withdrawn, and is answered after the next
+/// start.
 #[tokio::test]
 async fn who_waits_for_an_agency_as_the_server_stops_gets_the_answer_after_the_next_start() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());

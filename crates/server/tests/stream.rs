@@ -1,4 +1,4 @@
-//! A client of a stream of events, as a browser has it.
+//! A client of an event stream, like a browser's.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What happens, which it must in time, whatever signs of life there are.
+/// Waits for something that must happen in time, however many heartbeats arrive.
 async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, happens)
         .await
         .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
 }
 
-/// A stream of events, open.
+/// An open event stream.
 pub(crate) struct Stream {
     pub(crate) headers: HeaderMap,
     pieces: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
@@ -36,14 +36,14 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Whether this says that an agent has got into a status.
+    /// Whether this reports that an agent has a new status.
     pub(crate) fn is_status_of(&self, agent: &str, status: &str) -> bool {
         self.event == "agent_status" && self.data["agent"] == agent && self.data["status"] == status
     }
 }
 
 impl Stream {
-    /// Opens a stream; the server must agree.
+    /// Opens a stream; the server must accept it.
     pub(crate) async fn open(request: reqwest::RequestBuilder) -> Self {
         Self::of(request.send().await.expect("an answer"))
     }
@@ -66,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// An event that has come whole.
+    /// Takes an event that has arrived whole.
     fn take_frame(&mut self) -> Option<Frame> {
         while let Some((block, rest)) = self.buffer.split_once("\n\n") {
             let frame = frame(block);
@@ -87,12 +87,12 @@ impl Stream {
         Some(())
     }
 
-    /// The events up to the first that fits.
+    /// Reads events up to the first that fits.
     pub(crate) async fn until(mut self, fits: impl Fn(&Frame) -> bool) -> Vec<Frame> {
         self.read_until(fits).await
     }
 
-    /// The same of a stream that stays open.
+    /// The same for a stream that stays open.
     pub(crate) async fn read_until(&mut self, fits: impl Fn(&Frame) -> bool) -> Vec<Frame> {
         let mut seen = Vec::new();
         let reads = async {
@@ -108,7 +108,7 @@ impl Stream {
         seen
     }
 
-    /// Waits until all that was has been told; nothing else may come before that.
+    /// Waits until the stream has caught up; no event may come before that.
     pub(crate) async fn until_caught_up(&mut self) {
         let reads = async {
             loop {
@@ -133,7 +133,7 @@ impl Stream {
     }
 }
 
-/// One block; none for a comment.
+/// Parses one block; `None` for a comment.
 fn frame(block: &str) -> Option<Frame> {
     let field = |name: &str| {
         block.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim_start()))

@@ -27,12 +27,12 @@ use crate::{
 
 /// How long a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// As much as a page of events has, the event that passes it aside.
+/// The most bytes of a page of events, not counting the event that exceeds the limit.
 const PAGE: usize = 256 << 10;
 /// The text of a long event.
 const LONG: usize = 500_000;
 
-/// An agent that does nothing, with so many long events.
+/// Creates an agent that does nothing, with `events` long events.
 async fn talkative(site: &Site, events: usize) -> String {
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     for _ in 0..events {
@@ -46,7 +46,7 @@ async fn comment(site: &Site, id: &str) {
     site.post(&format!("/v1/agents/{id}/interventions"), &comment).await.expect(202);
 }
 
-/// What an attempt to follow gets where it is refused.
+/// The response to an attempt to follow an agent that the server refuses.
 async fn refused(site: &Site, id: &str) -> Answer {
     send(site.request(Method::GET, &format!("/v1/agents/{id}/events"))).await
 }
@@ -77,7 +77,7 @@ async fn one_stream_too_many_of_an_owner_is_refused_until_another_ends() {
     let problem = answer.problem(429, "too-many-streams");
     assert!(problem.detail.contains("close one first"), "{}", problem.detail);
     assert!(answer.headers.contains_key("retry-after"));
-    // A message whose answer would be waited for is not said.
+    // A message whose answer the client would wait for is not delivered.
     let said = ann.post("/v1/agencies/none/responses", &json!({"message": "hello"})).await;
     said.problem(429, "too-many-streams");
     assert_eq!(ann.get(&format!("/v1/agents/{id}")).await.status, StatusCode::OK);
@@ -105,7 +105,7 @@ async fn streams_leave_connections_to_others_behind_the_same_address() {
     for _ in 0..2 {
         open.push(bob.follow(&his, 0).await);
     }
-    // Not one of his is to blame: together they have their share.
+    // His own streams are not too many: all streams together have reached their limit.
     refused(&bob, &his).await.problem(503, "busy");
     assert_eq!(carol.get("/v1/agents").await.status, StatusCode::OK);
     for path in ["/healthz", "/readyz"] {
@@ -113,7 +113,7 @@ async fn streams_leave_connections_to_others_behind_the_same_address() {
     }
 }
 
-/// A request that was answered is none under way.
+/// A request that was answered is no longer under way.
 #[tokio::test]
 async fn an_owner_asks_as_often_as_it_likes_one_request_after_another() {
     let site = Site::with(Settings { connections: Some(8), ..settings() }).await;
@@ -166,7 +166,7 @@ async fn events_that_no_client_takes_are_not_read_from_the_store() {
     let bytes = read.load(Ordering::Relaxed);
     assert!(bytes <= SOCKETS * (PAGE + LONG), "{bytes} bytes were read for {SOCKETS} that read nothing");
 
-    // What they held is free again for one who reads.
+    // What they held is free again for a client that reads.
     drop(sockets);
     let client = site.engine.client(Owner::new("ann"));
     let last = client.last_event(id.parse().unwrap()).await.unwrap();

@@ -1,5 +1,5 @@
-//! Connections that begin something and never end it: each gets its time and no more, and keeps nobody
-//! else out.
+//! Connections that begin a request and never end it: each gets its time and no more, and keeps no other
+//! client out.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -25,11 +25,11 @@ async fn half_open(address: SocketAddr, beginning: &str) -> TcpStream {
     stream
 }
 
-/// What the server says before it hangs up.
+/// Reads what the server sends before it disconnects.
 async fn heard(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     if let Err(error) = stream.read_to_end(&mut said).await {
-        // It hung up before all was read.
+        // It disconnected before it had read everything.
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }
     String::from_utf8(said).expect("text")
@@ -42,10 +42,11 @@ fn brief() -> Settings {
     Settings { header_timeout: brief, body_timeout: brief, ..Settings::default() }
 }
 
-/// How soon who gives way is gone, far below the half minute that each may take for its head.
+/// How soon a connection that must make room is closed: far below the half minute that each may take for its
+/// head.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Asserts that so many of them, the oldest, were hung up on, and that the `left` last ones were not.
+/// Asserts that the server closed the `oldest` first of these connections, and not the `left` last ones.
 async fn gave_way(mut silent: Vec<TcpStream>, oldest: usize, left: usize) {
     assert!(Settings::default().header_timeout > 2 * SOON);
     let stay = silent.split_off(silent.len() - left);
@@ -70,13 +71,13 @@ async fn unfinished_connections_give_way_to_whoever_comes() {
         silent.push(half_open(site.address, HALF_A_HEAD).await);
     }
     assert_eq!(site.get("/healthz").await.status, 204);
-    // Six of eight may be one address's: the last five, and the one that asked.
+    // One address may have six of eight: the last five, and the one with the request.
     gave_way(silent, 35, 5).await;
 }
 
 /// Set for the process that is the server of the test below.
 const FEW_FILES: &str = "SERVER_WITH_FEW_FILES";
-/// How the server says where it is.
+/// How the server reports its address.
 const LISTENS: &str = "listens at ";
 
 #[tokio::test]
@@ -100,7 +101,7 @@ async fn more_connections_than_there_may_be_files_keep_nobody_out() {
             assert!(answer.starts_with("HTTP/1.1 20"), "{path}: {answer}");
         }
     };
-    // The time of the silent ones is not over by then.
+    // The silent connections have not timed out by then.
     tokio::time::timeout(2 * SOON, asked).await.expect("an answer");
     server.kill().expect("it was there");
     server.wait().expect("it ends");
@@ -114,7 +115,7 @@ async fn a_server_with_few_files() {
     }
     let site = Site::open().await;
     println!("{LISTENS}{}", site.address);
-    // It ends with whoever started it.
+    // It ends with the process that started it.
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new()));
     ended.await.expect("no panic").expect("an end");
 }
@@ -130,7 +131,7 @@ async fn a_stream_stays_where_unfinished_connections_give_way() {
     }
     site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
     stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
-    // Five of six may be one address's: the stream, the one that posted, and the last three.
+    // One address may have five of six: the stream, the one with the POST, and the last three.
     gave_way(silent, 17, 3).await;
 }
 
@@ -140,7 +141,7 @@ async fn a_head_that_does_not_come_ends_the_connection_and_no_stream() {
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let stream = site.follow(&id, 0).await;
     assert_eq!(heard(half_open(site.address, HALF_A_HEAD).await).await, "");
-    // The time of the stream's own request is over, too.
+    // The timeout for the head of the stream's own request has passed, too.
     site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
     stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
 }

@@ -1,4 +1,4 @@
-//! What was used, over HTTP: added up as asked, of one's own agents only.
+//! Usage over HTTP: summed as requested, for the caller's own agents only.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Webhooks that tell the engine: signed by a known sender, of now, about the sender's own; and however
-//! often and in whatever order they come, what becomes of the engine is the same.
+//! Webhooks to the server: signed by a known sender, with a current time, about the sender's own data.
+//! However often and in whatever order they arrive, the engine ends in the same state.
 
 use std::{
     collections::BTreeMap,
@@ -74,7 +74,7 @@ fn request(site: &Site, route: &str, id: &str, at: i64, signature: &str, body: &
         .body(body.to_owned())
 }
 
-/// A webhook as it should be, with an id of its own.
+/// Sends a valid webhook with an id of its own.
 async fn tell_as(site: &Site, key: &[u8], route: &str, document: &Value) -> Answer {
     let (id, at, body) = (format!("msg_{}", AgentId::new()), now(), document.to_string());
     send(request(site, route, &id, at, &signature(key, &id, at, &body), &body)).await
@@ -111,25 +111,25 @@ async fn open() -> Site {
     site
 }
 
-/// The same over this store, in which nobody works until it is told to.
+/// The same over this store, with agents that do not work until the dispatcher starts.
 async fn at_rest_over(store: Arc<dyn Store>) -> Site {
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     Site::serving(Engine::builder(store, Arc::new(model)).tools(tools).build(), settings()).await
 }
 
-/// Who has something to do, now or later.
+/// The agents that have a wake-up, now or later.
 async fn woken(site: &Site) -> Vec<AgentId> {
     let due = site.engine.store().due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
     due.into_iter().map(|wakeup| wakeup.agent).collect()
 }
 
-/// Takes away what would have an agent go on by itself: from here on only a webhook can.
+/// Removes the wake-ups by which an agent would continue by itself: from here on, only a webhook can wake it.
 async fn forget_wakeups(site: &Site, agent: AgentId) {
     let store = site.engine.store();
     let due = store.due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
     let own = due.into_iter().filter(|wakeup| wakeup.agent == agent);
-    // Only an activation may.
+    // Only an activation may consume wake-ups.
     let claimed = store.claim(agent, u64::MAX).await.unwrap().expect("there is such an agent");
     let mut commit = Commit::fenced(&claimed.agent, Time::now());
     commit.writes.extend(own.map(|wakeup| Write::ConsumeWakeup(wakeup.id)));
@@ -143,7 +143,7 @@ async fn chat(site: &Site) -> Agent {
     site.client().create(new, None).await.unwrap()
 }
 
-/// Waits until this holds.
+/// Waits until `look` returns something.
 async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     let found = async {
         loop {
@@ -164,7 +164,7 @@ async fn asked(site: &Site, chat: AgentId) -> Question {
     .await
 }
 
-/// Waits until nobody in the tree has anything to do.
+/// Waits until no agent of the tree has anything to do.
 async fn at_rest(site: &Site, chat: AgentId) {
     until("all at rest", async || {
         let due = site.engine.store().due(Time::now(), None, 1).await.unwrap();
@@ -180,7 +180,7 @@ async fn said(site: &Site, chat: AgentId) -> Vec<String> {
     entries.into_iter().map(|entry| format!("{:?}: {}", entry.role, entry.text)).collect()
 }
 
-/// What a tree has come to, without ids and times.
+/// The final state of a tree, without ids and times.
 async fn state(site: &Site, chat: AgentId) -> Vec<String> {
     at_rest(site, chat).await;
     let client = site.client();
@@ -205,7 +205,7 @@ async fn state(site: &Site, chat: AgentId) -> Vec<String> {
     lines
 }
 
-/// Every document that a database with this tree in it would have told of, with its webhook.
+/// Every document for which a database with this tree in it would have sent a webhook, with its route.
 async fn documents(client: &Client, chat: AgentId) -> Vec<(&'static str, Value)> {
     let mut all = Vec::new();
     for agent in client.tree(chat).await.unwrap() {
@@ -240,12 +240,12 @@ async fn documents(client: &Client, chat: AgentId) -> Vec<(&'static str, Value)>
     all
 }
 
-/// Tells everything that could be told, twice, in another order each time.
+/// Sends every possible webhook twice, in another order each time.
 async fn disturb(site: &Site, chat: AgentId, turn: usize) {
     let mut all = documents(&site.client(), chat).await;
     all.extend(all.clone());
     let length = all.len();
-    // Steps of a prime that does not divide the length go through all of it.
+    // Steps of a prime that does not divide the length visit every document.
     let step = [7, 11, 13, 17].into_iter().find(|step| length % step != 0).unwrap();
     for nth in 0..length {
         let (route, document) = &all[(nth * step + turn) % length];
@@ -293,7 +293,7 @@ async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
     assert!(outcomes[0].iter().any(|line| line == "1 notes") && outcomes[0].len() > 15, "{:#?}", outcomes[0]);
 }
 
-/// The chat with its task, once the orchestrator has decided and nobody else has done anything.
+/// The chat with its task, once the orchestrator has decided and no other agent has done anything.
 async fn handed_on(site: &Site) -> (AgentId, Task) {
     let chat = chat(site).await.id;
     site.client().send(chat, "find it", None).await.unwrap();
@@ -433,7 +433,7 @@ async fn each_webhook_says_what_came_of_it() {
     at_rest(&site, chat).await;
     let (agent, task) = (question.agent, question.task.unwrap());
 
-    // What the user is told, and that there is nothing else to do for now.
+    // The message to the user; then there is nothing else to do for now.
     let notified = tell(&site, "orchestrator-notify", &json!({"id": task, "status": "waiting"})).await;
     let told = json!([{
         "id": question.id, "chatId": chat, "role": "assistant", "createdAt": question.created,
@@ -453,8 +453,8 @@ async fn each_webhook_says_what_came_of_it() {
         ignored("agent-init", json!({"id": id, "type": "email", "name": "n"}), "type `email`").await;
     }
     assert_eq!(site.client().tree(chat).await.unwrap(), before, "no sub-agent is made or moved");
-    // Documents that another program keeps beside those of the engine.
-    let theirs = "not one of this engine";
+    // Documents that another program keeps besides those of the engine.
+    let theirs = "not one of this server";
     ignored("agent-init", json!({"id": "65a1", "type": "agent", "name": "n"}), theirs).await;
     ignored("agent-loop", json!({"id": "m", "subAgentId": "65a1", "role": "user", "content": "x"}), theirs)
         .await;
@@ -463,7 +463,7 @@ async fn each_webhook_says_what_came_of_it() {
     ignored("tool-runner", json!({"id": "65a1", "subAgentId": agent, "status": "pending"}), theirs).await;
     ignored("orchestrator-finalize", json!({"id": "65a1", "status": "success"}), theirs).await;
     ignored("orchestrator-notify", json!({"id": "65a1", "status": "waiting"}), theirs).await;
-    // Whatever types it gives its fields.
+    // They are ignored whatever types their fields have.
     ignored("agent-init", json!({"id": 7, "type": "agent"}), theirs).await;
     for (id, content) in [(json!(7), Value::Null), (Value::Null, json!([{"type": "text", "text": "x"}]))] {
         let document = json!({"id": id, "chatId": id, "role": "user", "content": content});
@@ -476,7 +476,7 @@ async fn each_webhook_says_what_came_of_it() {
     ignored("orchestrator-notify", json!({"id": 7, "status": null}), theirs).await;
     for role in ["assistant", "system"] {
         let document = json!({"id": "x", "subAgentId": agent, "role": role, "content": "c"});
-        ignored("agent-loop", document, "sets nothing off").await;
+        ignored("agent-loop", document, "starts nothing").await;
     }
     ignored("orchestrator", json!({"id": "x", "chatId": chat, "role": "assistant"}), "no decision").await;
     let call =
@@ -491,7 +491,7 @@ async fn each_webhook_says_what_came_of_it() {
     let told = json!({"id": format!("{agent}.3"), "subAgentId": agent, "role": "tool"});
     assert_eq!(tell(&site, "agent-loop", &told).await, woken);
 
-    // A message that a database brings to a sub-agent that waits for the user's words is the answer.
+    // A message that a database delivers to a sub-agent that waits for the user is the answer.
     let more = json!({"id": "m2", "subAgentId": agent, "role": "user", "content": "red"});
     assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
     assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
@@ -519,7 +519,7 @@ async fn a_users_message_to_a_sub_agent_that_waits_for_their_words_is_the_answer
         async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
     until("a reply", told).await;
     at_rest(&site, chat).await;
-    // It is known again, and is no second message.
+    // The same webhook again is recognized, and is no second message.
     assert_eq!(tell(&site, "agent-loop", &message).await, first);
     let items = site.client().items(question.agent, 0, u32::MAX).await.unwrap();
     let words = items.iter().filter(|item| serde_json::to_string(item).unwrap().contains("\"red\"")).count();
@@ -527,7 +527,7 @@ async fn a_users_message_to_a_sub_agent_that_waits_for_their_words_is_the_answer
     assert_eq!(site.engine.store().inbox(question.agent).await.unwrap(), []);
 }
 
-/// Which of the two it would answer nobody can know.
+/// It is unknown which of the two questions the message would answer.
 #[tokio::test]
 async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither() {
     let decide = |request: &Request| {
@@ -561,7 +561,7 @@ async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither(
     site.engine.advance(task.to).await.unwrap();
     assert_eq!(questions(QuestionStatus::Open).await, open);
 
-    // It is read as what it is, once both are answered.
+    // It is read as an ordinary message, once both are answered.
     for question in open {
         client.answer(question.id, Said::Declined).await.unwrap();
     }
@@ -613,7 +613,7 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
     assert_eq!(site.client().items(chat, 0, 10).await.unwrap().len(), 0);
     assert_eq!(site.engine.store().inbox(chat).await.unwrap(), []);
 
-    // A replay is answered like the first one; the same id with other words is another webhook's.
+    // A replay is answered like the first one; the same id with another text is another webhook's.
     let first = send(request(&site, "orchestrator", id, at, &good, &body)).await.expect(200);
     assert_eq!(send(request(&site, "orchestrator", id, at, &good, &body)).await.expect(200), first);
     let other = body.replace("find it", "lose it");
@@ -623,7 +623,7 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
     let heard = said(&site, chat).await.iter().filter(|line| line.contains("find it")).count();
     assert_eq!(heard, 1);
 
-    // Another sender's documents are not there for this one.
+    // A sender cannot reach the documents of another sender.
     let (agent, task, call) = (question.agent, question.task.unwrap(), question.call);
     let foreign = [
         ("orchestrator", json!({"id": "m9", "chatId": chat, "role": "user", "content": "hello"})),
@@ -642,7 +642,7 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
     let mixed = json!({"id": "m9", "subAgentId": chat, "role": "user", "content": "hello"});
     tell_as(&site, KEY, "agent-loop", &mixed).await.problem(404, "not-found");
 
-    // An id that nobody gives is none to keep, nor one to repeat.
+    // An id of absurd length is neither stored nor repeated.
     let long = "m".repeat(1_000_000);
     for (route, document) in [
         ("orchestrator", json!({"id": long, "chatId": chat, "role": "user", "content": "hello"})),
@@ -684,7 +684,7 @@ async fn without_a_sender_none_is_taken_and_a_bad_secret_keeps_the_server_from_s
     assert!(!text.contains("c2hvcnQ"), "{text}");
 }
 
-/// The page says that its lines work as they stand: so they do.
+/// The page says that its commands work unchanged: this runs them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_recipe_of_the_page_works_as_it_stands() {
     for program in ["curl", "openssl"] {
@@ -705,7 +705,7 @@ async fn the_recipe_of_the_page_works_as_it_stands() {
     let mut shell = Command::new("sh");
     shell.args(["-eu", "-c", recipe]).env("no_proxy", "127.0.0.1");
     shell
-        .env("ENGINE", format!("http://{}", site.address))
+        .env("SERVER", format!("http://{}", site.address))
         .env("SECRET", secret(KEY))
         .env("CHAT", chat.to_string());
     let done = tokio::task::spawn_blocking(move || shell.output()).await.unwrap().unwrap();

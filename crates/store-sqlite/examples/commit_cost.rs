@@ -103,7 +103,7 @@ impl Activation {
             text: "hello".to_owned(),
             task: None,
             queued: false,
-            terms: None,
+            options: None,
         };
         let post = Post { id: PostId::new(), agent: self.agent.id, at, wakeup: WakeupId::new(), body };
         self.agent.updated = at;

@@ -24,9 +24,9 @@ const ENDED: Partial = Partial {
             OR status = 'declined' OR status = 'expired' OR status = 'applied' OR status = 'given_up' \
             OR status = 'revoked' OR status = 'retired'",
 };
-const OF_NO_TREE: Partial = Partial {
-    index: "entities_of_house",
-    holds: "kind = 'request' OR kind = 'delivery' OR kind = 'unsaved'",
+const WITHOUT_TREE: Partial = Partial {
+    index: "entities_without_tree",
+    holds: "kind = 'request' OR kind = 'delivery' OR kind = 'pending_save'",
 };
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
@@ -81,7 +81,8 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
     if query.root.is_some() || query.parent.is_some() {
         return None;
     }
-    let is_for_all = matches!(query.kind, EntityKind::Request | EntityKind::Delivery | EntityKind::Unsaved);
+    let is_for_all =
+        matches!(query.kind, EntityKind::Request | EntityKind::Delivery | EntityKind::PendingSave);
     match (query.status.as_deref(), scope.owner()) {
         (Some("open" | "pending" | "queued" | "running" | "waiting" | "standing"), _) => Some(OPEN),
         (
@@ -91,7 +92,7 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
             ),
             Some(_),
         ) => Some(ENDED),
-        (_, None) if is_for_all => Some(OF_NO_TREE),
+        (_, None) if is_for_all => Some(WITHOUT_TREE),
         _ => None,
     }
 }

@@ -45,7 +45,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_store::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
-    Store, UsageQuery, measure,
+    Store, UsageQuery, metrics as named,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -280,7 +280,7 @@ impl SqliteStore {
 async fn measured<T>(read: impl Future<Output = T>) -> T {
     let began = Instant::now();
     let read = read.await;
-    histogram!(measure::READ).record(began.elapsed());
+    histogram!(named::READ).record(began.elapsed());
     read
 }
 
@@ -374,7 +374,7 @@ impl Store for SqliteStore {
     async fn commit(&self, commit: Commit) -> Result<Committed> {
         let began = Instant::now();
         let committed = self.database.writer.commit(commit, &self.hints).await;
-        histogram!(measure::COMMIT).record(began.elapsed());
+        histogram!(named::COMMIT).record(began.elapsed());
         self.noted(committed)
     }
 

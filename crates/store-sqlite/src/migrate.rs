@@ -24,6 +24,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0015_words_compared.sql"),
     include_str!("../migrations/0016_typed_steps.sql"),
     include_str!("../migrations/0017_arrival.sql"),
+    include_str!("../migrations/0018_field_words.sql"),
 ];
 
 /// What marks a database as one of this program: `Ento`.

@@ -159,7 +159,7 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
         None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&owner]].concat()[..])?,
     };
     if written == 0 {
-        return Err(Error::Corrupt(format!("run {} is not one of agent {}", run.id, run.agent)).into());
+        return Err(Error::RuleViolation(format!("run {} is not one of agent {}", run.id, run.agent)).into());
     }
     Ok(())
 }

@@ -116,10 +116,12 @@ pub enum Error {
     /// The file does not read back as a database. Waiting does not help: it must be restored.
     #[error("the database is damaged: {0}")]
     Damaged(String),
-    /// A stored value does not read back, or a commit breaks the rules of [`crate::Write`]; never
-    /// expected.
+    /// A stored value does not read back; never expected.
     #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
     Corrupt(String),
+    /// A commit breaks the rules of [`crate::Write`]; a fault of its author, never expected.
+    #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
+    RuleViolation(String),
     /// The database failed; the message names the cause.
     #[error("the database failed: {0}")]
     Database(String),
@@ -138,17 +140,20 @@ impl Error {
 
     /// A step of a run that is not the writer's own.
     pub(crate) fn foreign_step(step: &Step) -> Self {
-        Self::Corrupt(format!("step {} is of run {}, which is not one of its writer", step.key, step.run))
+        Self::RuleViolation(format!(
+            "step {} is of run {}, which is not one of its writer",
+            step.key, step.run
+        ))
     }
 
     /// A run that is another agent's.
     pub(crate) fn foreign_run(agent: AgentId, run: RunId) -> Self {
-        Self::Corrupt(format!("run {run} is not one of agent {agent}"))
+        Self::RuleViolation(format!("run {run} is not one of agent {agent}"))
     }
 
     /// A wake-up that is only its agent's to serve.
     pub(crate) fn has_its_agent(wakeup: &Wakeup) -> Self {
-        Self::Corrupt(format!("wake-up {} has an agent, {}, to serve it", wakeup.id, wakeup.agent))
+        Self::RuleViolation(format!("wake-up {} has an agent, {}, to serve it", wakeup.id, wakeup.agent))
     }
 }
 

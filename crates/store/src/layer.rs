@@ -1,4 +1,4 @@
-//! What stands between a engine and its store, to watch it or to disturb it. One place forwards all
+//! What stands between an engine and its store, to watch it or to disturb it. One place forwards all
 //! calls, so that whoever stands there says only what it does differently.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{
     UsageQuery,
 };
 
-/// Somebody who stands between a engine and its store. By itself it changes nothing.
+/// Somebody who stands between an engine and its store. By itself it changes nothing.
 #[async_trait]
 pub trait StoreLayer: Send + Sync + 'static {
     /// Called before each call; an error is what the caller gets instead.

@@ -1,4 +1,4 @@
-//! What a world is put together from.
+//! The configuration of a [`World`].
 
 use std::{
     path::{Path, PathBuf},
@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Check, Courier, Kinds, Outbox, Receiver, ThreadKeeper, Tracer, dispatch::Settings};
+use entourage_engine::{
+    Guardrail, Kinds, Outbox, Receiver, ThreadStore, Tracer, Transport, dispatch::Settings,
+};
 use entourage_llm::Model;
 use entourage_store::{Layered, MemoryStore, Store, StoreLayer};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
@@ -17,7 +19,7 @@ use crate::{
     world::{DATABASE, Parts, live, must},
 };
 
-/// Puts a world together.
+/// Builds a world.
 #[must_use]
 pub struct WorldBuilder {
     model: Arc<dyn Model>,
@@ -29,10 +31,10 @@ pub struct WorldBuilder {
     in_memory: bool,
     clock: FakeClock,
     tracer: Option<Arc<dyn Tracer>>,
-    checks: Vec<(String, Arc<dyn Check>)>,
+    guardrails: Vec<(String, Arc<dyn Guardrail>)>,
     outbox: Outbox,
-    courier: Option<Arc<dyn Courier>>,
-    keeper: Option<Arc<dyn ThreadKeeper>>,
+    transport: Option<Arc<dyn Transport>>,
+    thread_store: Option<Arc<dyn ThreadStore>>,
     tool_servers: Vec<String>,
     give_up_after: u32,
     witness: Witness,
@@ -41,10 +43,10 @@ pub struct WorldBuilder {
     left_behind: Option<LeftBehind>,
 }
 
-/// What makes a database before the world opens it.
+/// Creates a database before the world opens it.
 type LeftBehind = Box<dyn FnOnce(&Path) + Send>;
 
-/// What makes another store of a store.
+/// Wraps a store in another store.
 type Over = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
 impl WorldBuilder {
@@ -59,10 +61,10 @@ impl WorldBuilder {
             in_memory: false,
             clock: FakeClock::default(),
             tracer: None,
-            checks: Vec::new(),
+            guardrails: Vec::new(),
             outbox: Outbox::default(),
-            courier: None,
-            keeper: None,
+            transport: None,
+            thread_store: None,
             tool_servers: Vec::new(),
             give_up_after: Settings::default().give_up_after,
             witness: Witness::default(),
@@ -72,7 +74,7 @@ impl WorldBuilder {
         }
     }
 
-    /// After how many ends of its process in a row a run is given up.
+    /// After how many consecutive ends of its process the engine gives a run up.
     pub fn give_up_after(mut self, ends: u32) -> Self {
         self.give_up_after = ends;
         self
@@ -84,55 +86,57 @@ impl WorldBuilder {
         self
     }
 
-    /// The kinds; the built-in ones otherwise.
+    /// The kinds; the built-in ones if not given.
     pub fn kinds(mut self, kinds: Kinds) -> Self {
         self.kinds = kinds;
         self
     }
 
-    /// Reads the kinds from the files of a directory, anew in each life and when they are reloaded.
+    /// Reads the kinds from the files of a directory, again in each process and when they are
+    /// reloaded.
     pub fn kinds_in(mut self, directory: impl Into<PathBuf>) -> Self {
         self.kinds_in = Some(directory.into());
         self
     }
 
-    /// How many agents each worker lets work at once.
+    /// How many agents each worker runs at once.
     pub fn places(mut self, places: usize) -> Self {
         self.places = places;
         self
     }
 
-    /// The clock, when something else of the test must share it.
+    /// The clock, if other parts of the test must share it.
     pub fn clock(mut self, clock: FakeClock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Who is told of what agents did, in each life.
+    /// The tracer that receives what agents did, in each process.
     pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
         self.tracer = Some(tracer);
         self
     }
 
-    /// Who is told of tasks and questions, and who brings it to them, in each life.
-    pub fn receivers(mut self, receivers: Vec<Receiver>, courier: Arc<dyn Courier>) -> Self {
-        (self.outbox, self.courier) = (Outbox::new(receivers), Some(courier));
+    /// The receivers of task and question events, and the transport that delivers to them, in each
+    /// process.
+    pub fn receivers(mut self, receivers: Vec<Receiver>, transport: Arc<dyn Transport>) -> Self {
+        (self.outbox, self.transport) = (Outbox::new(receivers), Some(transport));
         self
     }
 
-    /// Who keeps threads elsewhere, in each life.
-    pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
-        self.keeper = Some(keeper);
+    /// The thread store, in each process.
+    pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
+        self.thread_store = Some(thread_store);
         self
     }
 
-    /// A check, by the name that kinds give it.
-    pub fn check(mut self, name: &str, check: Arc<dyn Check>) -> Self {
-        self.checks.push((name.to_owned(), check));
+    /// Adds a guardrail under the name that kinds use.
+    pub fn guardrail(mut self, name: &str, check: Arc<dyn Guardrail>) -> Self {
+        self.guardrails.push((name.to_owned(), check));
         self
     }
 
-    /// Servers of tools that are being connected when the world starts.
+    /// Tool servers that are still connecting when the world starts.
     pub fn tool_servers(mut self, names: &[&str]) -> Self {
         self.tool_servers = names.iter().map(ToString::to_string).collect();
         self
@@ -144,47 +148,47 @@ impl WorldBuilder {
         self
     }
 
-    /// Who sees what happens, when a tool shall tell it too.
+    /// The witness, if a tool must report to it too.
     pub fn witness(mut self, witness: &Witness) -> Self {
         self.witness = witness.clone();
         self
     }
 
-    /// Who stands between every engine of this world and what is kept, in all lives: to hold a commit up,
-    /// say.
+    /// A layer between every engine of this world and the store, in all processes: for example to
+    /// delay a commit.
     pub fn between(mut self, between: impl StoreLayer) -> Self {
         self.over = Some(Box::new(|store| Arc::new(Layered::new(store, between))));
         self
     }
 
-    /// Makes the database file that the first life finds.
+    /// Creates the database file that the first process finds.
     pub fn left_behind(mut self, database: impl FnOnce(&Path) + Send + 'static) -> Self {
         self.left_behind = Some(Box::new(database));
         self
     }
 
-    /// How long a commit waits for another program that holds the database file; as long as usual
-    /// unless given.
+    /// How long a commit waits for another program that holds the database file; the default if not
+    /// given.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self
     }
 
-    /// How many workers advance agents, each unaware of the others, as different processes are.
+    /// How many workers advance agents, each unaware of the others, like separate processes.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers;
         self
     }
 
-    /// A world without faults.
+    /// Starts a world without faults.
     pub async fn start(self) -> World {
         self.start_with(Faults::none()).await
     }
 
-    /// A world whose first life has these faults.
+    /// Starts a world whose first process has these faults.
     ///
     /// # Panics
-    /// When the machine gives no temporary directory.
+    /// If the machine gives no temporary directory.
     pub async fn start_with(self, faults: Faults) -> World {
         let (store, directory): (Arc<dyn Store>, _) = if self.in_memory {
             (Arc::new(MemoryStore::default()), None)
@@ -212,10 +216,10 @@ impl WorldBuilder {
             workers: self.workers,
             places: self.places,
             tracer: self.tracer,
-            checks: self.checks,
+            guardrails: self.guardrails,
             outbox: self.outbox,
-            courier: self.courier,
-            keeper: self.keeper,
+            transport: self.transport,
+            thread_store: self.thread_store,
             tool_servers: self.tool_servers,
             give_up_after: self.give_up_after,
             directory,

@@ -1,5 +1,5 @@
-//! What a story's calls did beside their outputs: how often each had its effect, and what a person
-//! said where nobody knew.
+//! What a story's calls did beside their outputs: how many times each had its effect, and what a
+//! person decided when that was unknown.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +11,32 @@ use crate::Fact;
 /// What the calls of one tool with the same arguments did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallEffects {
-    /// Their class.
+    /// Their effect class.
     pub effect: Effect,
     /// How many calls had their effect, or may have had it.
     pub calls: usize,
-    /// How often they had their effect.
+    /// How many times they had their effect.
     pub times: usize,
-    /// How often the one of them had it that had it most often.
+    /// The highest number of effects of a single call.
     pub most: usize,
-    /// How often the agent of one of them was taken up, at the most.
+    /// The highest number of activations of the agent of a single call.
     pub activations: usize,
-    /// How often a person was asked whether an interrupted one had it.
+    /// How many times a person was asked whether an interrupted call had its effect.
     pub doubts: usize,
-    /// How often that person had it made again.
+    /// How many times that person had the call made again.
     pub retries: usize,
 }
 
 impl CallEffects {
-    /// None of such calls.
+    /// The counts of no calls.
     fn none(effect: Effect) -> Self {
         Self { effect, calls: 0, times: 0, most: 0, activations: 0, doubts: 0, retries: 0 }
     }
 
-    /// Whether this may come of calls that do this undisturbed. Each time that its agent was taken up a call may
-    /// be made once more where that does no harm, under the same id; an unsafe one happens as often as it was let
-    /// happen, less those that were in doubt and may not have.
+    /// Whether these counts are possible for calls that have the counts `undisturbed` without
+    /// faults. Each activation of its agent may make a call once more under the same id if that
+    /// does no harm; an unsafe call happens as many times as it was allowed, less those in doubt,
+    /// which may not have happened.
     fn may_come_of(&self, undisturbed: &Self) -> bool {
         match self.effect {
             Effect::Pure => true,
@@ -53,8 +54,8 @@ impl CallEffects {
     }
 }
 
-/// What the calls of these transcripts did that are not pure, by tool and arguments. A pure one may
-/// run again and again, also in turns that were lost.
+/// Counts what the calls of these transcripts that are not pure did, by tool and arguments. A pure
+/// call may run again and again, also in turns that were lost.
 pub(crate) fn call_effects<'a>(
     facts: &[Fact],
     items: impl IntoIterator<Item = &'a Item>,
@@ -101,7 +102,7 @@ pub(crate) fn call_effects<'a>(
     by_name
 }
 
-/// Whether the calls did what they do undisturbed, as far as that is certain.
+/// Verifies that the calls did what they do without faults, as far as that is determined.
 ///
 /// # Errors
 /// The call that did something else.
@@ -144,7 +145,7 @@ mod tests {
             (did(2, 1, 1), 1, true),
             (did(0, 1, 1), 1, false),
             (did(3, 1, 1), 1, false),
-            // It was rejected, or nobody has said anything yet.
+            // A person rejected it, or has not decided yet.
             (did(1, 0, 0), 0, false),
             (did(0, 0, 0), 0, true),
         ] {

@@ -1,4 +1,4 @@
-//! A clock that stands still until the test moves it.
+//! A clock that moves only when the test moves it.
 
 use std::{
     collections::BTreeMap,
@@ -16,20 +16,20 @@ use tokio::sync::{Notify, watch};
 
 use crate::world::PATIENCE;
 
-/// A clock that stands still until the test moves it. Clones are the same clock.
+/// A clock that moves only when the test moves it. Clones are the same clock.
 #[derive(Debug, Clone)]
 pub struct FakeClock {
     now: Arc<AtomicI64>,
-    /// Wakes sleepers in the order in which they lay down.
+    /// Wakes sleepers in the order in which they went to sleep.
     moved: Arc<Notify>,
     sleepers: Arc<watch::Sender<Sleepers>>,
     slept: Arc<AtomicU64>,
 }
 
-/// Until when whoever sleeps now does.
+/// Until when each current sleeper sleeps.
 type Sleepers = BTreeMap<u64, Time>;
 
-/// Somebody who sleeps until they are dropped.
+/// A sleeper, which is removed when dropped.
 struct Sleeper<'c>(&'c watch::Sender<Sleepers>, u64);
 
 impl Drop for Sleeper<'_> {
@@ -53,18 +53,18 @@ impl Default for FakeClock {
 }
 
 impl FakeClock {
-    /// Moves the clock; whoever sleeps until then wakes.
+    /// Moves the clock and wakes all that sleep until then.
     pub fn advance(&self, by: Duration) {
         let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
         self.now.fetch_add(by, Ordering::SeqCst);
         self.moved.notify_waiters();
     }
 
-    /// Waits until somebody sleeps until a moment at most this far ahead, and returns how far the earliest
-    /// such moment is.
+    /// Waits for a sleeper whose wake-up time is at most this far ahead, and returns how far the
+    /// earliest one is.
     ///
     /// # Panics
-    /// When nobody lies down for so short a time while a test may wait.
+    /// If no sleeper with so short a sleep appears while a test may wait.
     pub async fn sleeper(&self, within: Duration) -> Duration {
         let next = |sleepers: &Sleepers| {
             let now = self.now();
@@ -78,11 +78,11 @@ impl FakeClock {
         until.since(self.now())
     }
 
-    /// Waits for a [sleeper](Self::sleeper) and moves the clock to the end of their sleep. Returns how far
-    /// that was.
+    /// Waits for a [sleeper](Self::sleeper) and moves the clock to the end of its sleep. Returns
+    /// how far that was.
     ///
     /// # Panics
-    /// When nobody lies down for so short a time while a test may wait.
+    /// If no sleeper with so short a sleep appears while a test may wait.
     pub async fn advance_to_sleeper(&self, within: Duration) -> Duration {
         let by = self.sleeper(within).await;
         self.advance(by);

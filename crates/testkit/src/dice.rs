@@ -1,4 +1,4 @@
-//! Chance that can be had again: all of it follows from one seed.
+//! Reproducible randomness: all of it follows from one seed.
 
 use std::sync::{
     Arc,
@@ -29,23 +29,23 @@ impl Dice {
     /// A number below `end`, which is not 0.
     #[must_use]
     pub fn below(&self, end: usize) -> usize {
-        // What is uneven about this is far below what anybody notices.
+        // The bias of the modulo is negligible here.
         usize::try_from(self.roll() % end as u64).unwrap_or_default()
     }
 
-    /// Whether what happens so many times in a hundred happens.
+    /// Returns true with this probability, in percent.
     #[must_use]
     pub fn chance(&self, of_hundred: usize) -> bool {
         self.below(100) < of_hundred
     }
 
-    /// One of these; none when there are none.
+    /// One of these; none if the list is empty.
     #[must_use]
     pub fn pick<'a, T>(&self, of: &'a [T]) -> Option<&'a T> {
         if of.is_empty() { None } else { of.get(self.below(of.len())) }
     }
 
-    /// Lets others go first, a few times or not at all.
+    /// Lets other tasks run first, a few times or not at all.
     pub async fn linger(&self) {
         for _ in 0..self.below(4) {
             tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! Deaths on demand: a store that fails at a chosen commit, before it or after it, or loses the
-//! epoch to somebody else. Wrap your own store and try your own tools with it.
+//! Process deaths on demand: a store that fails at a chosen commit, before it or after it, or loses
+//! the epoch to another worker. Wrap your own store and try your own tools with it.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -16,27 +16,29 @@ use crate::{Layered, StoreLayer};
 /// What happens at the chosen commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The process dies before the commit: it never happens.
+    /// The process dies before the commit, which is never applied.
     DieBefore,
-    /// The process dies after the commit: it happened, and nobody heard of it.
+    /// The process dies after the commit, which is applied without a caller learning of it.
     DieAfter,
-    /// Another worker takes the agent just before, and does the rest: a commit of the agent is refused.
+    /// Another worker claims the agent just before and does the rest: a commit of the agent is
+    /// refused.
     LoseEpoch,
-    /// The commit never returns, and never happens.
+    /// The commit never returns and is never applied.
     Hang,
-    /// The connection is lost before the commit: it never happens, and nobody knows.
+    /// The connection is lost before the commit, which is never applied; the caller does not know
+    /// that.
     UnknownBefore,
-    /// The connection is lost after the commit: it happened, and nobody knows.
+    /// The connection is lost after the commit, which is applied; the caller does not know that.
     UnknownAfter,
 }
 
 impl Fault {
-    /// All after which the work goes on: all but the one that never returns.
+    /// All faults after which the work continues: all but the commit that never returns.
     pub const ENDING: [Self; 5] =
         [Self::DieBefore, Self::DieAfter, Self::LoseEpoch, Self::UnknownBefore, Self::UnknownAfter];
 }
 
-/// The faults of one life of a process, shared by its stores.
+/// The faults of one process, shared by its stores.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     inner: Arc<Inner>,
@@ -49,10 +51,10 @@ struct Inner {
     died: Notify,
     lost: Mutex<Option<AgentId>>,
     taken: Notify,
-    /// The commit that happened without anybody knowing, and what it came to.
+    /// The commit that was applied without its caller knowing, and its result.
     unknown: Mutex<Option<(CommitId, Committed)>>,
     plan: Option<(u64, Fault)>,
-    /// Claims and commits that have begun and neither returned nor been given up.
+    /// Claims and commits that have begun and have neither returned nor been dropped.
     under_way: AtomicU64,
     idle: Notify,
     /// Whether commits without a fence count too.
@@ -60,26 +62,27 @@ struct Inner {
 }
 
 impl Faults {
-    /// A life without faults; it counts its commits.
+    /// A process without faults; it counts its commits.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// A life with one fault, at the `at`th fenced commit, counted from 1.
+    /// A process with one fault, at the `at`th fenced commit, counted from 1.
     #[must_use]
     pub fn at(at: u64, fault: Fault) -> Self {
         Self { inner: Arc::new(Inner { plan: Some((at, fault)), ..Inner::default() }) }
     }
 
-    /// A life with one fault, at the `at`th commit of anybody, counted from 1: also of those who hold
-    /// no agent, such as people and the upkeep. What they lose are the agents that they would wake.
+    /// A process with one fault, at the `at`th commit of any kind, counted from 1: including
+    /// commits without a fence, as those of people and maintenance. [`Fault::LoseEpoch`] then takes
+    /// the agents that they would wake.
     #[must_use]
     pub fn at_any(at: u64, fault: Fault) -> Self {
         Self { inner: Arc::new(Inner { plan: Some((at, fault)), any: true, ..Inner::default() }) }
     }
 
-    /// How many commits there were that count: those with a fence, unless said otherwise.
+    /// How many commits counted: those with a fence, or all with [`at_any`](Self::at_any).
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.inner.commits.load(Ordering::SeqCst)
@@ -101,8 +104,8 @@ impl Faults {
         }
     }
 
-    /// What this comes to, unless the process dies first: also by a commit that was under way as it came to it,
-    /// and whose death is late.
+    /// Returns the result of the work, or none if the process dies first: also if it dies late,
+    /// through a commit that was still under way when the work completed.
     pub async fn outlived_by<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let done = tokio::select! {
             biased;
@@ -113,7 +116,8 @@ impl Faults {
         if self.dead() { None } else { Some(done) }
     }
 
-    /// Returns the agent that another worker has taken, once one has; that worker is to go on.
+    /// Returns the agent that another worker has taken, once one has; that worker continues its
+    /// work.
     pub async fn lost(&self) -> AgentId {
         loop {
             let taken = self.inner.taken.notified();
@@ -124,13 +128,14 @@ impl Faults {
         }
     }
 
-    /// Ends the process here and now.
+    /// Ends the process immediately.
     pub fn kill(&self) {
         self.inner.dead.store(true, Ordering::SeqCst);
         self.inner.died.notify_waiters();
     }
 
-    /// Returns once no claim or commit is under way: what a process began has happened, or never will.
+    /// Returns once no claim or commit is under way: whatever a process began has happened, or
+    /// never will.
     pub async fn settled(&self) {
         loop {
             let idle = self.inner.idle.notified();
@@ -178,7 +183,7 @@ impl StoreLayer for Faults {
 
     async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
         let _under_way = UnderWay::new(self);
-        // Looked at once more: who waits until nothing is under way may have seen nothing of this.
+        // Verified again: a caller of `settled` may have seen nothing of this claim.
         self.pass().await?;
         store.claim(agent, from).await
     }
@@ -204,7 +209,7 @@ impl StoreLayer for Faults {
             Some(Fault::UnknownBefore) => Err(Error::Unknown { commit: commit.id }),
             Some(Fault::UnknownAfter) => {
                 let id = commit.id;
-                // One that was refused is repeated, and refused again.
+                // A refused commit is repeated, and refused again.
                 if let Ok(committed) = store.commit(commit).await {
                     *self.inner.unknown.lock().unwrap_or_else(PoisonError::into_inner) =
                         Some((id, committed));
@@ -212,7 +217,7 @@ impl StoreLayer for Faults {
                 Err(Error::Unknown { commit: id })
             }
             Some(Fault::DieAfter) => {
-                // Refused or not: nobody hears of it.
+                // Whether refused or not, the caller does not learn the result.
                 let _ = store.commit(commit).await;
                 self.die()
             }

@@ -1,4 +1,4 @@
-//! A model that answers when a test says so, to catch agents in the middle of a call.
+//! A model that answers when a test releases it, to catch agents in the middle of a call.
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::within;
 
-/// A model whose calls wait to be let go.
+/// A model whose calls wait until a test releases them.
 #[derive(Clone)]
 pub struct HeldModel {
     model: Arc<dyn Model>,
@@ -37,7 +37,7 @@ impl Drop for CutOff<'_> {
 }
 
 impl HeldModel {
-    /// The model, held.
+    /// Wraps the model.
     pub fn new(model: impl Model) -> Self {
         let counts =
             Counts { begun: Semaphore::new(0), let_go: Semaphore::new(0), cut_off: AtomicUsize::new(0) };
@@ -47,15 +47,15 @@ impl HeldModel {
     /// Returns once another call has begun.
     ///
     /// # Panics
-    /// When none begins while a test may wait.
+    /// If no call begins while a test may wait.
     pub async fn begun(&self) {
-        // It is never closed.
+        // The semaphore is never closed.
         if let Ok(permit) = within("another call of the model begins", self.counts.begun.acquire()).await {
             permit.forget();
         }
     }
 
-    /// Lets so many calls go, now or when they come.
+    /// Releases that many calls, now or when they arrive.
     pub fn let_go(&self, calls: usize) {
         self.counts.let_go.add_permits(calls);
     }

@@ -1,7 +1,8 @@
-//! A world for tests: a engine with a scripted model, a clock in the test's hand, a database of its
-//! own, and faults on demand. Nothing here is a mock of the engine; only its edges are replaced.
+//! A world for tests: an engine with a scripted model, a clock that the test controls, a database
+//! of its own, and faults on demand. Nothing here mocks the engine; only its interfaces to the
+//! outside are replaced.
 //!
-//! To see whether your own tools can be trusted, put them into a [`Story`] and let it survive.
+//! To verify that your own tools are reliable, put them into a [`Story`] and call `survives`.
 
 mod audit;
 mod builder;

@@ -27,7 +27,7 @@ fn line(body: &ItemBody) -> String {
     }
 }
 
-/// The text with each id replaced by its noun and the place at which it first came.
+/// The text with each id replaced by its noun and the index of its first occurrence.
 pub(crate) fn numbered(text: &str, ids: &mut BTreeMap<String, usize>) -> String {
     let mut out = String::new();
     let mut rest = text;

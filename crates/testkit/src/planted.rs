@@ -1,5 +1,5 @@
-//! Bugs to be caught: what a faulty store, tool or model would do. Who says that faults are found must
-//! find these; an audit that misses one is itself at fault.
+//! Bugs for the tests to find: what a faulty store, tool or model would do. Tests that claim to
+//! find faults must find these; an audit that misses one is itself faulty.
 
 use std::sync::{
     Arc,
@@ -17,14 +17,14 @@ use crate::StoreLayer;
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $bug:ident => $says:literal),+ $(,)?) => {
-        /// A bug that may be planted.
+        /// A bug that can be planted.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Bug {
             $(#[doc = $says] $bug),+
         }
 
         impl Bug {
-            /// All of them.
+            /// All bugs.
             pub const ALL: &'static [Self] = &[$(Self::$bug),+];
 
             /// What goes wrong.
@@ -67,14 +67,14 @@ bugs! {
     CallIdsRepeat => "a model's own call ids, which repeat, are taken for ours",
 }
 
-/// A store with a bug; those of tools and models are planted elsewhere.
+/// A store with a bug; bugs of tools and models are planted elsewhere.
 pub struct Planted {
     bug: Bug,
     count: AtomicU64,
 }
 
 impl Planted {
-    /// The bug of a store; it shows now and then, as bugs do.
+    /// Plants the bug of a store, which shows now and then, as bugs do.
     #[must_use]
     pub fn new(bug: Bug) -> Self {
         Self { bug, count: AtomicU64::new(0) }
@@ -85,7 +85,7 @@ impl Planted {
         self.count.fetch_add(1, Ordering::Relaxed) % 3 == 1
     }
 
-    /// What becomes of one write.
+    /// Returns the write as the bug changes it, or none if the bug loses it.
     fn distort(&self, write: Write) -> Option<Write> {
         let hit = match (self.bug, &write) {
             (Bug::WakeupStays, Write::ConsumeWakeup(_)) => true,
@@ -135,7 +135,7 @@ impl Planted {
         write
     }
 
-    /// What is written beside what was asked for.
+    /// Adds the writes that the bug adds to the commit, or cuts it.
     fn add(&self, commit: &mut Commit) {
         match self.bug {
             Bug::TaskReopened => {
@@ -165,7 +165,7 @@ impl Planted {
         }
     }
 
-    /// The fence of whoever holds the agent by now.
+    /// The fence of the activation that holds the agent now.
     async fn refenced(store: &Arc<dyn Store>, commit: &Commit) -> Result<Option<Fence>> {
         let Some(fence) = commit.fence else { return Ok(None) };
         let agent = store.agent(&Scope::All, fence.agent).await?;

@@ -1,5 +1,6 @@
-//! A story that must come out the same whatever dies on the way: told once undisturbed, then with a
-//! fault at every commit. Put your own tools and kinds into one to see whether they can be trusted.
+//! A story that must have the same outcome whatever fails on the way: run once without faults, then
+//! with a fault at every commit. Put your own tools and kinds into one to verify that they are
+//! reliable.
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
@@ -15,14 +16,14 @@ use crate::{
     plain::{numbered, plain},
 };
 
-/// How long a telling may take at most.
+/// How long one run may take at most.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A engine at work has news within this time, however slow the machine.
+/// An engine at work has news within this time, however slow the machine.
 const STILL: Duration = Duration::from_secs(2);
-/// The longest that whoever failed once or twice waits before the next attempt.
+/// The longest pause before the next attempt of an activation that failed once or twice.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// A sample of the faults is of so many at least, where there are so many.
+/// The minimum number of faults in a sample, if there are that many.
 const LEAST_TOLD: usize = 12;
 
 /// What a person does about a question.
@@ -30,7 +31,7 @@ const LEAST_TOLD: usize = 12;
 pub enum Act {
     /// Answers it.
     Answer(Answer),
-    /// Says this to the root instead, which is to see to it.
+    /// Sends this to the root instead, which must handle the question.
     Say(String),
     /// Lets it expire.
     Wait,
@@ -38,12 +39,12 @@ pub enum Act {
     Delete,
 }
 
-/// Which faults a [`Story`] is told with.
+/// Selects the faults with which a [`Story`] is run.
 #[derive(Debug, Clone, Copy)]
 pub struct Points {
-    /// Every how many of all faults one is told: 1 for all of them.
+    /// Runs every `stride`th fault only: 1 for all of them.
     pub stride: usize,
-    /// Within how many commits of the next life the second of two deaths in a row comes.
+    /// How many commits of the next process are tried for the second of two consecutive deaths.
     pub second_within: u64,
 }
 
@@ -53,12 +54,12 @@ impl From<usize> for Points {
     }
 }
 
-/// How many times a [`Story`] was told.
+/// How many times a [`Story`] was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tellings {
-    /// With as many faults, or pairs of them.
+    /// With how many faults, or pairs of faults, it was run.
     pub told: usize,
-    /// As many there are.
+    /// How many such faults there are.
     pub of: usize,
 }
 
@@ -68,7 +69,7 @@ impl fmt::Display for Tellings {
     }
 }
 
-/// A story: what the model says, what the person does, with which tools and kinds.
+/// A story: what the model answers, what the person does, with which tools and kinds.
 ///
 /// ```
 /// use entourage_llm::Script;
@@ -99,25 +100,25 @@ pub struct Story {
     world: Arc<dyn Fn(WorldBuilder) -> WorldBuilder + Send + Sync>,
 }
 
-/// How many tokens a story's model holds unless it says.
+/// The context window of a story's model in tokens, unless set.
 const WINDOW: u32 = 128_000;
 
-/// How a story came out.
+/// The outcome of one run of a story.
 #[derive(Debug, Clone)]
 pub struct Told {
     /// The transcript of each agent of the tree, one line per item, without ids and times.
     pub transcripts: Vec<Vec<String>>,
-    /// What the calls did that are not pure, by tool and arguments.
+    /// What the calls that are not pure did, by tool and arguments.
     pub effects: BTreeMap<String, CallEffects>,
-    /// How many fenced commits each life made.
+    /// How many fenced commits each process made.
     pub commits: Vec<u64>,
-    /// What is not as it always must be.
+    /// The violated invariants.
     pub violations: Vec<Violation>,
 }
 
 impl Story {
-    /// A story whose model decides by the request. Until more is said, there are the built-in kinds
-    /// and no tools, and whoever is asked answers `yes`.
+    /// Creates a story whose model decides by the request. Unless set otherwise, it has the
+    /// built-in kinds and no tools, and the person answers `yes` to every question.
     pub fn new(model: impl Fn(&Request) -> Script + Send + Sync + 'static) -> Self {
         Self {
             model: Arc::new(model),
@@ -132,7 +133,7 @@ impl Story {
         }
     }
 
-    /// What the person says once all agents rest, one after the other.
+    /// The messages that the person sends one after the other, each once all agents are at rest.
     #[must_use]
     pub fn then(mut self, words: impl IntoIterator<Item = &'static str>) -> Self {
         self.then = words.into_iter().map(str::to_owned).collect();
@@ -146,7 +147,7 @@ impl Story {
         self
     }
 
-    /// The tools, made anew for each telling. They tell their effects.
+    /// The tools, created anew for each run. They report their effects.
     #[must_use]
     pub fn tools(mut self, tools: impl Fn(&Effects) -> Toolbox + Send + Sync + 'static) -> Self {
         self.tools = Arc::new(tools);
@@ -167,28 +168,28 @@ impl Story {
         self
     }
 
-    /// How many tokens its model holds.
+    /// The context window of its model in tokens.
     #[must_use]
     pub fn window(mut self, tokens: u32) -> Self {
         self.window = tokens;
         self
     }
 
-    /// Who stands between engine and store, made anew for each telling.
+    /// The layer between engine and store, created anew for each run.
     #[must_use]
     pub fn between<B: StoreLayer>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self {
         self.world = Arc::new(move |world| world.between(make()));
         self
     }
 
-    /// What happens side by side may come in any order: lines are compared sorted.
+    /// Concurrent work may complete in any order: lines are compared sorted.
     #[must_use]
     pub fn any_order(mut self) -> Self {
         self.any_order = true;
         self
     }
 
-    /// Tells it with these faults, one for each life until the last, which has none.
+    /// Runs it with these faults, one for each process until the last, which has none.
     pub async fn tell(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> Told {
         let model = Arc::clone(&self.model);
         let witness = Witness::default();
@@ -213,7 +214,7 @@ impl Story {
                 () = tokio::time::sleep(PATIENCE) => stuck(&world, faults_of_all).await,
             };
             commits.push(faults.commits());
-            assert_eq!(world.damages().await, [""; 0], "at any moment, {faults_of_all:?}");
+            assert_eq!(world.inconsistencies().await, [""; 0], "at any moment, {faults_of_all:?}");
             if over {
                 break;
             }
@@ -237,12 +238,12 @@ impl Story {
         Told { transcripts, effects, commits, violations: world.audit().await }
     }
 
-    /// Tells it undisturbed, then with a fault at each of these `points`: each fault alone, and each death
-    /// followed by another in the life after it. What the calls do is compared as well as what is said.
-    /// Returns how many tellings there were.
+    /// Runs it without faults, then with a fault at each of these `points`: each fault alone, and
+    /// each death followed by another in the next process. Compares what the calls do as well as
+    /// the transcripts. Returns how many runs there were.
     ///
     /// # Panics
-    /// When it does not come out as it did undisturbed, or something does not hold that always must.
+    /// If an outcome differs from the one without faults, or an invariant is violated.
     pub async fn survives(
         &self,
         workers: impl IntoIterator<Item = usize>,
@@ -287,27 +288,27 @@ impl Story {
         Tellings { told, of: lives.len() }
     }
 
-    /// Does what the person does until nothing is left to be done by anybody.
+    /// Does what the person does until no work is left.
     async fn come_to_the_end(&self, world: &World, root: &Agent) {
         let client = world.engine().client(Owner::local());
         let mut news = world.witness().news();
         let mut then = self.then.iter().enumerate();
         loop {
             news.mark_unchanged();
-            // In this order: whoever asks from here on had something due before.
+            // In this order: an agent that asks after this read had a wake-up due before it.
             let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 1).await);
             let tree = settled(world.client().tree(root.id).await);
             let open = client.questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await;
             let mut acted = false;
-            // A process that dies under the question is someone else's to notice.
+            // A process that dies during this read is handled elsewhere.
             for question in open.unwrap_or_default() {
-                // Answering twice is refused; a question that was answered meanwhile is fine.
+                // Answering twice is refused; a question that was answered meanwhile is acceptable.
                 let act = (self.person)(&question);
                 acted |= act != Act::Wait;
                 match act {
                     Act::Answer(answer) => drop(client.answer(question.id, answer).await),
                     Act::Wait => {}
-                    // Said again under the same key it is said once.
+                    // A message sent again under the same key is stored once.
                     Act::Say(text) => {
                         drop(client.send(root.id, &text, Some(&question.id.to_string())).await);
                     }
@@ -327,14 +328,14 @@ impl Story {
                     }
                     None => return,
                 },
-                // Of a dead process nobody has heard what it asks, so no time passes.
+                // A dead process may have asked something unseen, so no time passes.
                 Some(later) if !acted && !world.faults().dead() && later.due > world.clock().now() => {
                     world.clock().advance(later.due.since(world.clock().now()));
                 }
                 _ => {}
             }
-            // The witness is there as long as the world is. Where nothing comes, somebody who failed may
-            // wait for the moment to try again.
+            // The witness exists as long as the world does. If nothing arrives, an activation that
+            // failed may be waiting to retry.
             let is_still = tokio::time::timeout(STILL, news.changed()).await.is_err();
             if is_still && !world.faults().dead() {
                 world.clock().advance(TRY_AGAIN);
@@ -343,7 +344,7 @@ impl Story {
     }
 }
 
-/// A story that does not end: what stands where.
+/// Reports the state of a story that does not end.
 async fn stuck(world: &World, faults: &[(u64, Fault)]) -> bool {
     let agents = settled(world.client().agents(false, None, Page::default()).await);
     let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 10).await);
@@ -351,7 +352,7 @@ async fn stuck(world: &World, faults: &[(u64, Fault)]) -> bool {
     panic!("no end after {PATIENCE:?} with {faults:?}\n{agents:#?}\n{due:#?}\n{audit:#?}");
 }
 
-/// What a store below all faults answers.
+/// The result of a read below all faults, which must not fail.
 fn settled<T, E: std::fmt::Debug>(read: Result<T, E>) -> T {
     read.unwrap_or_else(|error| panic!("the store does not answer: {error:?}"))
 }

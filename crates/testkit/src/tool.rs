@@ -1,4 +1,4 @@
-//! A tool that counts what it does, so that a test can say how often an effect happened.
+//! A tool that counts its effects, so that a test can verify how many times an effect happened.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{Fact, Witness};
 pub struct Effects(Witness);
 
 impl Effects {
-    /// Those that this witness sees.
+    /// The effects that this witness sees.
     #[must_use]
     pub fn seen_by(witness: &Witness) -> Self {
         Self(witness.clone())
@@ -32,8 +32,8 @@ impl Effects {
         times.into_values().collect()
     }
 
-    /// Takes down that a tool is about to have its effect. A tool of your own calls this where it
-    /// would do what it does.
+    /// Records that a tool is about to have its effect. A tool of your own calls this immediately
+    /// before its effect.
     pub fn happens(&self, context: &Context, effect: Effect) {
         self.0.saw(Fact::Effect { agent: context.agent, call: context.call, effect });
     }
@@ -41,7 +41,7 @@ impl Effects {
 
 type Answer = dyn Fn(&Context, &Value) -> Result<Outcome, Error> + Send + Sync;
 
-/// A tool of any name and effect class, with the answer a test wants.
+/// A tool of any name and effect class, with the answer that a test sets.
 pub struct TestTool {
     name: String,
     effect: Effect,
@@ -50,7 +50,7 @@ pub struct TestTool {
 }
 
 impl TestTool {
-    /// A tool that answers with its own name and the arguments.
+    /// Creates a tool that answers with its own name and the arguments.
     #[must_use]
     pub fn new(name: &str, effect: Effect, effects: &Effects) -> Self {
         let own = name.to_owned();
@@ -59,7 +59,7 @@ impl TestTool {
         })
     }
 
-    /// A tool with an answer of the test's own.
+    /// Creates a tool that answers with the test's function.
     #[must_use]
     pub fn answering(
         name: &str,

@@ -1,5 +1,5 @@
-//! Who saw what happened: every claim, every commit that the store took, every effect of a tool and
-//! every acknowledged deletion, in their order. An audit compares it with what is kept.
+//! Records what happened: every claim, every commit that the store accepted, every effect of a tool
+//! and every acknowledged deletion, in their order. An audit compares the record with the store.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,40 +14,40 @@ use crate::StoreLayer;
 /// One thing that happened.
 #[derive(Debug, Clone)]
 pub enum Fact {
-    /// An activation took an agent.
+    /// An activation claimed an agent.
     Claimed {
-        /// Which.
+        /// The agent.
         agent: AgentId,
         /// The epoch it was given.
         epoch: u64,
     },
-    /// The store took a commit.
+    /// The store accepted a commit.
     Committed(Arc<Commit>),
     /// A tool was about to have its effect.
     Effect {
-        /// Whose call.
+        /// The agent whose call it is.
         agent: AgentId,
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// Of what class.
+        /// Its effect class.
         effect: Effect,
     },
-    /// A person was told that an agent is deleted.
+    /// An engine confirmed to a person that an agent is deleted.
     Deleted(AgentId),
     /// A read on behalf of one owner showed a row of another.
     Shown {
-        /// On whose behalf.
+        /// The owner on whose behalf the read happened.
         to: Owner,
-        /// Whose row.
+        /// The owner of the row.
         of: Owner,
     },
 }
 
-/// Who saw what happened. Clones are the same witness.
+/// The record of what happened. Clones are the same witness.
 #[derive(Debug, Clone)]
 pub struct Witness {
     facts: Arc<Mutex<Vec<Fact>>>,
-    /// Held while the store is asked, so that facts stand in the order in which they happened.
+    /// Held during a store call, so that facts are in the order in which they happened.
     order: Arc<tokio::sync::Mutex<()>>,
     news: watch::Sender<usize>,
 }
@@ -65,7 +65,7 @@ impl Witness {
         self.lock().clone()
     }
 
-    /// Takes down that something happened.
+    /// Records a fact.
     pub fn saw(&self, fact: Fact) {
         let mut facts = self.lock();
         facts.push(fact);
@@ -74,7 +74,7 @@ impl Witness {
         self.news.send_replace(count);
     }
 
-    /// Follows how many things happened.
+    /// Subscribes to the number of facts.
     #[must_use]
     pub fn news(&self) -> watch::Receiver<usize> {
         self.news.subscribe()
@@ -84,21 +84,21 @@ impl Witness {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until everything that the store has been asked is on record here, and keeps anything
-    /// else from being asked until the guard is dropped. Without it a reader of the store may see a
-    /// commit that is not among the facts yet.
+    /// Waits until every call of the store is recorded here, and blocks further calls until the
+    /// guard is dropped. Without it a reader of the store may see a commit that is not yet among
+    /// the facts.
     pub(crate) async fn still(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.order).lock_owned().await
     }
 
-    /// Asks the store and records what came of it, also when the caller is gone by then: a store
-    /// finishes what it has begun.
+    /// Calls the store and records the result, even if the caller is dropped meanwhile: a store
+    /// completes what it has begun.
     async fn ask<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Result<T>> + Send + 'static,
         fact: impl FnOnce(&T) -> Option<Fact> + Send + 'static,
     ) -> Result<T> {
-        // Taken before the task is spawned: whoever comes after this call comes after its commit.
+        // Acquired before the task is spawned, so that a later call follows this call's commit.
         let in_order = self.still().await;
         let own = self.clone();
         let asked = tokio::spawn(async move {
@@ -149,7 +149,8 @@ mod tests {
     use super::*;
     use crate::audit;
 
-    /// A store whose commits are there before their authors hear of it, once it is told to be slow.
+    /// A store whose commits are visible before their authors get the result, once a test makes it
+    /// slow.
     #[derive(Clone, Default)]
     struct Slow {
         is_slow: Arc<AtomicBool>,
@@ -179,7 +180,7 @@ mod tests {
         }
     }
 
-    /// An agent's stop as a person asks for it.
+    /// An agent's stop as a person requests it.
     fn stop(agent: &Agent, at: Time) -> (Intervention, Post) {
         let (action, of) = (Action::Stop, None);
         let intervention = Intervention {

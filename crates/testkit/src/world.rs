@@ -1,9 +1,11 @@
-//! A engine for one test, with a database of its own, and as many lives as the test needs.
+//! An engine for one test, with a database of its own, and as many consecutive processes as the
+//! test needs.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Check, Client, Clock, Courier, Engine, Kinds, NewAgent, Outbox, Signal, ThreadKeeper, Tracer,
+    Builder, Client, Clock, Engine, Guardrail, Kinds, NewAgent, Outbox, Signal, ThreadStore, Tracer,
+    Transport,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::{Model, ScriptedModel};
@@ -18,16 +20,17 @@ use crate::{FakeClock, Faults, Faulty, Violation, Witness, WorldBuilder, audit};
 /// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What something that must happen comes to; a test that waits for it fails instead of hanging.
+/// Returns the result of something that must happen; a test that waits for it fails instead of
+/// hanging.
 ///
 /// # Panics
-/// When it takes longer than a test may wait.
+/// If it takes longer than a test may wait.
 pub async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
     let happened = tokio::time::timeout(PATIENCE, happens).await;
     happened.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
 }
 
-/// A engine for one test. Its database goes with the last world that uses it.
+/// An engine for one test. Its database is deleted with the last world that uses it.
 pub struct World {
     engine: Engine,
     store: Arc<dyn Store>,
@@ -47,10 +50,10 @@ pub(crate) struct Parts {
     pub(crate) workers: usize,
     pub(crate) places: usize,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
-    pub(crate) checks: Vec<(String, Arc<dyn Check>)>,
+    pub(crate) guardrails: Vec<(String, Arc<dyn Guardrail>)>,
     pub(crate) outbox: Outbox,
-    pub(crate) courier: Option<Arc<dyn Courier>>,
-    pub(crate) keeper: Option<Arc<dyn ThreadKeeper>>,
+    pub(crate) transport: Option<Arc<dyn Transport>>,
+    pub(crate) thread_store: Option<Arc<dyn ThreadStore>>,
     pub(crate) tool_servers: Vec<String>,
     pub(crate) give_up_after: u32,
     pub(crate) directory: Option<tempfile::TempDir>,
@@ -60,16 +63,18 @@ pub(crate) struct Parts {
 pub(crate) const DATABASE: &str = "engine.sqlite";
 
 impl Parts {
-    /// A engine with this world's model and kinds.
+    /// An engine with this world's model and kinds.
     fn engine(&self, store: &Arc<dyn Store>) -> Builder {
         let engine = Engine::builder(Arc::clone(store), Arc::clone(&self.model))
             .outbox(self.outbox.clone())
             .tool_servers(self.tool_servers.clone())
             .give_up_after(self.give_up_after);
-        let engine =
-            self.checks.iter().fold(engine, |engine, (name, check)| engine.check(name, check.clone()));
-        let engine = match &self.keeper {
-            Some(keeper) => engine.thread_keeper(Arc::clone(keeper)),
+        let engine = self
+            .guardrails
+            .iter()
+            .fold(engine, |engine, (name, check)| engine.guardrail(name, check.clone()));
+        let engine = match &self.thread_store {
+            Some(thread_store) => engine.thread_store(Arc::clone(thread_store)),
             None => engine,
         };
         let Some(directory) = self.kinds_in.clone() else { return engine.kinds(self.kinds.clone()) };
@@ -82,29 +87,29 @@ impl Parts {
 }
 
 impl World {
-    /// A world whose model is the given one.
+    /// Configures a world with this model.
     pub fn builder(model: impl Model) -> WorldBuilder {
         WorldBuilder::new(Arc::new(model))
     }
 
-    /// A world with a scripted model, the built-in kinds and these tools.
+    /// Starts a world with a scripted model, the built-in kinds and these tools.
     pub async fn scripted(model: &ScriptedModel, tools: Toolbox) -> Self {
         Self::builder(model.clone()).tools(tools).start().await
     }
 
-    /// The engine of this life.
+    /// The engine of the current process.
     #[must_use]
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The store below all lives.
+    /// The store below the faults of all processes.
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// The file of the database, for whoever does damage to it; none of a world in memory.
+    /// The database file, for tests that damage it; none for a world in memory.
     #[must_use]
     pub fn database(&self) -> Option<PathBuf> {
         self.builder.directory.as_ref().map(|directory| directory.path().join(DATABASE))
@@ -116,88 +121,93 @@ impl World {
         &self.clock
     }
 
-    /// Who saw what happened, in all lives.
+    /// The witness of all processes.
     #[must_use]
     pub fn witness(&self) -> &Witness {
         &self.witness
     }
 
-    /// What is not as it always must be. Nothing may be under way.
+    /// The violated invariants. Nothing may be under way.
     ///
     /// # Panics
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub async fn audit(&self) -> Vec<Violation> {
         must(audit(&*self.store, Some(&self.witness)).await, "the store answers")
     }
 
-    /// The faults of this life.
+    /// The faults of the current process.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// What the local owner may see and do, read below all faults.
+    /// A client of the local owner, which reads below all faults.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client_of(Owner::local())
     }
 
-    /// What an owner may see and do, read below all faults.
+    /// A client of an owner, which reads below all faults.
     #[must_use]
     pub fn client_of(&self, owner: Owner) -> Client {
         self.beside().client(owner)
     }
 
-    /// The engine of whoever looks on: below all faults, and nothing works in it.
+    /// An engine for observers: below all faults, and without workers.
     #[must_use]
     pub fn beside(&self) -> Engine {
         self.beside_with(&Faults::none())
     }
 
-    /// The engine of whoever looks after it from a process of its own, which has these faults.
+    /// The engine of an operator in a separate process, which has these faults.
     #[must_use]
     pub fn beside_with(&self, faults: &Faults) -> Engine {
         let store: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&self.store), faults.clone()));
         self.builder.engine(&store).clock(Arc::new(self.clock.clone())).build()
     }
 
-    /// What the engine's own upkeep finds that should not be, at whatever moment: runs that nothing will
-    /// wake, waits for what will not happen, records that nobody will come to. Nothing, in a healthy engine.
+    /// The inconsistencies that the engine's own maintenance finds at this moment: runs that
+    /// nothing will wake, waits for events that will not happen, records that no activation will
+    /// read. A healthy engine has none.
     ///
     /// # Panics
-    /// When the store fails.
-    pub async fn damages(&self) -> Vec<String> {
+    /// If the store fails.
+    pub async fn inconsistencies(&self) -> Vec<String> {
         let client = self.client();
-        let mut damages = Vec::new();
+        let mut inconsistencies = Vec::new();
         for job in must(client.jobs().await, "the store answers") {
-            let found = must(client.damages(&job.round.job).await, "the store answers");
-            damages.extend(found.into_iter().map(|damage| format!("{}: {}", damage.job, damage.text)));
+            let found = must(client.inconsistencies(&job.job_run.job).await, "the store answers");
+            inconsistencies.extend(
+                found
+                    .into_iter()
+                    .map(|inconsistency| format!("{}: {}", inconsistency.job, inconsistency.text)),
+            );
         }
-        damages
+        inconsistencies
     }
 
-    /// Gives a new agent its first message: of the kind that people talk to, or of the first kind
-    /// where there is none.
+    /// Creates an agent with its first message: of the kind `assistant`, or of the first kind if
+    /// there is no such kind.
     ///
     /// # Panics
-    /// When the engine refuses it.
+    /// If the engine refuses it.
     pub async fn ask(&self, text: &str) -> Agent {
         let kinds = self.engine.kinds();
         let first = kinds.iter().next().filter(|_| kinds.get("assistant").is_none());
         self.ask_kind(first.map(|kind| &*kind.name), text).await
     }
 
-    /// Gives a new agent of this kind its first message, as [`ask`](Self::ask) does.
+    /// Creates an agent of this kind with its first message, as [`ask`](Self::ask) does.
     pub async fn ask_kind(&self, kind: Option<&str>, text: &str) -> Agent {
         let kind = kind.map(str::to_owned);
         let new = NewAgent { kind, message: Some(text.to_owned()), ..NewAgent::default() };
         must(self.client().create(new, None).await, "the engine takes a message")
     }
 
-    /// Waits until an event of the tree fits, and returns all events up to it.
+    /// Waits until an event of the tree matches, and returns all events up to it.
     ///
     /// # Panics
-    /// When that takes longer than a test may wait.
+    /// If that takes longer than a test may wait.
     pub async fn until(&self, root: AgentId, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut watch = must(self.client().watch(root, 0).await, "the tree exists");
         let mut seen = Vec::new();
@@ -218,7 +228,7 @@ impl World {
         seen
     }
 
-    /// The agent, once its row fits and nothing is due for it that could change that.
+    /// Returns the agent once its row matches and no wake-up is due that could change that.
     async fn at_rest(&self, id: AgentId, what: &str, fits: impl Fn(Status) -> bool) -> Agent {
         let (client, mut news) = (self.client(), self.witness.news());
         let rests = async {
@@ -237,18 +247,18 @@ impl World {
         within(&format!("{id} {what}"), rests).await
     }
 
-    /// Waits until the root's run has ended and nothing more has come to it, and returns the root.
+    /// Waits until the root's run has ended and no further work is due, and returns the root.
     ///
     /// # Panics
-    /// When that takes longer than a test may wait.
+    /// If that takes longer than a test may wait.
     pub async fn ended(&self, root: AgentId) -> Agent {
         self.at_rest(root, "has ended", Status::is_terminal).await
     }
 
-    /// Waits until a question of the tree is open, and returns the oldest that is.
+    /// Waits until a question of the tree is open, and returns the oldest open one.
     ///
     /// # Panics
-    /// When that takes longer than a test may wait.
+    /// If that takes longer than a test may wait.
     pub async fn question(&self, root: AgentId) -> Question {
         let (client, mut news) = (self.client(), self.witness.news());
         let asked = async {
@@ -264,27 +274,29 @@ impl World {
         within(&format!("{root} or one below it asks"), asked).await
     }
 
-    /// Waits until an agent sleeps and nothing wakes it.
+    /// Waits until an agent sleeps and no wake-up is due.
     ///
     /// # Panics
-    /// When that takes longer than a test may wait.
+    /// If that takes longer than a test may wait.
     pub async fn asleep(&self, agent: &Agent) {
         self.at_rest(agent.id, "sleeps", |status| status == Status::Waiting).await;
     }
 
-    /// Ends this life, as an end of the process would, and begins the next one on the same database.
+    /// Ends this process abruptly and starts the next one on the same database.
     ///
     /// # Panics
-    /// When a worker panicked.
+    /// If a worker panicked.
     pub async fn reborn(self, faults: Faults) -> Self {
         let Self { store, clock, builder, stop, mut workers, witness, faults: last, .. } = self;
-        // Activations may end a moment later than their dispatcher: none of them takes an agent any more.
+        // Activations may end a moment later than their dispatcher: from here on none of them
+        // claims an agent.
         last.kill();
         stop.cancel();
         workers.abort_all();
         while workers.join_next().await.is_some() {}
-        // A process writes nothing once it is dead: what it has handed to the store is there by now, and
-        // what nobody waits for any more comes before the next commit, which the witness keeps in order.
+        // A dead process writes nothing more: what it handed to the store has arrived by now, and
+        // calls without a waiting caller precede the next commit, because the witness keeps the
+        // order.
         last.settled().await;
         must(store.commit(Commit::new(clock.now())).await, "the store answers");
         live(store, clock, builder, faults, witness)
@@ -296,7 +308,7 @@ impl World {
     }
 }
 
-/// What a test cannot go on without.
+/// Unwraps a result without which a test cannot continue.
 pub(crate) fn must<T, E: std::fmt::Debug>(result: Result<T, E>, what: &str) -> T {
     result.unwrap_or_else(|error| panic!("not so: {what}: {error:?}"))
 }
@@ -328,14 +340,14 @@ pub(crate) fn live(
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         workers.spawn(async move { Embedded::new(settings).run(Arc::new(engine), store, clock, stop).await });
     }
-    if let Some(courier) = builder.courier.clone() {
+    if let Some(transport) = builder.transport.clone() {
         let engine = engine.clone();
         workers.spawn(async move {
-            engine.deliver(courier).await;
+            engine.deliver(transport).await;
             Ok(())
         });
     }
-    if builder.keeper.is_some() {
+    if builder.thread_store.is_some() {
         let engine = engine.clone();
         workers.spawn(async move {
             engine.save_threads().await;

@@ -1,4 +1,4 @@
-//! All first tools in one box.
+//! All built-in tools in one toolbox.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::{
     SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
-/// What the tools of a engine need to know.
+/// Settings of the engine's tools.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
@@ -24,8 +24,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a engine that several owners share: what reaches the operator's files, or acts
-    /// with the operator's credentials, is the operator's alone unless the settings say whose it is.
+    /// Returns the settings for an engine that several owners share: tools that reach the operator's files,
+    /// or use the operator's credentials, serve the operator alone unless the settings name other owners.
     #[must_use]
     pub fn shared(mut self, operator: &Owners) -> Self {
         let owners = self.mcp.iter_mut().map(|server| &mut server.owners);
@@ -36,8 +36,8 @@ impl Settings {
     }
 }
 
-/// The first tools. Those of MCP servers are not among them: connecting takes its time and can
-/// fail, so [`connect_server`](crate::connect_server) brings those.
+/// Returns the built-in tools. The tools of MCP servers are not included: connecting takes time and can fail,
+/// so [`connect_server`](crate::connect_server) does that.
 #[must_use]
 pub fn builtin(settings: Settings) -> Toolbox {
     let search = settings.search.or_variables(|name| std::env::var(name).ok());

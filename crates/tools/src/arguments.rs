@@ -1,4 +1,4 @@
-//! Arguments: their schema from a Rust type, and the check before each call.
+//! Arguments: their schema from a Rust type, and their validation before each call.
 
 use entourage_types::ToolSpec;
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -7,20 +7,20 @@ use serde_json::Value;
 
 use crate::{Error, Result, inlined::inlined};
 
-/// The weight of a schema times that of arguments up to which they are checked at all.
+/// Arguments are validated only if the schema's weight times their own is at most this.
 const MOST_WORK: usize = 5_000_000;
-/// Up to where mistakes are looked for one by one: each of them costs memory.
+/// Mistakes are reported one by one only if that product is at most this: each of them costs memory.
 const MOST_EXPLAINED: usize = 200_000;
-/// So many bytes of a text weigh as much as one value.
+/// So many bytes of text weigh as much as one value.
 const TEXT: usize = 256;
-/// How often the matching of a pattern may go back and try another way.
+/// How often the matching of a pattern may backtrack.
 const BACKTRACKS: usize = 100_000;
 
-/// The JSON schema of an argument type, with all definitions inlined: small models and some
-/// providers do not follow references.
+/// Returns the JSON schema of an argument type, with all definitions inlined: small models and some providers
+/// do not follow references.
 ///
-/// Unknown arguments are refused. A serde alias is unknown to the schema: a tool that accepts one
-/// says so by [`Tool::renamed`](crate::Tool::renamed).
+/// The schema rejects unknown arguments. It does not contain serde aliases: a tool that accepts one declares
+/// it by [`Tool::renamed`](crate::Tool::renamed).
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|s| {
@@ -36,27 +36,27 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// A tool as the model sees it, with the schema of its argument type.
+/// Returns a tool's specification for the model, with the schema of its argument type.
 #[must_use]
 pub fn spec_of<T: JsonSchema>(name: &str, description: impl Into<String>) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: description.into(), parameters: schema_of::<T>() }
 }
 
-/// A schema that somebody else may have written, compiled so that no check by it is endless.
+/// A schema, possibly by a third party, compiled so that every validation ends.
 #[derive(Debug)]
 struct Compiled {
     validator: jsonschema::Validator,
-    /// What a check of one value may cost.
+    /// The cost of validating one value.
     weight: usize,
 }
 
-/// Why a value is not taken.
+/// Why a value is rejected.
 enum Unfit {
-    /// It is not checked: that would take too long.
+    /// It was not validated: that would take too long.
     TooLarge,
-    /// It does not fit, and saying where would take too long.
+    /// It is not valid, and finding out where would take too long.
     Somewhere,
-    /// It does not fit, there and for these reasons.
+    /// It is not valid, for these reasons.
     There(String),
 }
 
@@ -88,7 +88,7 @@ impl Compiled {
     }
 }
 
-/// A mistake with its place.
+/// Formats a mistake with its location.
 fn placed(error: &jsonschema::ValidationError<'_>) -> String {
     match error.instance_path().as_str() {
         "" => error.to_string(),
@@ -96,7 +96,7 @@ fn placed(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// A tool's schema, compiled once and asked before each call.
+/// A tool's schema, compiled once and applied before each call.
 #[derive(Debug)]
 pub struct Checker {
     tool: String,
@@ -104,11 +104,11 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Compiles a tool's schema. Somebody else may have written it: one that would make the checks of
-    /// a few arguments endless is refused.
+    /// Compiles a tool's schema. A third party may have written it, so a schema with which even a few
+    /// arguments would take too long to validate is refused.
     ///
     /// # Errors
-    /// [`Error::Failed`] when the schema itself is not valid, or too large to check anything by.
+    /// [`Error::Failed`] when the schema itself is not valid, or too large to validate anything.
     pub fn new(spec: &ToolSpec) -> Result<Self> {
         let compiled = Compiled::new(&spec.parameters)
             .map_err(|why| Error::Failed(format!("the schema of `{}` {why}", spec.name)))?;
@@ -118,7 +118,7 @@ impl Checker {
     /// Checks arguments against the schema.
     ///
     /// # Errors
-    /// [`Error::Arguments`] with the mistakes and their places, or why they are not checked.
+    /// [`Error::Arguments`] with the mistakes and their locations, or why they were not validated.
     pub fn check(&self, arguments: &Value) -> Result<()> {
         let invalid = |why: String| Err(Error::Arguments { tool: self.tool.clone(), why });
         if let Value::String(text) = arguments {
@@ -142,7 +142,7 @@ impl Checker {
     }
 }
 
-/// How many values there are in one, with long texts as several.
+/// Returns the number of values in a value; a long text counts as several.
 fn weight(value: &Value) -> usize {
     1 + match value {
         Value::String(text) => text.len() / TEXT,
@@ -152,8 +152,8 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// The schema that a text must meet as JSON, compiled once and asked about each text. It is bound by
-/// the same measures as a tool's.
+/// The schema that a text must satisfy as JSON, compiled once and applied to each text, with the same limits
+/// as for a tool's schema.
 #[derive(Debug)]
 pub struct TextSchema {
     compiled: Compiled,
@@ -163,13 +163,13 @@ impl TextSchema {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// [`Error::Failed`] when it is no schema, with its place, or too large to check anything by.
+    /// [`Error::Failed`] when it is not a schema, with the location, or too large to validate anything.
     pub fn new(schema: &Value) -> Result<Self> {
         let compiled = Compiled::new(schema).map_err(|why| Error::Failed(format!("the schema {why}")))?;
         Ok(Self { compiled })
     }
 
-    /// What is wrong with a text; none where it is JSON that fits.
+    /// Returns the mistakes of a text; none if it is JSON that satisfies the schema.
     #[must_use]
     pub fn mistakes(&self, text: &str) -> Option<String> {
         let value = match serde_json::from_str::<Value>(text) {
@@ -190,10 +190,10 @@ impl TextSchema {
     }
 }
 
-/// Arguments as their Rust type.
+/// Parses arguments into their Rust type.
 ///
 /// # Errors
-/// [`Error::Arguments`] when they are not of that type.
+/// [`Error::Arguments`] when they do not have that type.
 pub fn parse<T: DeserializeOwned>(tool: &str, arguments: Value) -> Result<T> {
     serde_json::from_value(arguments)
         .map_err(|error| Error::Arguments { tool: tool.to_owned(), why: error.to_string() })

@@ -1,4 +1,4 @@
-//! What a call knows about where it happens.
+//! The environment of a call.
 
 use std::sync::Arc;
 
@@ -8,53 +8,54 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Result;
 
-/// What a call knows about where it happens.
+/// The environment of a call.
 #[derive(Clone)]
 pub struct Context {
-    /// The call; also the key under which an idempotent effect happens once.
+    /// The call's id; also the key that makes an idempotent effect happen once.
     pub call: CallId,
-    /// What the engine takes the call's effect for: the kind's word, otherwise the tool's own.
+    /// The effect that the engine assumes for the call: the one declared by the kind, else the tool's own.
     pub effect: Effect,
     /// The calling agent.
     pub agent: AgentId,
-    /// The top of its tree.
+    /// The root of the agent's tree.
     pub root: AgentId,
-    /// Whether it talks to a person rather than to a parent.
+    /// Whether the agent talks to a person rather than to a parent.
     pub is_root: bool,
-    /// Whose agent it is.
+    /// The agent's owner.
     pub owner: Owner,
-    /// Its kind.
+    /// The agent's kind.
     pub kind: Arc<Kind>,
-    /// Now, on the engine's clock.
+    /// The current time on the engine's clock.
     pub now: Time,
-    /// The notes of its tree.
+    /// The notes of the agent's tree.
     pub notes: Arc<dyn Notes>,
-    /// What it remembers itself.
+    /// The agent's own memory.
     pub memory: Arc<dyn Memory>,
-    /// Cancelled when the call shall stop; dropping the call's future means the same.
+    /// Cancelled when the call must stop; dropping the call's future means the same.
     pub cancel: CancellationToken,
 }
 
-/// Reading notes: of the caller's tree, and of no other.
+/// Reads the notes of the caller's tree, and of no other.
 #[async_trait]
 pub trait Notes: Send + Sync {
-    /// The notes with all of these words, best match first, at most `limit`. The last word may go on.
+    /// Returns the notes that contain all of these words, best match first, at most `limit`. The last word
+    /// may be a prefix.
     async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>>;
 
-    /// The latest notes, newest first, at most `limit`.
+    /// Returns the latest notes, newest first, at most `limit`.
     async fn latest(&self, limit: u32) -> Result<Vec<Note>>;
 }
 
-/// Reading what the caller remembers: its own, and nobody else's.
+/// Reads the memory of the caller, and of no other agent.
 #[async_trait]
 pub trait Memory: Send + Sync {
-    /// What it has learned and still holds, oldest first.
+    /// Returns its learnings that are not retired, oldest first.
     async fn learnings(&self) -> Result<Vec<Learning>>;
 
-    /// Its closed sessions that were closed at `since` or after: those that match the words best, or
-    /// the latest where there are no words; at most `limit`.
+    /// Returns its sessions that were closed at `since` or later: the best matches for the words, or the
+    /// latest if there are no words; at most `limit`.
     async fn sessions(&self, words: &str, since: Time, limit: usize) -> Result<Vec<Session>>;
 
-    /// The whole text of the message or output with this number in its transcript.
+    /// Returns the whole text of the message or output with this number in its transcript.
     async fn text(&self, item: u64) -> Result<Option<String>>;
 }

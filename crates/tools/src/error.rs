@@ -1,4 +1,4 @@
-//! What a tool says when it could not do what it was asked. The model reads it.
+//! Errors of tool calls. The model reads them.
 
 /// Why a call failed; the text goes to the model, so it says what to do differently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,22 +9,22 @@ pub enum Error {
     Arguments {
         /// Which tool.
         tool: String,
-        /// Each mistake with its place.
+        /// Each mistake with its location.
         why: String,
     },
-    /// Something must be set up first; names the setting.
+    /// Something must be configured first; names the setting.
     #[error("{0}")]
     NotConfigured(String),
-    /// What was asked is not allowed.
+    /// The request is not allowed.
     #[error("not allowed: {0}")]
     NotAllowed(String),
-    /// It had not come back after so many seconds. Whether it took effect is not known.
+    /// The call did not return within so many seconds. Whether it took effect is unknown.
     #[error("no result after {0} s; the call was cut off")]
     TimedOut(u64),
-    /// It was cut off otherwise. Whether it took effect is not known.
+    /// The call was interrupted for another reason. Whether it took effect is unknown.
     #[error("{0}")]
     InDoubt(String),
-    /// It was tried and failed.
+    /// The call was carried out and failed.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,40 +1,40 @@
-//! Schemas with their references written out, so that what a check by one costs is bounded by its size.
+//! Inlines the references of schemas, so that a schema's size bounds the cost of validating by it.
 //!
-//! A server sends its tools' schemas, and a few lines of references to references stand for millions of
-//! checks. Without references a schema is a tree, and each part of it is asked at most once about each
-//! value of what is checked.
+//! A server sends its tools' schemas, and a few lines of references to references can expand to millions of
+//! validations. Without references a schema is a tree, and validation applies each part of it at most once to
+//! each value.
 
 use std::ptr;
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-/// The weight of a schema that is written out, at most: one for each value in it, more for what costs more.
+/// The maximum weight of an inlined schema: one for each value in it, more for expensive keywords.
 const MOST: usize = 10_000;
-/// Values inside values, at most: what compiles a schema works recursively.
+/// The maximum nesting depth: the schema compiler is recursive.
 const DEEPEST: usize = 128;
-/// How often a definition is written out inside itself; what lies deeper is not checked. The second is
-/// tried where the first gets too large.
+/// How often a definition is inlined within itself; deeper values are not validated. The second number is
+/// tried if the first makes the schema too large.
 const ROUNDS: [usize; 2] = [4, 1];
 /// The weight of a pattern: matching it may take long.
 const PATTERN: usize = 20;
-/// Keywords that ask the parts beside them once more, and those inside these again.
+/// Keywords that evaluate their sibling subschemas once more, recursively.
 const ASKS_AGAIN: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
-/// References that depend on how a schema was come to.
+/// References whose target depends on the path of evaluation.
 const DYNAMIC: [&str; 2] = ["$dynamicRef", "$recursiveRef"];
 
 /// A schema without references.
 #[derive(Debug)]
 pub(crate) struct Inlined {
     pub(crate) schema: Value,
-    /// What a check of one value may cost.
+    /// The cost of validating one value.
     pub(crate) weight: usize,
 }
 
-/// Writes the references of a schema out.
+/// Inlines the references of a schema.
 ///
 /// # Errors
-/// Why that cannot be done: it gets too large or too deep, or a reference leads out of it.
+/// Why the schema cannot be inlined: it gets too large or too deep, or a reference leads out of it.
 pub(crate) fn inlined(root: &Value) -> Result<Inlined, String> {
     let written = ROUNDS.map(|rounds| move || Writer { root, rounds, weight: 0, open: Vec::new() }.whole());
     let [first, second] = written;
@@ -57,7 +57,7 @@ struct Writer<'a> {
     root: &'a Value,
     rounds: usize,
     weight: usize,
-    /// The references that are being written out, one inside another.
+    /// The references that are being inlined, from the outermost to the innermost.
     open: Vec<&'a str>,
 }
 
@@ -85,12 +85,12 @@ impl<'a> Writer<'a> {
         fields: &'a Map<String, Value>,
         depth: usize,
     ) -> Result<Value, Trouble> {
-        // A property may have the name of a keyword: what follows the name of one is no string then.
+        // A property may be named like a keyword: then its value is not a string.
         if let Some(reference) = DYNAMIC.iter().find_map(|keyword| fields.get(*keyword)?.as_str()) {
             return Err(Trouble::Reference(reference.to_owned()));
         }
         let before = self.weight;
-        // Definitions are written where they are referred to.
+        // Definitions are inlined where they are referenced.
         let is_kept = |name: &str| !(ptr::eq(value, self.root) && ["$defs", "definitions"].contains(&name));
         let is_reference = |name: &str, value: &Value| name == "$ref" && value.is_string();
         let mut written = Map::new();
@@ -177,7 +177,7 @@ mod tests {
             expected = json!({ "properties": { "next": expected } });
         }
         assert_eq!(inlined(&list).unwrap().schema, expected);
-        // Where that gets too large, one level deep.
+        // If that gets too large, one level deep.
         let wide: Map<String, Value> = (0..40).map(|n| (n.to_string(), json!({ "$ref": "#" }))).collect();
         let written = inlined(&json!({ "properties": wide })).unwrap().schema;
         assert_eq!(written["properties"]["7"]["properties"]["8"], json!({}));

@@ -1,7 +1,7 @@
-//! The Tool seam and the first tools, a file each.
+//! The tool interface and the built-in tools, one file each.
 //!
-//! Tools never see the store: what they need to read comes with their [`Context`], what they want
-//! to write rides in their [`Outcome`] and is committed by the engine together with the output.
+//! Tools never access the store: their [`Context`] provides what they need to read, and their [`Outcome`]
+//! contains what they want to write, which the engine commits together with the output.
 
 mod agents;
 mod all;
@@ -42,5 +42,5 @@ pub use web::{
     AllowedHost, FetchApproval, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch,
 };
 
-/// What every call returns.
+/// The result of every call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

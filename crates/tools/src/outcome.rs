@@ -1,37 +1,37 @@
-//! What a tool returned. Tools return outcomes; the engine commits them.
+//! The result of a tool. Tools return outcomes; the engine commits them.
 
 use std::time::Duration;
 
 use entourage_types::{AgentId, Learning, Note, QuestionId};
 use serde_json::Value;
 
-/// What a tool returned.
+/// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It is done.
+    /// The call is complete.
     Done(Done),
     /// A person must answer; the call stays open until then.
     Ask(Ask),
-    /// Another agent shall do something.
+    /// Another agent must do something.
     Delegate(Delegate),
     /// The call stays open until this much time has passed.
     Await(Duration),
 }
 
-/// The result of a call that is done.
+/// The result of a completed call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Done {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// What a screen may show beside it.
+    /// Additional data for a user interface.
     pub details: Option<Value>,
-    /// Notes to keep, in the same commit as the output.
+    /// Notes to store, in the same commit as the output.
     pub notes: Vec<Note>,
-    /// Learnings, new or changed, in the same commit as the output.
+    /// Learnings to store, new or changed, in the same commit as the output.
     pub learnings: Vec<Learning>,
-    /// What the user is told: makes a conversational kind stop after this turn.
+    /// The message to the user: makes a conversational kind stop after this turn.
     pub said: Option<String>,
-    /// The answer of the run: ends it after this turn.
+    /// The answer of the run, which ends after this turn.
     pub answer: Option<String>,
 }
 
@@ -47,39 +47,39 @@ pub struct Ask {
 /// Work for another agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegate {
-    /// Which agent.
+    /// The recipient.
     pub to: Target,
-    /// What it shall do.
+    /// The task.
     pub text: String,
-    /// Whether the call stays open until the result is in; otherwise it returns the task's id and
-    /// the result arrives later as a message.
+    /// Whether the call stays open until the result arrives; otherwise it returns the task's id, and the
+    /// result arrives later as a message.
     pub wait: bool,
 }
 
-/// Which agent work goes to.
+/// The agent that gets the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// The caller's own agent of this kind: found, or made at the first message.
+    /// The caller's own agent of this kind, spawned at the first message.
     Peer(String),
     /// A new agent of this kind.
     New {
         /// The kind.
         kind: String,
-        /// What it is for, in a few words.
+        /// Its purpose, in a few words.
         title: String,
     },
-    /// An agent that the caller made before: it takes its task up again, or reads this as an answer
-    /// to its question.
+    /// An agent that the caller spawned before: it resumes its task, or receives the text as the answer to
+    /// its question.
     Child {
-        /// Which.
+        /// The agent.
         agent: AgentId,
-        /// The question that this answers, of the agent or of one below it: needed where several are open.
+        /// The question that the text answers, of the agent or of one below it: required if several are open.
         question: Option<QuestionId>,
     },
 }
 
 impl Outcome {
-    /// A call that is done, with this text.
+    /// Creates the outcome of a completed call with this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Done(Done { text: text.into(), ..Done::default() })

@@ -1,4 +1,4 @@
-//! Whose agents may use what the operator has set up with files and credentials of their own.
+//! The owners whose agents may use tools with the operator's files and credentials.
 
 use std::collections::BTreeSet;
 
@@ -6,25 +6,26 @@ use entourage_types::Owner;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Whose agents may use something: a list of owners, in which `*` stands for all.
+/// The owners whose agents may use something: a list, in which `*` stands for all.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(from = "Vec<String>")]
 #[schemars(with = "Vec<String>")]
 pub enum Owners {
-    /// Everybody's.
+    /// All owners.
     All,
-    /// Those of these owners.
+    /// These owners.
     Only(BTreeSet<Owner>),
 }
 
 impl Owners {
-    /// The operator's alone: those of whoever works at the machine, and of the one who is named so.
+    /// Returns the operator's owners: `local`, for work at the machine itself, and the operator's name if
+    /// given.
     #[must_use]
     pub fn operator(named: Option<&str>) -> Self {
         Self::Only(named.map(Owner::new).into_iter().chain([Owner::local()]).collect())
     }
 
-    /// Whether this owner's agents are among them.
+    /// Whether this owner is included.
     #[must_use]
     pub fn include(&self, owner: &Owner) -> bool {
         match self {

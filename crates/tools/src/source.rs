@@ -1,36 +1,36 @@
-//! Where what a tool returns comes from, and where what it is given goes: by these a engine knows when
-//! private data could leave it with a call.
+//! The sources of tools' results, and the destinations of tools' arguments: from these the engine determines
+//! when a call could leak private data.
 
 use url::Url;
 
-/// Where what a tool returns comes from.
+/// The source of a tool's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The agents of the tree themselves: their messages, notes and memory.
     Agents,
-    /// The person whose agents they are.
+    /// The person who owns the agents.
     Person,
-    /// What anybody may read, on the public web, and nothing of what the agent wrote itself.
+    /// Content that anyone may read on the public web, without anything that the agent wrote itself.
     Public,
-    /// Anything else: files, connected servers, what a program of your own looks up.
+    /// Anything else: files, connected servers, the operator's own programs.
     Private,
 }
 
-/// Where a call goes, when its arguments name the place.
+/// The destination of a call, if its arguments name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// The address in full, as it is sent.
+    /// The full address, as it is sent.
     pub url: String,
-    /// The address as the arguments have it.
+    /// The address as it is in the arguments.
     pub written: String,
-    /// The host that gets to read it.
+    /// The host that receives it.
     pub host: String,
 }
 
 impl Address {
-    /// How the address may stand in a text: as it is sent and as the agent wrote it, with any scheme or
-    /// none, as people write it. What of the written form does not lead to the same address by itself is
-    /// none: `http:host/x?u=://other/` ends in the spelling of another one.
+    /// Returns the ways in which a text may spell the address: as it is sent and as the agent wrote it,
+    /// without a scheme. A part of the written form that does not lead to the same address by itself is
+    /// omitted: `http:host/x?u=://other/` ends in the spelling of another address.
     #[must_use]
     pub fn spellings(&self) -> Vec<&str> {
         let Ok(sent) = Url::parse(&self.url) else { return Vec::new() };
@@ -42,7 +42,7 @@ impl Address {
     }
 }
 
-/// An address without its scheme, and without what is not sent or says nothing.
+/// Returns an address without its scheme, its fragment, and a trailing slash.
 fn bare(url: &str) -> Option<&str> {
     let (_, rest) = url.split('#').next()?.split_once("://")?;
     Some(rest.strip_suffix('/').unwrap_or(rest))

@@ -2,11 +2,11 @@
 
 use rustls::crypto::{CryptoProvider, ring};
 
-/// Makes sure that there is one: without, building an HTTP client panics. The binary's own choice
-/// stands where it has made one.
+/// Ensures that a TLS provider is installed: without one, building an HTTP client panics. Keeps the binary's
+/// own choice if it has made one.
 pub(crate) fn ensure_provider() {
     if CryptoProvider::get_default().is_none() {
-        // Refused only when another thread was faster, which is as good.
+        // Fails only if another thread was faster, which is fine.
         let _ = ring::default_provider().install_default();
     }
 }

@@ -1,4 +1,4 @@
-//! What a tool is, and the box of those that a engine has.
+//! The tool interface, and the toolbox of an engine.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,29 +14,29 @@ pub trait Tool: Send + Sync + 'static {
     /// Its name, by which kinds list it and models call it.
     fn name(&self) -> &str;
 
-    /// Description and argument schema as this caller's model sees them; none when the tool makes
-    /// no sense for the caller. The same caller always gets the same offer.
+    /// Returns the description and argument schema for this caller's model; none if the tool makes no sense
+    /// for the caller. The same caller always gets the same offer.
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec>;
 
-    /// What a call does to the world. Unsafe unless said otherwise; a kind may know better, and
-    /// [`Context::effect`] says what holds.
+    /// The external effect of a call. Unsafe by default; a kind may override it, and [`Context::effect`] is
+    /// the effect that applies.
     fn effect(&self) -> Effect {
         Effect::Unsafe
     }
 
-    /// Whether a call of it is the answer of its run, which ends it.
+    /// Whether a call of it is the answer of its run, and ends the run.
     fn answers(&self) -> bool {
         false
     }
 
-    /// Where what its calls return comes from. Private unless said otherwise.
+    /// The source of its results. Private by default.
     fn source(&self) -> Source {
         Source::Private
     }
 
-    /// Where a call with these arguments goes, when they name the place: what stands in an address
-    /// is told to its host. A engine that has read private data asks a person first, unless the
-    /// address was given by a person or is one that its agents have read.
+    /// Returns the destination of a call with these arguments, if they name it: the host receives everything
+    /// in the address. An engine that has read private data first asks a person for approval, unless a person
+    /// gave the address or its agents have read it somewhere.
     fn address(&self, arguments: &Value) -> Option<Address> {
         let _ = arguments;
         None
@@ -48,18 +48,18 @@ pub trait Tool: Send + Sync + 'static {
         true
     }
 
-    /// The arguments under the schema's names, where a model used another name that the tool
-    /// understands; none where it did not. They are checked under these names.
+    /// Returns the arguments under the schema's names, if a model used another name that the tool
+    /// understands; none otherwise. They are validated under these names.
     fn renamed(&self, _arguments: &Value) -> Option<Value> {
         None
     }
 
-    /// Does it. `arguments` are valid against the schema. An error goes back to the model as the
-    /// call's output, so its text says what to do differently.
+    /// Executes a call. `arguments` are valid against the schema. The model gets an error as the call's
+    /// output, so its text says what to do differently.
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome>;
 }
 
-/// Who is offered a tool.
+/// The agent that is offered a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller<'a> {
     /// The caller's kind.
@@ -68,38 +68,38 @@ pub struct Caller<'a> {
     pub peers: &'a [Arc<Kind>],
     /// Whether it talks to a person rather than to a parent.
     pub is_root: bool,
-    /// Whether there are closed sessions of it.
+    /// Whether it has closed sessions.
     pub has_sessions: bool,
-    /// Whether something in its session was too long to be shown whole.
+    /// Whether something in its session was too long to show whole.
     pub has_cuts: bool,
 }
 
-/// How many characters of a tool's name models and providers take.
+/// The longest tool name that models and providers accept, in characters.
 pub(crate) const NAME_CHARS: usize = 64;
 
-/// Whether a tool may have this name. Before a `/` stands whose own it is.
+/// Whether a tool may have this name. The part before a `/` names its owner.
 fn is_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     name.split('/').all(|part| (1..=NAME_CHARS).contains(&part.len()) && part.chars().all(plain))
 }
 
-/// The tools of a engine, by name.
+/// The tools of an engine, by name.
 #[derive(Clone, Default)]
 pub struct Toolbox {
     tools: BTreeMap<String, Arc<dyn Tool>>,
 }
 
 impl Toolbox {
-    /// An empty box.
+    /// Creates an empty toolbox.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The box with one tool more.
+    /// Returns the toolbox with one more tool.
     ///
     /// # Panics
-    /// Where [`add`](Self::add) refuses it.
+    /// If [`add`](Self::add) refuses the tool.
     #[must_use]
     pub fn with(mut self, tool: impl Tool) -> Self {
         match self.add(Arc::new(tool)) {
@@ -111,7 +111,7 @@ impl Toolbox {
     /// Adds a tool.
     ///
     /// # Errors
-    /// [`Error::NotConfigured`] when its name is none that models and providers take, or is taken.
+    /// [`Error::NotConfigured`] when models and providers do not accept its name, or another tool has it.
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
         let name = tool.name().to_owned();
         if !is_name(&name) {
@@ -129,18 +129,18 @@ impl Toolbox {
         Ok(())
     }
 
-    /// The tool of this name.
+    /// Returns the tool of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name)
     }
 
-    /// All tools, in the order of their names.
+    /// Returns all tools, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.values()
     }
 
-    /// All names, in order.
+    /// Returns all names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.keys().map(String::as_str)
     }

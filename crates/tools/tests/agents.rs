@@ -1,4 +1,4 @@
-//! Reaching others: the user, peers, new agents, and oneself later.
+//! Tools that reach the user, peers, new agents, and the agent itself later.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ async fn one_tool_writes_to_peers_and_to_the_user() {
     ));
 }
 
-/// Who has a peer names the recipient, also where there is only one: the schema requires it, and its
-/// omission is an error. Only one who can write to nobody but the user need not.
+/// An agent with peers must name the recipient, even a single one: the schema requires it, and omitting it is
+/// an error. Only an agent whose sole recipient is the user may omit it.
 /// Shows: S2-R033, S2-R049.
 #[tokio::test]
 async fn the_recipient_of_send_message_is_required() {

@@ -1,4 +1,4 @@
-//! An MCP server with a tool for everything that can go well or wrong with one.
+//! An MCP server with a tool for each success and failure.
 
 use std::{fs, future::pending, process::Stdio, sync::Arc};
 
@@ -28,7 +28,7 @@ fn tool(name: &'static str, annotations: ToolAnnotations) -> Tool {
     Tool::new(name, format!("The {name} tool."), Arc::new(schema)).with_annotations(annotations)
 }
 
-/// A tool whose schema stands for millions of checks.
+/// A tool whose schema expands to millions of validations.
 fn doubling() -> Tool {
     let next = |n: usize| json!({ "$ref": format!("#/$defs/{n}") });
     let mut definitions: JsonObject =
@@ -114,7 +114,7 @@ impl ServerHandler for Everything {
             },
             "spawn" => says(spawn(text).map_err(|error| ErrorData::internal_error(error.to_string(), None))?),
             "hang" => {
-                // Begun, then cancelled: each is a file that the test waits for.
+                // Begun, then cancelled: the test waits for a file for each.
                 let _ = fs::write(format!("{text}/begun"), "");
                 context.ct.cancelled().await;
                 let _ = fs::write(format!("{text}/cancelled"), "");
@@ -126,8 +126,7 @@ impl ServerHandler for Everything {
     }
 }
 
-/// Starts a grandchild that outlives everybody who does not kill it, and that holds the pipe at
-/// this path open for as long as it lives.
+/// Starts a grandchild that survives until it is killed, and holds the pipe at this path open while it runs.
 fn spawn(pipe: &str) -> std::io::Result<String> {
     let pipe = fs::File::options().write(true).open(pipe)?;
     let child = std::process::Command::new("sleep")

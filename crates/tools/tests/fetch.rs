@@ -1,5 +1,4 @@
-//! Fetching pages: what is read, what is refused, and that nothing reaches into the engine's own
-//! network.
+//! Fetching pages: what is read, what is refused, and that no fetch reaches the engine's own network.
 
 use std::{
     io::Write,
@@ -114,11 +113,11 @@ async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
         "http://[ff02::1]/",
         "http://[2001:db8::1]/",
         "http://[100::1]/",
-        // Names that lead there.
+        // Names that resolve to such addresses.
         "http://localhost/",
         "http://LOCALHOST/",
         "http://localhost:65535/",
-        // What is no fetch of a page at all.
+        // Not a page fetch at all.
         "file:///etc/passwd",
         "ftp://example.com/",
         "gopher://127.0.0.1:6379/_x",
@@ -292,7 +291,7 @@ async fn errors_name_the_status_or_the_cause() {
     assert!(refused.to_lowercase().contains("refused"), "{refused}");
 }
 
-/// A port that nobody listens on.
+/// Returns a port without a listener.
 fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -334,7 +333,7 @@ async fn a_page_as_deep_as_browsers_show_does_not_exhaust_the_stack() {
     assert!(read(html, "text/html").await.contains("deep"));
 }
 
-/// Long texts are cut into pieces on their way, and come out whole.
+/// Long texts are cut into pieces internally, and come out whole.
 #[tokio::test]
 async fn a_page_of_special_characters_is_read_whole() {
     let ampersands = read("&".repeat(1 << 16), "text/html").await;
@@ -346,7 +345,7 @@ async fn a_page_of_special_characters_is_read_whole() {
     assert_eq!(read(attribute, "text/html").await, "plain");
 }
 
-/// A link of a page without an article is told in full, so that it can be followed as it stands.
+/// Links of a page without an article are absolute, so that they can be followed.
 #[tokio::test]
 async fn links_are_given_in_full() {
     let server = serving("/x", page("<a href='/y?a=1'>on</a>", "text/html")).await;
@@ -354,12 +353,12 @@ async fn links_are_given_in_full() {
     assert!(text.ends_with(&format!("[on]({}/y?a=1)", server.uri())), "{text}");
 }
 
-/// Each of many special characters is looked at once, not once for every character behind it: as text
-/// or as an attribute, a megabyte of them took twenty seconds, and a page may take three.
+/// Each special character is scanned once, not once for every character after it: as text or as an attribute,
+/// a megabyte of them took twenty seconds, and a page may take three.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_page_of_special_characters_is_read_in_good_time() {
-    // Without optimisation the same takes ten times as long.
+    // Without optimisation it takes ten times as long.
     const MANY: usize = if cfg!(debug_assertions) { 1 << 16 } else { 1 << 20 };
     for page in ["&".repeat(MANY), format!("<p title='{}'>plain</p>", "&".repeat(MANY))] {
         let worked = work_on(page);
@@ -367,22 +366,22 @@ fn a_page_of_special_characters_is_read_in_good_time() {
     }
 }
 
-/// How long the thread was at work that read a page; what others do on the machine does not count.
+/// Returns the CPU time of the thread that reads a page; other processes on the machine do not count.
 #[cfg(target_os = "linux")]
 fn work_on(page: String) -> Duration {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         read(page, "text/html").await;
-        // Of the same thread: there is but one.
+        // The same thread: there is only one.
         let worked = || std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
         let worked = tokio::task::spawn_blocking(worked).await.unwrap();
         Duration::from_nanos(worked.split(' ').next().unwrap().parse().unwrap())
     })
 }
 
-/// A call that nobody waits for any more leaves no thread at work behind it. The page here keeps its
-/// reader at work for three seconds, which is how long it may take.
+/// An abandoned call leaves no thread at work. The page here keeps its reader busy for three seconds, the
+/// maximum.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_reader_stops_once_nobody_waits_for_the_page() {
@@ -393,7 +392,7 @@ fn a_reader_stops_once_nobody_waits_for_the_page() {
             threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
         names.filter(|name| name.trim() == READER).count()
     };
-    // All else happens on the thread of the test, and a thread that has nothing to do ends.
+    // Everything else runs on the thread of the test, and an idle thread ends.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_name(READER)

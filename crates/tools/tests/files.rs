@@ -1,4 +1,4 @@
-//! Reading files: one directory, and no way out of it.
+//! Reading files in one directory, with no way out of it.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::support::{call, done, fails};
 
-/// A directory with things in it, beside one with a secret.
+/// A directory with files, next to one with a secret.
 struct Place {
     dir: TempDir,
 }
@@ -57,7 +57,7 @@ async fn a_directory_is_listed_with_what_is_in_it() {
     let top = done(&place.list(), json!({})).await.text;
     let inside = "docs/deep/\ndocs/größe ..md (7 bytes)\ndocs/plan.md (14 bytes)";
     assert_eq!(top, format!("docs/\n{inside}\nlink (link)\nnew?line (1 bytes)"));
-    // A link is another way to the same, and is told as what it leads to.
+    // A link leads to the same directory, and shows the paths of its target.
     for path in ["docs", "./docs/", "link"] {
         assert_eq!(done(&place.list(), json!({ "path": path })).await.text, inside);
     }
@@ -65,29 +65,29 @@ async fn a_directory_is_listed_with_what_is_in_it() {
     assert!(fails(&place.list(), json!({ "path": "docs/plan.md" })).await.to_string().contains("read_file"));
 }
 
-/// What is in directories is listed with them while it is little: fifty lines in all, and no directory in part.
+/// The contents of directories are listed if they are few: fifty lines in total, and no directory in part.
 #[tokio::test]
 async fn what_is_in_directories_is_listed_while_it_is_little() {
     let place = Place::new();
     let listed = async || done(&place.list(), json!({})).await.text;
     fs::create_dir(place.inside("a")).unwrap();
-    // `a/` and `docs/`, and what is in them: three entries in `docs`.
+    // `a/` and `docs/`, and their contents: three entries in `docs`.
     for number in 0..45 {
         fs::write(place.inside(&format!("a/{number:02}")), "").unwrap();
     }
     let all = listed().await;
     assert_eq!(all.lines().count(), 50, "{all}");
     assert!(all.contains("a/44 (0 bytes)\ndocs/\ndocs/deep/\n"), "{all}");
-    // Not a part of `docs`, which has no room any more.
+    // `docs` no longer fits, and is not listed in part.
     fs::write(place.inside("a/45"), "").unwrap();
     let some = listed().await;
     assert!(some.lines().count() == 48 && some.ends_with("a/45 (0 bytes)\ndocs/"), "{some}");
-    // Where a level alone has more, it is all there is.
+    // A level that alone exceeds the limit is listed without the contents of its directories.
     for number in 0..51 {
         fs::write(place.inside(&format!("z{number:02}")), "").unwrap();
     }
     assert_eq!(listed().await.lines().count(), 53);
-    // What is hidden takes no room, and is not looked at for ever.
+    // Hidden entries do not count as lines, and only a limited number of them is examined.
     let place = Place::new();
     fs::create_dir(place.inside("hidden")).unwrap();
     fs::write(place.inside("hidden/seen"), "").unwrap();
@@ -109,7 +109,7 @@ async fn a_long_listing_is_cut_and_says_so() {
     let listing = done(&place.list(), json!({ "path": "docs/deep" })).await.text;
     assert_eq!(listing.lines().count(), 501);
     assert!(listing.ends_with("499 (0 bytes)\n[10 more entries are not shown]"));
-    // What cannot be shown takes no place of what can.
+    // Entries that are not shown do not count against the limit.
     let _socket = std::os::unix::net::UnixListener::bind(place.inside("docs/deep/000.sock")).unwrap();
     assert_eq!(done(&place.list(), json!({ "path": "docs/deep" })).await.text, listing);
 }
@@ -150,7 +150,7 @@ async fn no_path_leads_out() {
         "\0",
         "..\0/diary",
         "docs/plan.md\0.png",
-        // What other systems or careless decoders would read as a way up: here only odd names.
+        // What other systems or careless decoders would treat as a way up: here only odd names.
         "..\\diary",
         "..%2fdiary",
         "%2e%2e/diary",
@@ -171,7 +171,7 @@ async fn no_path_leads_out() {
     for path in vectors {
         let why = fails(&place.read(), json!({ "path": path })).await.to_string();
         assert!(!why.contains("hush"), "{path:?}: {why}");
-        // What only looks like a way out names nothing, and the top is listed instead.
+        // A path that only looks like a way out does not exist, so the root is listed.
         let listed = match call(&place.list(), json!({ "path": path })).await {
             Ok(Outcome::Done(done)) => done.text,
             other => other.unwrap_err().to_string(),
@@ -184,7 +184,7 @@ async fn no_path_leads_out() {
     }
 }
 
-/// Where a link leads that may not be read, what there is at its end makes no difference to what is said.
+/// For a link to something that may not be read, the message does not depend on what exists at its target.
 #[tokio::test]
 async fn a_link_tells_nothing_of_what_is_elsewhere() {
     let place = Place::new();
@@ -264,7 +264,7 @@ async fn what_is_not_a_text_file_is_not_read() {
         assert!(error.contains(why), "{path}: {error}");
     }
     assert!(!done(&place.list(), json!({})).await.text.contains("pipe"));
-    // Nobody but root makes a device: of those that there are, the first would never end.
+    // Only root can create a device: of the existing ones, the first would never end.
     for device in ["zero", "null"] {
         let error = fails(&ReadFile::new(Files::new("/dev")), json!({ "path": device })).await.to_string();
         assert!(error.contains("not a file"), "{device}: {error}");
@@ -320,8 +320,8 @@ async fn a_line_that_does_not_fit_is_cut_and_the_rest_goes_on() {
     assert_eq!(done(&place.read(), json!({ "path": "wide", "offset_line": 2 })).await.text, "after\n");
 }
 
-/// Hidden files and those that usually hold keys are neither listed nor read, also not through a link
-/// with a harmless name; the operator can say otherwise.
+/// Hidden files and files that usually hold keys are neither listed nor read, not even through a link with a
+/// harmless name; the operator can allow it.
 #[tokio::test]
 async fn hidden_files_and_keys_are_read_only_where_the_setting_says_so() {
     let place = Place::new();
@@ -354,8 +354,8 @@ async fn hidden_files_and_keys_are_read_only_where_the_setting_says_so() {
     assert_eq!(done(&ReadFile::new(all), json!({ "path": "harmless" })).await.text, "hush");
 }
 
-/// What the program keeps itself is never read: neither its data nor its settings, whatever they are
-/// called, and not where hidden files may be.
+/// The program's own files are never read: neither its data nor its settings, whatever their names, not even
+/// if hidden files may be read.
 #[tokio::test]
 async fn the_programs_own_files_are_never_read() {
     let place = Place::new();
@@ -385,7 +385,7 @@ async fn the_programs_own_files_are_never_read() {
     assert_eq!(of(root.join("docs/deep/for-agents")).check(), Ok(()));
 }
 
-/// A link that leads out and in by turns, as fast as another program can change it.
+/// A link that alternates between a target inside and one outside, as fast as another program can change it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_that_changes_while_it_is_read_never_leads_out() {
     let place = Place::new();
@@ -406,7 +406,7 @@ async fn a_link_that_changes_while_it_is_read_never_leads_out() {
     });
     let read = place.read();
     let (began, mut inside, mut refused) = (std::time::Instant::now(), 0, 0);
-    // Both ends of the link are met: neither is refused because it is a link.
+    // Both targets occur: neither is refused because it is a link.
     while inside == 0 || refused == 0 || inside + refused < 2_000 {
         assert!(began.elapsed().as_secs() < 60, "{inside} reads, {refused} refused");
         match call(&read, json!({ "path": "flips/diary" })).await {
@@ -421,7 +421,7 @@ async fn a_link_that_changes_while_it_is_read_never_leads_out() {
     flipping.join().unwrap();
 }
 
-/// A file may be as large as it says without having anything in it.
+/// A sparse file may have a large size without content.
 #[tokio::test]
 async fn a_huge_file_is_read_no_further_than_the_first_part() {
     let place = Place::new();
@@ -434,13 +434,13 @@ async fn a_huge_file_is_read_no_further_than_the_first_part() {
     assert!(part.starts_with(&text), "what stands before can be read");
 }
 
-/// A call that nobody waits for any more reads no further: of 64 MiB that would be read, its thread has
-/// read a part by the time that it takes up other work.
+/// An abandoned call stops reading: of 64 MiB that it would read, its thread has read only a part by the time
+/// that it starts other work.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_reader_stops_once_nobody_waits_for_the_file() {
     const READER: &str = "file-reader";
-    /// Bytes that a thread has read so far.
+    /// Returns how many bytes a thread has read so far.
     fn read_by(thread: &Path) -> Option<u64> {
         let io = fs::read_to_string(thread.join("io")).ok()?;
         io.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok())
@@ -452,7 +452,7 @@ fn a_reader_stops_once_nobody_waits_for_the_file() {
     let place = Place::new();
     fs::write(place.inside("sparse"), "line\n".repeat(4_000)).unwrap();
     fs::File::options().append(true).open(place.inside("sparse")).unwrap().set_len(1 << 40).unwrap();
-    // One thread for all that blocks, and it stays: so it is known when its work is over.
+    // One persistent thread for all blocking work, so the test knows when its work is over.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .thread_name(READER)
@@ -463,7 +463,7 @@ fn a_reader_stops_once_nobody_waits_for_the_file() {
     runtime.block_on(async {
         tokio::task::spawn_blocking(|| ()).await.unwrap();
         let thread = reader().expect("it stays");
-        // One that was read to its end before the call was dropped tells nothing.
+        // A file that was read to its end before the call was dropped proves nothing.
         for _ in 0..100 {
             let before = read_by(&thread).unwrap();
             let read = place.read();
@@ -489,7 +489,7 @@ fn a_reader_stops_once_nobody_waits_for_the_file() {
     });
 }
 
-/// A name that a model made up is answered by the names there are.
+/// The answer to a made-up name contains the names that exist.
 #[tokio::test]
 async fn a_directory_that_is_not_there_is_answered_by_the_top() {
     let listed = done(&Place::new().list(), json!({ "path": "path/to/docs" })).await.text;
@@ -497,7 +497,7 @@ async fn a_directory_that_is_not_there_is_answered_by_the_top() {
     assert_eq!(listed, format!("There is no `path/to/docs`. At the top there are:\n{top}"));
 }
 
-/// Why a file cannot be read.
+/// Returns why a file cannot be read.
 async fn refused(read: &ReadFile, path: &str) -> String {
     fails(read, json!({ "path": path })).await.to_string()
 }
@@ -518,7 +518,7 @@ async fn a_file_that_is_not_there_is_answered_by_what_is_in_its_directory() {
     for path in ["docs/x", "./docs/x", "link/x", "docs/x/y"] {
         assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {docs}"));
     }
-    // The one whose name begins most like it comes first, also where a part of the way is a file.
+    // The most similar name comes first, even if a part of the path is a file.
     let alike = "docs/plan.md, docs/a.md, docs/deep/, docs/größe ..md, docs/same";
     for path in ["docs/Plan.txt", "docs/plan.md/x"] {
         assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {alike}"));
@@ -551,16 +551,16 @@ async fn the_only_file_of_the_name_is_told_wherever_it_is() {
         assert_eq!(refused(&read, path).await, plan(path));
     }
     assert_eq!(refused(&read, "log.txt").await, "there is no file `log.txt`; there is docs/deep/Log.txt");
-    // A directory of the name is none, nor is a link, which leads to one that has a name of its own.
+    // A directory of that name does not count, nor does a link, whose target has a name of its own.
     fs::create_dir(place.inside("docs/deep/plan.md")).unwrap();
     symlink("docs/plan.md", place.inside("plan.MD")).unwrap();
     assert_eq!(refused(&read, "x/plan.md").await, plan("x/plan.md"));
-    // Of two, neither is the one that was meant.
+    // If there are two, neither is suggested.
     fs::write(place.inside("docs/deep/Plan.md"), "x").unwrap();
     assert_eq!(refused(&read, "x/plan.md").await, "there is no file `x/plan.md`; there are: docs/, plan.MD");
 }
 
-/// What is deep is not looked for: that would cost as much as the tree is deep, and then some.
+/// Deep directories are not searched: the cost would grow with the depth, and more.
 #[tokio::test]
 async fn a_file_that_is_not_there_is_not_looked_for_in_the_depth() {
     let place = Place::new();
@@ -572,7 +572,7 @@ async fn a_file_that_is_not_there_is_not_looked_for_in_the_depth() {
     let near = format!("{near}/near.txt");
     assert_eq!(refused(&read, "near.txt").await, format!("there is no file `near.txt`; there is {near}"));
     assert_eq!(refused(&read, "far.txt").await, "there is no file `far.txt`; there are: d/, docs/");
-    // Nor is what is beyond named where the path itself is that deep.
+    // The suggestion does not name deeper entries either, even if the path itself is that deep.
     let deep = format!("{far}/absent/absent");
     let sixteenth = format!("{}/", vec!["d"; 17].join("/"));
     assert_eq!(refused(&read, &deep).await, format!("there is no file `{deep}`; there are: {sixteenth}"));
@@ -589,11 +589,11 @@ async fn what_is_told_of_a_large_directory_is_bounded() {
     let told = format!("there are: {}, and 4980 more", first.join(", "));
     assert_eq!(refused(&read, "docs/deep/x").await, format!("there is no file `docs/deep/x`; {told}"));
     assert_eq!(refused(&read, "docs/deep").await, format!("`docs/deep` is a directory; in it {told}"));
-    // Among so many it is not known whether one is the only one of its name.
+    // Among so many entries it is unknown whether one is the only one of its name.
     assert_eq!(refused(&read, "plan.md").await, "there is no file `plan.md`; there are: docs/");
 }
 
-/// What is neither listed nor read is not told either, whoever asks for what is not there.
+/// Suggestions do not name what is neither listed nor read.
 #[tokio::test]
 async fn what_is_hidden_or_lies_outside_is_not_told_of() {
     let place = Place::new();
@@ -624,7 +624,7 @@ async fn what_is_hidden_or_lies_outside_is_not_told_of() {
     assert!(refused(&read, "docs/x").await.contains("docs/new?line, "));
 }
 
-/// The operator's files are those of whom the operator names.
+/// The operator's files serve the owners that the operator names.
 #[tokio::test]
 async fn files_serve_the_owners_that_they_are_for() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Earlier sessions, and the rest of what was too long to be shown.
+//! Earlier sessions, and the rest of texts that were too long to show.
 
 use std::sync::Arc;
 

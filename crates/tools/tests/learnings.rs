@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Mind, call_in, context, kind};
 
-/// A call of an agent that holds these learnings.
+/// A call of an agent with these learnings.
 async fn call(mind: &[Learning], tool: &dyn Tool, arguments: Value) -> Result<Learning> {
     let mut context = context(kind("helper", &[]), true);
     context.memory = Arc::new(Mind(mind.to_vec(), Vec::new(), String::new()));

@@ -1,4 +1,4 @@
-//! What the first tools do, each seen from where the engine stands.
+//! Tests of the built-in tools through their public API, as the engine uses them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 

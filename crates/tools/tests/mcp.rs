@@ -1,4 +1,4 @@
-//! MCP servers that are our children.
+//! MCP servers that run as child processes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,7 +49,7 @@ async fn connected() -> Vec<Arc<dyn Tool>> {
     connect_server(everything()).await.unwrap().0
 }
 
-/// Waits for a file that another process makes, and tells of in no other way.
+/// Waits for a file that another process creates.
 async fn appears(file: &Path) {
     let there = async {
         while !file.exists() {
@@ -121,7 +121,7 @@ async fn results_are_text_with_the_rest_named_or_beside() {
 
 #[tokio::test]
 async fn a_child_gets_no_environment_but_its_own() {
-    // Cargo sets it for the tests, so it stands for a key of ours.
+    // Cargo sets it for the tests, so it stands in for one of the engine's own keys.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok() || std::env::var("CARGO").is_ok());
     let mut settings = everything();
     let McpTransport::Command { env, .. } = &mut settings.transport else { unreachable!() };
@@ -131,7 +131,7 @@ async fn a_child_gets_no_environment_but_its_own() {
         async |name: &str| done(named(&tools, "all__variable"), json!({ "text": name })).await.text;
     assert_eq!(variable("TOKEN").await, "given");
     assert_eq!(variable("PATH").await, std::env::var("PATH").unwrap());
-    // All that it was started with, as the kernel knows it.
+    // The complete environment of the process, as the kernel reports it.
     let pid = done(named(&tools, "all__life"), json!({})).await.text;
     let given = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
     let given = String::from_utf8_lossy(&given);
@@ -148,8 +148,8 @@ async fn the_whole_group_dies_with_the_last_tool() {
     let pipe = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let tools = connected().await;
-    // Reads to the end of the pipe, which comes when the grandchild that holds it is gone. A thread
-    // of its own, because a runtime would wait for it also when the test has failed.
+    // Reads to the end of the pipe, which comes when the grandchild that holds it is gone. A separate thread,
+    // because a runtime would wait for it even if the test has failed.
     let (path, (says, mut gone)) = (pipe.clone(), oneshot::channel());
     std::thread::spawn(move || {
         says.send(std::fs::File::open(path).unwrap().read_to_end(&mut Vec::new()).unwrap())
@@ -180,8 +180,8 @@ async fn a_server_that_died_is_started_again_for_the_next_call() {
     assert_ne!(life().await, first);
 }
 
-/// One that hangs is begun anew once a call was cut off and it has been silent for a while; one that is only slow
-/// with that call, and answers when it is asked whether it is there, is left at its work.
+/// A server that hangs is restarted once a call was cancelled and it has been silent for a while; one that is
+/// only slow with that call, and answers a ping, is left alone.
 #[tokio::test]
 async fn a_server_that_answers_nothing_any_more_is_started_again() {
     for hangs in [false, true] {
@@ -195,7 +195,7 @@ async fn a_server_that_answers_nothing_any_more_is_started_again() {
             appears(&dir.path().join("begun")).await;
             if hangs {
                 kill_process(pid, Signal::STOP).unwrap();
-                // One of its threads takes the signal; the others answer until it has.
+                // One of its threads handles the signal; the others answer until it has.
                 waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
             }
         };
@@ -226,7 +226,7 @@ async fn only_a_call_that_may_be_repeated_is() {
     done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
 }
 
-/// Passed over, such a message would leave the call waiting until its time is over.
+/// If such a message were skipped, the call would wait until its timeout.
 #[tokio::test]
 async fn a_message_that_cannot_be_read_ends_the_call_and_says_why() {
     let tools = connected().await;
@@ -235,7 +235,7 @@ async fn a_message_that_cannot_be_read_ends_the_call_and_says_why() {
     done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
 }
 
-/// It sends one request after the other, and never reads an answer.
+/// The server sends one request after the other, and never reads an answer.
 #[tokio::test]
 async fn a_server_that_floods_its_client_with_requests_is_given_up() {
     let script = TempDir::new().unwrap();
@@ -251,7 +251,7 @@ async fn a_server_that_floods_its_client_with_requests_is_given_up() {
     assert_eq!(error, Error::InDoubt(doubt.to_owned()));
 }
 
-/// A server that gives another page for ever, or a long one again and again.
+/// A server that returns further pages forever, or a long page again and again.
 #[tokio::test]
 async fn a_list_of_tools_without_end_costs_only_that_server() {
     for description in ["d".to_owned(), "d".repeat(100_000)] {
@@ -270,7 +270,7 @@ async fn a_list_of_tools_without_end_costs_only_that_server() {
     }
 }
 
-/// Answers whatever is asked with the same page of tools.
+/// Answers every request with the same page of tools.
 const ENDLESS: &str = r#"
 while read -r line; do
     id=${line#*\"id\":}

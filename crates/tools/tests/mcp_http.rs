@@ -1,4 +1,4 @@
-//! MCP servers elsewhere, over streamable HTTP.
+//! Remote MCP servers, over streamable HTTP.
 
 use std::{
     collections::BTreeMap,
@@ -28,11 +28,11 @@ use crate::{
     support::{done, fails},
 };
 
-/// A server that can be restarted at the same address, and told to refuse requests.
+/// A server that can be restarted at the same address, and can refuse requests.
 struct Remote {
     port: u16,
     refusals: Arc<AtomicUsize>,
-    /// What the next call is answered with, once it was made.
+    /// Replaces the answer to the next call, once the call was executed.
     instead: Instead,
     serving: JoinHandle<()>,
 }
@@ -49,7 +49,7 @@ impl Remote {
         Self { port, serving, refusals, instead }
     }
 
-    /// All sessions are lost.
+    /// Restarts the server, which loses all sessions.
     async fn restart(&mut self) {
         self.serving.abort();
         let _ = (&mut self.serving).await;
@@ -81,7 +81,7 @@ fn serve(listener: TcpListener, refusals: Arc<AtomicUsize>, instead: Instead) ->
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() })
 }
 
-/// Wants the right token, and refuses it as well for as often as told.
+/// Requires the right token, and refuses even that for a given number of requests.
 async fn gate(
     State(refusals): State<Arc<AtomicUsize>>,
     headers: HeaderMap,
@@ -96,7 +96,7 @@ async fn gate(
     next.run(request).await
 }
 
-/// Passes requests on, and answers with something else when told.
+/// Forwards requests, and replaces the answer if the test has set one.
 async fn proxy(State(instead): State<Instead>, request: Request, next: Next) -> Response {
     let answer = next.run(request).await;
     match instead.lock().unwrap().take() {

@@ -33,7 +33,7 @@ async fn a_call_that_runs_again_writes_the_same_note() {
     ));
 }
 
-/// What a search of these notes says.
+/// Returns the text of a search of these notes.
 async fn found(notes: &[Note], arguments: Value) -> String {
     let mut context = context(kind("reader", &[]), true);
     context.notes = Arc::new(Shelf(notes.to_vec()));
@@ -43,7 +43,7 @@ async fn found(notes: &[Note], arguments: Value) -> String {
     }
 }
 
-/// The titles of the notes that are shown whole.
+/// Returns the titles of the notes that are shown whole.
 fn titles(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.strip_prefix("## ")).collect()
 }
@@ -62,7 +62,7 @@ async fn notes_are_found_by_their_words() {
     assert_eq!(titles(&search(1000).await).len(), 20);
 }
 
-/// Notes have a largest size, and so has what a search shows of them, whoever wrote them.
+/// A note has a maximum size, and so has the output of a search, whoever wrote the notes.
 #[tokio::test]
 async fn what_is_written_and_shown_at_once_is_bounded() {
     let longest = "long ".repeat(64 * 1024 / 5);
@@ -85,11 +85,11 @@ async fn what_is_written_and_shown_at_once_is_bounded() {
         assert_eq!(titles(&shown).len(), 3);
         assert!(shown.contains("\n[7 more notes are too long"), "{}", &shown[shown.len() - 100..]);
     }
-    // A short one behind those that do not fit is shown all the same.
+    // A short note after those that do not fit is still shown.
     notes.push(written("Short", "long").await);
     let shown = found(&notes, json!({ "query": "long", "limit": 20 })).await;
     assert_eq!(titles(&shown).last(), Some(&"Short"));
-    // One from elsewhere that is longer than all that is shown.
+    // A note from elsewhere that is longer than the output limit.
     let long = Note { content: "y ".repeat(1 << 20), ..notes.remove(0) };
     let shown = found(&[long], json!({ "query": "y" })).await;
     assert!(
@@ -97,7 +97,7 @@ async fn what_is_written_and_shown_at_once_is_bounded() {
     );
 }
 
-/// A model asks in whole sentences; no note need have all of their words.
+/// A model asks in whole sentences; no note needs to have all of their words.
 #[tokio::test]
 async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
     let mut notes = Vec::new();
@@ -118,7 +118,7 @@ async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
     assert!(whole.contains("4417"), "{whole}");
     assert_eq!(titles(&found(&notes, json!({ "query": query, "limit": 1 })).await), ["Alarm"]);
 
-    // Of more than a search finds, too.
+    // Even if there are more matches than a search returns.
     let mut many = Vec::new();
     for number in 0..25 {
         many.push(written(&format!("Alarm {number}"), "The alarm was tried.").await);
@@ -127,18 +127,18 @@ async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
     let said = found(&many, json!({ "query": "the alarm code, please" })).await;
     assert_eq!(titles(&said)[0], "Alarm", "{said}");
 
-    // A word that is said twice counts once, and one of two letters, which many words begin with, not at all.
+    // A repeated word counts once, and a word of two letters, which many words begin with, not at all.
     let said = found(&notes, json!({ "query": "lock lock lock in the alarm code" })).await;
     assert_eq!(titles(&said), ["Alarm", "Windows", "Doors"]);
     let said = found(&notes, json!({ "query": "in zz" })).await;
     assert_eq!(titles(&said), [""; 0], "{said}");
-    // Of many words the eight longest are looked for: `alarm` is not among them.
+    // Of many words only the eight longest are searched: `alarm` is not among them.
     let longer: Vec<String> = (0..8).map(|number| format!("unheard-of-{number}")).collect();
     let said = found(&notes, json!({ "query": format!("alarm {}", longer.join(" ")) })).await;
     assert_eq!(titles(&said), [""; 0], "{said}");
 }
 
-/// A search that finds nothing says what there is, and how to go on.
+/// A search without results says which notes exist, and how to continue.
 #[tokio::test]
 async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_said() {
     let none = found(&[], json!({ "query": "harbour" })).await;
@@ -167,7 +167,7 @@ async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_sai
     assert_eq!(lines, newest.into_iter().chain(others).collect::<Vec<_>>());
 }
 
-/// Notes belong to one conversation; whoever writes or looks for one is told.
+/// Notes belong to one conversation; the descriptions of both tools say so.
 #[test]
 fn the_offers_say_whose_notes_they_are() {
     let kind = kind("writer", &[]);

@@ -1,4 +1,4 @@
-//! What the box holds and how it is offered.
+//! The contents of the toolbox and their offers.
 
 use entourage_tools::{Checker, Effect, Settings, builtin};
 use serde_json::json;
@@ -36,7 +36,7 @@ fn every_offer_is_a_plain_schema_that_a_weak_model_can_follow() {
     let settings = json!({ "files": "/srv/docs", "search": { "searxng_url": "http://127.0.0.1:1" } });
     let settings: Settings = serde_json::from_value(settings).unwrap();
     let mut kind = speaker(&["writer"]);
-    // It is offered to those who list it.
+    // `final_answer` is offered only to kinds that list it.
     kind.tools = Some(vec!["final_answer".to_owned()]);
     for tool in builtin(settings).iter() {
         let spec =

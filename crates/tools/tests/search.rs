@@ -25,8 +25,8 @@ fn search(settings: Value) -> WebSearch {
     WebSearch::new(&serde_json::from_value::<SearchSettings>(settings).unwrap())
 }
 
-/// A service whose answers begin like this and go on with blanks; what is returned beside its address
-/// fails once nobody reads the first of them any more.
+/// A service whose answer begins like this and continues with blanks forever. Returns its address, and a
+/// receiver that fails once the client no longer reads the first answer.
 async fn endless(beginning: &'static str) -> (String, oneshot::Receiver<()>) {
     let (answering, hung_up) = oneshot::channel::<()>();
     let answering = Arc::new(Mutex::new(Some(answering)));
@@ -34,7 +34,7 @@ async fn endless(beginning: &'static str) -> (String, oneshot::Receiver<()>) {
         let answering = answering.lock().unwrap().take();
         let first = stream::iter([Ok::<_, Infallible>(Bytes::from(beginning))]);
         let blanks = stream::repeat_with(move || {
-            // Held for as long as somebody reads.
+            // Held as long as the client reads.
             let _ = &answering;
             Ok(Bytes::from_static(&[b' '; 1 << 16]))
         });
@@ -105,7 +105,7 @@ async fn brave_is_asked_with_its_key() {
     assert_eq!(text, "1. [Ports](https://x.example/)\n   the best ports & more");
 }
 
-/// What a call of a tool says that is not offered.
+/// Returns the error of a call of a tool that is not offered.
 async fn unoffered(tool: &WebSearch) -> Error {
     let context = context(kind("tester", &[]), true);
     tool.call(&context, json!({ "query": "x" })).await.expect_err("there is no service")
@@ -180,7 +180,7 @@ async fn failures_say_what_to_do_and_never_show_the_key() {
     assert!(fails(&nowhere, json!({ "query": "x" })).await.to_string().contains("SearXNG"));
 }
 
-/// An answer without end is read no further than many results take.
+/// Of an endless answer only as much is read as many results take.
 #[tokio::test]
 async fn an_answer_without_end_is_not_read_to_its_end() {
     let (url, hung_up) = endless("{\"results\": [").await;

@@ -1,4 +1,4 @@
-//! A caller, its context, and short ways to call a tool.
+//! A caller, its context, and helpers to call a tool.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Sessi
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// Notes that match by having all the words, in whatever case; the oldest first.
+/// Notes that match if they have all the words, ignoring case; the oldest first.
 #[derive(Default)]
 pub(crate) struct Shelf(pub(crate) Vec<Note>);
 
@@ -28,7 +28,7 @@ impl Notes for Shelf {
     }
 }
 
-/// Learnings, sessions and one long text, as they are.
+/// Fixed learnings and sessions, and one long text.
 #[derive(Default)]
 pub(crate) struct Mind(pub(crate) Vec<Learning>, pub(crate) Vec<Session>, pub(crate) String);
 
@@ -80,7 +80,7 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<Too
     tool.offer(&Caller { kind, peers: &peers, is_root, has_sessions: true, has_cuts: true })
 }
 
-/// A call the way the engine makes it: only what is offered, only with arguments that fit.
+/// Calls a tool as the engine does: only if it is offered, and only with valid arguments.
 pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
     let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
     let renamed = tool.renamed(&arguments);
@@ -92,7 +92,7 @@ pub(crate) async fn call(tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
     call_in(&context(kind("tester", &[]), true), tool, arguments).await
 }
 
-/// What a call says that is expected to be done.
+/// Returns the result of a call that is expected to succeed.
 pub(crate) async fn done(tool: &dyn Tool, arguments: Value) -> Done {
     match call(tool, arguments).await {
         Ok(Outcome::Done(done)) => done,
@@ -100,7 +100,7 @@ pub(crate) async fn done(tool: &dyn Tool, arguments: Value) -> Done {
     }
 }
 
-/// Why a call fails that is expected to.
+/// Returns the error of a call that is expected to fail.
 pub(crate) async fn fails(tool: &dyn Tool, arguments: Value) -> Error {
     call(tool, arguments).await.expect_err("the call should fail")
 }

@@ -1,60 +1,61 @@
-//! An agent: one living instance of a kind, a node of the tree.
+//! An agent: one instance of a kind, a node of the tree.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, shown};
 
-/// One living instance of a kind, with one transcript and one counterpart: the user when it has no
-/// parent, otherwise its parent.
+/// One instance of a kind, with one transcript and one counterpart: the user if it has no parent,
+/// otherwise its parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     /// Its id.
     pub id: AgentId,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
-    /// Its tree, by the agent that was made first in it; itself in a tree of its own. In a chat, the
-    /// threads that people open stand side by side at the top of one tree.
+    /// The id of its tree: the first agent created in the tree, which is the agent itself if it is
+    /// the root. In a chat, the threads that people open are siblings at the top of one tree.
     pub root: AgentId,
-    /// Who made it; none when a person did.
+    /// The agent that created it; none if a person did.
     pub parent: Option<AgentId>,
-    /// How many agents stand above it.
+    /// The number of its ancestors.
     pub depth: u16,
     /// The name of its kind.
     pub kind: String,
-    /// What it is found by when an agent writes to a peer: one agent for (chat, kind, sender).
+    /// The key by which the engine finds it when an agent writes to a peer: one agent for each
+    /// (chat, kind, sender).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub key: Option<String>,
-    /// A short line for people: what it is for.
+    /// A short line that tells people what it is for.
     pub title: String,
-    /// Where it stands.
+    /// Its status.
     #[serde(deserialize_with = "shown::status")]
     pub status: Status,
-    /// What it waits on, when it waits.
+    /// What it waits for, while its status is `waiting`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting_on: Option<WaitingOn>,
-    /// Why its last run failed or was stopped, while its status says that it did.
+    /// Why its last run failed or was stopped, while its status reports that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_reason: Option<StopReason>,
-    /// The fence: raised by each claim; a commit under an older epoch is refused.
+    /// The fence: each claim raises it, and the store refuses a commit under an older epoch.
     pub epoch: u64,
     /// The number of its current session.
     pub session: u32,
-    /// How many items its transcript has; also the next item's number.
+    /// The number of items in its transcript; also the number of the next item.
     pub items: u64,
-    /// When it was made.
+    /// When it was created.
     pub created: Time,
     /// When it last changed.
     pub updated: Time,
 }
 
 impl Agent {
-    /// Where it stands, as it is shown.
+    /// Its status as users see it.
     #[must_use]
     pub const fn shown(&self) -> ShownStatus {
         ShownStatus::of(self.status, self.stop_reason)
     }
 
-    /// A new agent at the top of a tree of its own.
+    /// Creates an agent at the top of a new tree.
     #[must_use]
     pub fn root(owner: Owner, kind: impl Into<String>, title: impl Into<String>, now: Time) -> Self {
         let id = AgentId::new();
@@ -78,7 +79,7 @@ impl Agent {
         }
     }
 
-    /// A new agent below this one, in the same tree and of the same owner.
+    /// Creates an agent below this one, in the same tree and with the same owner.
     #[must_use]
     pub fn child(
         &self,

@@ -1,4 +1,4 @@
-//! Which calls wait for a person's leave: rules on tools, effects and arguments.
+//! Which calls wait for a person's approval: rules on tools, effects and arguments.
 
 use std::{fmt, str::FromStr};
 
@@ -7,57 +7,58 @@ use serde_json::Value;
 
 use crate::{Effect, Verdict, status::words};
 
-/// Calls that wait until a person has said what becomes of them.
+/// Selects the calls that wait until a person has decided on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRule {
-    /// Calls of these tools, named as in [`crate::Kind::tools`].
+    /// The tools whose calls it selects, named as in [`crate::Kind::tools`].
     pub tools: Vec<String>,
-    /// Only calls of these effects; of any when none is given.
+    /// Restricts it to calls with one of these effects; empty for any effect.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub effects: Vec<Effect>,
-    /// Only calls for which all of these hold.
+    /// Restricts it to calls that meet all of these conditions.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub when: Vec<Condition>,
-    /// Seconds that a person has to say; as long as for any question when not given.
+    /// Seconds that a person has for the decision; the time limit for any question if not given.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer_seconds: Option<u64>,
-    /// What is done then: `approve` or `reject`.
+    /// What the engine does after that: `approve` or `reject`.
     pub otherwise: Verdict,
 }
 
-/// Something that an argument must be, in one line: `amount > 100`, `to !~ *@example.com`.
+/// A test of one argument, in one line: `amount > 100`, `to !~ *@example.com`.
 ///
-/// The argument may lie deeper (`order.total`). Of a list, one entry is enough. One that is missing
-/// or cannot be compared counts as met: doubt is for a person.
+/// The argument may be nested (`order.total`). In a list, one matching entry is enough. A missing
+/// argument, or one that cannot be compared, meets the condition: in doubt, a person decides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Condition {
-    /// The argument, with dots before what lies in it.
+    /// The path of the argument, with dots between the levels.
     pub argument: String,
     /// How it is compared.
     pub comparison: Comparison,
-    /// With what: a number, a word, or a text in which `*` stands for any characters.
+    /// What it is compared with: a number, a word, or a pattern in which `*` matches any
+    /// characters.
     pub value: Value,
 }
 
 words! {
     /// How an argument is compared.
     Comparison, "comparison" {
-        /// It is the same.
+        /// The argument equals the value.
         Equal => "==",
-        /// It is another.
+        /// The argument differs from the value.
         Different => "!=",
-        /// It is a smaller number.
+        /// The argument is a smaller number.
         Less => "<",
-        /// It is a smaller number, or the same.
+        /// The argument is a smaller number, or equal.
         AtMost => "<=",
-        /// It is a greater number.
+        /// The argument is a greater number.
         Greater => ">",
-        /// It is a greater number, or the same.
+        /// The argument is a greater number, or equal.
         AtLeast => ">=",
-        /// It is a text like the pattern.
+        /// The argument is a text that matches the pattern.
         Like => "~",
-        /// It is a text unlike the pattern.
+        /// The argument is a text that does not match the pattern.
         Unlike => "!~",
     }
 }
@@ -126,7 +127,7 @@ impl From<Condition> for String {
     }
 }
 
-/// The rule in words. Two rules with the same words hold back the same calls.
+/// The rule as text. Two rules with the same text hold back the same calls.
 impl fmt::Display for ApprovalRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |words: Vec<String>, between: &str| words.join(between);

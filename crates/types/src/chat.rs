@@ -4,32 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Entity, EntityKind, Owner, Record, Time};
 
-/// A chat: the name that a person gave it, and the tree in which its threads are.
+/// A chat: the name that a person gave it, and the tree of its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chat {
-    /// What it is found by: derived from owner and name, the same for every chat of this name.
+    /// Its key, derived from owner and name: every chat of that owner with that name has the same
+    /// one.
     pub id: String,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
     /// Its name.
     pub name: String,
-    /// The tree of its threads. A chat that takes the name of a deleted one has another.
+    /// The tree of its threads. A chat that reuses the name of a deleted one has another tree.
     pub root: AgentId,
-    /// Whether it was deleted; the next thing said under its name begins a new one.
+    /// Whether it was deleted; the next message under its name begins a new chat.
     pub deleted: bool,
-    /// When it was made.
+    /// When it was created.
     pub created: Time,
-    /// When it was made, or deleted.
+    /// When it was created or deleted.
     pub updated: Time,
 }
 
 impl Chat {
-    /// The status words of its record.
+    /// The status of the record of a chat that exists.
     pub const OPEN: &'static str = "open";
-    /// Of one that was deleted.
+    /// The status of the record of a deleted chat.
     pub const DELETED: &'static str = "deleted";
 
-    /// The status word of its record.
+    /// The status of its record.
     #[must_use]
     pub fn status(&self) -> &'static str {
         if self.deleted { Self::DELETED } else { Self::OPEN }

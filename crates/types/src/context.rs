@@ -1,27 +1,27 @@
-//! What a kind's model gets to see beside its instructions, and for how long.
+//! What a kind's model reads beside its instructions, and for how long.
 
 use serde::{Deserialize, Serialize};
 
 use crate::status::words;
 
-/// What a kind's model gets to see beside its instructions, and for how long.
+/// What a kind's model reads beside its instructions, and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextPolicy {
-    /// The sections behind the conversation, in this order.
+    /// The sections after the conversation, in this order.
     pub sections: Vec<Section>,
-    /// How many of the messages between it and its counterpart the model sees, the latest; all
-    /// of them when not given.
+    /// How many of the latest messages between the agent and its counterpart the model reads; all
+    /// of them if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<u32>,
     /// When a session ends.
     pub sessions: Sessions,
-    /// After how many minutes without anything new a session ends, where idleness ends it.
+    /// Minutes without new items after which a session ends, if `sessions` is `idle`.
     pub idle_minutes: u32,
-    /// How many closed sessions the model sees the summaries of, the latest.
+    /// How many of the latest closed sessions the model reads the summaries of.
     pub summaries: u32,
-    /// From which share of the model's window on the oldest turns are summed up, 0.2 to 0.95; the
-    /// rest is for the answer.
+    /// The share of the model's context window, 0.2 to 0.95, from which on the engine summarises
+    /// the oldest turns; the rest is reserved for the answer.
     pub compact_at: f64,
 }
 
@@ -39,26 +39,26 @@ impl Default for ContextPolicy {
 }
 
 words! {
-    /// What stands behind the conversation and changes from request to request.
+    /// What follows the conversation and changes from request to request.
     Section, "section" {
-        /// What time it is, to the minute.
+        /// The current time, to the minute.
         Time => "time",
         /// The latest notes of the tree.
         Notes => "notes",
-        /// What the agent has learned, where it has the tool to save it.
+        /// What the agent has learned, if it has the tool that saves learnings.
         Learnings => "learnings",
-        /// The agents it has made: their tasks, results and open questions.
+        /// The agents it has created: their tasks, results and open questions.
         SubAgents => "sub_agents",
     }
 }
 
 words! {
-    /// When a session ends. A person may end it at any time; that of an agent with a parent never
-    /// ends.
+    /// When a session ends. A person may end it at any time; the session of an agent with a parent
+    /// never ends.
     Sessions, "end of sessions" {
-        /// When a person says so.
+        /// Only when a person ends it.
         Kept => "kept",
-        /// Also after a time without anything new.
+        /// Also after `idle_minutes` without new items.
         Idle => "idle",
     }
 }

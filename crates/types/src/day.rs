@@ -1,4 +1,4 @@
-//! A day of the calendar: what usage is added up by.
+//! A calendar day: usage is added up by day.
 
 use std::{fmt, str::FromStr};
 
@@ -20,7 +20,7 @@ impl Day {
         Time::from_micros(midnight.unwrap_or(Timestamp::MIN).as_microsecond())
     }
 
-    /// The day after; the last one there is has none.
+    /// The day after; the last representable day returns itself.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.tomorrow().unwrap_or(self.0))
@@ -28,7 +28,7 @@ impl Day {
 }
 
 impl Time {
-    /// The day in UTC that this moment is of.
+    /// The day in UTC that contains this moment.
     #[must_use]
     pub fn day(self) -> Day {
         let at = Timestamp::from_microsecond(self.micros()).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -1,4 +1,4 @@
-//! What a receiver outside the engine is to be told. It waits on disk until it has been.
+//! Events for receivers outside the engine. They wait on disk until the receiver has accepted them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,35 +7,35 @@ use crate::{
     status::words,
 };
 
-/// One thing that one receiver is told, at least once, always under the same id.
+/// One event for one receiver, delivered at least once and always under the same id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Its id: what a receiver knows by that it was told before.
+    /// Its id, by which a receiver recognises a repeated delivery.
     pub id: DeliveryId,
-    /// Whose task or question it is about.
+    /// The owner of the task or question it reports.
     pub owner: Owner,
-    /// The receiver's name in the settings.
+    /// The receiver's name in the configuration.
     pub receiver: String,
     /// What happened.
     pub occasion: Occasion,
-    /// What it happened to, as of then.
+    /// The task or question it happened to, as of then.
     pub subject: Subject,
-    /// Where it stands.
+    /// Its status.
     pub status: DeliveryStatus,
-    /// How many attempts there were.
+    /// How many attempts were made.
     pub attempts: u32,
-    /// When the next attempt is due; of one that is over, when the last one was.
+    /// When the next attempt is due; when the last one was made, if no more follow.
     pub due: Time,
-    /// Why the last attempt failed, if it did. Never holds what is secret.
+    /// Why the last attempt failed, if it did. Contains no secrets.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
-    /// When it happened.
+    /// When the event happened.
     pub created: Time,
-    /// When this last changed.
+    /// When the delivery last changed.
     pub updated: Time,
 }
 
-/// What something happened to.
+/// The task or question that an event is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -46,11 +46,11 @@ pub enum Subject {
 }
 
 words! {
-    /// What can happen that receivers are told of.
+    /// The events that receivers can subscribe to.
     Occasion, "event that receivers are told of" {
         /// A task was assigned.
         TaskCreated => "task.created",
-        /// A task that had ended is taken up again.
+        /// An ended task was taken up again.
         TaskReactivated => "task.reactivated",
         /// The agent that works on a task asks a person.
         TaskWaiting => "task.waiting",
@@ -58,7 +58,7 @@ words! {
         TaskCompleted => "task.completed",
         /// A task has failed.
         TaskFailed => "task.failed",
-        /// A task was dropped.
+        /// A task was cancelled.
         TaskCancelled => "task.cancelled",
         /// An agent asks a person.
         QuestionOpened => "question.opened",
@@ -68,19 +68,19 @@ words! {
 }
 
 words! {
-    /// Where a delivery stands.
+    /// The status of a delivery.
     DeliveryStatus, "status of a delivery" {
-        /// It is tried until it has arrived.
+        /// The engine attempts it until the receiver has accepted it.
         Pending => "pending",
-        /// The receiver has it.
+        /// The receiver has accepted it.
         Delivered => "delivered",
-        /// It failed for so long that it is not tried any more.
+        /// It failed for so long that the engine no longer attempts it.
         GivenUp => "given_up",
     }
 }
 
 impl Occasion {
-    /// Every one.
+    /// All events.
     pub const ALL: [Self; 8] = [
         Self::TaskCreated,
         Self::TaskReactivated,
@@ -92,7 +92,7 @@ impl Occasion {
         Self::QuestionClosed,
     ];
 
-    /// What a task that is written like this tells of.
+    /// The event that a task in this state reports, if any.
     #[must_use]
     pub fn of_task(task: &Task) -> Option<Self> {
         match task.status {
@@ -105,7 +105,7 @@ impl Occasion {
         }
     }
 
-    /// What a question that is written like this tells of. A task waits where its agent asks.
+    /// The events that a question in this state reports. A task waits if its agent asks.
     pub fn of_question(question: &Question) -> impl Iterator<Item = Self> {
         let opened = question.status == QuestionStatus::Open;
         let first = if opened { Self::QuestionOpened } else { Self::QuestionClosed };
@@ -115,7 +115,7 @@ impl Occasion {
 }
 
 impl Subject {
-    /// Whose it is.
+    /// Its owner.
     #[must_use]
     pub fn owner(&self) -> &Owner {
         match self {
@@ -128,7 +128,7 @@ impl Subject {
 impl Record for Delivery {
     const KIND: EntityKind = EntityKind::Delivery;
 
-    /// It belongs to no tree: a tree that is forgotten takes nothing away that is still to be told.
+    /// The record belongs to no tree, so that deleting a tree removes no pending delivery.
     fn entity(&self) -> serde_json::Result<Entity> {
         Ok(Entity {
             kind: Self::KIND,

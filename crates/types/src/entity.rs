@@ -1,19 +1,19 @@
-//! The one shape that the applications' records share in storage.
+//! The one shape in which the records of the applications are stored.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{AgentId, Owner, Time, status::words};
 
 words! {
-    /// Which noun a stored entity is.
+    /// The noun that a stored entity is.
     EntityKind, "kind of entity" {
         /// A task.
         Task => "task",
         /// A question.
         Question => "question",
-        /// A standing leave.
+        /// A standing approval.
         Grant => "grant",
-        /// What a person did to an agent.
+        /// An intervention by a person.
         Intervention => "intervention",
         /// A note.
         Note => "note",
@@ -23,41 +23,41 @@ words! {
         Session => "session",
         /// The recorded answer to a request that carried an idempotency key.
         Request => "request",
-        /// A version of a kind that a run has started with.
+        /// A version of a kind with which a run has started.
         Kind => "kind",
-        /// The last round of a job of the engine's upkeep.
-        Round => "round",
-        /// What a receiver outside the engine is to be told.
+        /// The last run of a job of the engine's maintenance.
+        JobRun => "job_run",
+        /// An event to be delivered to a receiver outside the engine.
         Delivery => "delivery",
-        /// A chat: a name, and the tree that it stands for.
+        /// A chat: a name, and the tree it refers to.
         Chat => "chat",
-        /// A thread that is kept elsewhere, too.
+        /// A thread that a thread store keeps as well.
         Thread => "thread",
-        /// That items of such a thread are still to be saved there.
-        Unsaved => "unsaved",
+        /// Items of such a thread that the thread store has yet to save.
+        PendingSave => "pending_save",
     }
 }
 
-/// A stored record: columns to find it by, and its body as JSON.
+/// A stored record: the columns by which it is found, and its body as JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {
-    /// Which noun it is; with `id`, what it is found by.
+    /// Which noun it is; together with `id`, its key.
     pub kind: EntityKind,
     /// Its id, as text.
     pub id: String,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
     /// The tree it belongs to.
     pub root: Option<AgentId>,
     /// The agent it belongs to.
     pub parent: Option<AgentId>,
-    /// Its status word.
+    /// Its status.
     pub status: String,
-    /// When it was made.
+    /// When it was created.
     pub created: Time,
     /// When it last changed.
     pub updated: Time,
-    /// What full-text search finds it by.
+    /// The text that full-text search indexes.
     pub text: Option<String>,
     /// The record itself, as JSON.
     pub body: String,
@@ -65,7 +65,7 @@ pub struct Entity {
 
 /// A noun that is stored as an [`Entity`].
 pub trait Record: Serialize + DeserializeOwned {
-    /// Which noun.
+    /// The noun.
     const KIND: EntityKind;
 
     /// The stored form.
@@ -74,10 +74,10 @@ pub trait Record: Serialize + DeserializeOwned {
     /// None in practice: records are plain data.
     fn entity(&self) -> serde_json::Result<Entity>;
 
-    /// The record from its stored form.
+    /// Reads the record from its stored form.
     ///
     /// # Errors
-    /// When the body is not of this noun.
+    /// If the body is not of this noun.
     fn from_entity(entity: &Entity) -> serde_json::Result<Self> {
         serde_json::from_str(&entity.body)
     }

@@ -27,7 +27,7 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventBody {
-    /// An agent was made.
+    /// An agent was created.
     AgentCreated {
         /// Its parent.
         parent: Option<AgentId>,
@@ -41,21 +41,21 @@ pub enum EventBody {
         /// The new status.
         #[serde(deserialize_with = "shown::status")]
         status: Status,
-        /// What it waits on, when it waits.
+        /// What it waits for, while its status is `waiting`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         waiting_on: Option<WaitingOn>,
         /// Why its run failed or was stopped, if it was.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         stop_reason: Option<StopReason>,
     },
-    /// A run changed: it started, sleeps, goes on or ended.
+    /// A run changed: it started, went to sleep, resumed or ended.
     Run {
         /// Which run.
         run: RunId,
-        /// Where it stands.
+        /// Its status.
         #[serde(deserialize_with = "shown::status")]
         status: Status,
-        /// What it waits on, when it waits.
+        /// What it waits for, while its status is `waiting`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         waiting_on: Option<WaitingOn>,
         /// Why it stopped.
@@ -69,25 +69,25 @@ pub enum EventBody {
         /// Cost so far.
         cost: Cost,
     },
-    /// A step began, waits, is tried again or is done, and no item says so.
+    /// A step began, waits, is retried or is done, and no item reports that.
     Step {
         /// Whose step.
         run: RunId,
-        /// Its key.
+        /// The step's key.
         key: StepKey,
-        /// How far it got.
+        /// The step's state.
         state: StepStatus,
-        /// When it is tried again, if it is to be.
+        /// When it is retried, if it is.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         due: Option<Time>,
-        /// How many attempts there were before that.
+        /// How many attempts were made before that.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         attempt: Option<u32>,
-        /// What went wrong, where it is tried again.
+        /// What went wrong, if it is retried.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error: Option<String>,
     },
-    /// The transcript grew. Storage keeps the item's number only; reading fills the item in.
+    /// The transcript grew. Storage keeps the item's number only; a read fills the item in.
     Item {
         /// The item's number in the agent's transcript.
         item_seq: u64,
@@ -100,12 +100,12 @@ pub enum EventBody {
         /// The task as of then.
         task: Box<Task>,
     },
-    /// A person intervened, or the agent has come to it.
+    /// A person intervened, or the agent has applied the intervention.
     Intervention {
         /// The intervention as of then.
         intervention: Box<Intervention>,
     },
-    /// A person gave an agent a standing leave, or took it back.
+    /// A person gave an agent a standing approval, or revoked it.
     Grant {
         /// The grant as of then.
         grant: Box<Grant>,
@@ -115,7 +115,7 @@ pub enum EventBody {
         /// The question as of then.
         question: Box<Question>,
     },
-    /// A session was closed; the next begins clean.
+    /// A session was closed; the next one begins with an empty context.
     Session {
         /// The session.
         session: Box<Session>,
@@ -123,7 +123,7 @@ pub enum EventBody {
 }
 
 impl EventBody {
-    /// The word by which storage and SSE name the event.
+    /// The name of the event in storage and in SSE.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

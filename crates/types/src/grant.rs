@@ -1,28 +1,28 @@
-//! A standing leave: what a person allowed an agent once and for all.
+//! A standing approval: what a person allowed an agent permanently.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Entity, EntityKind, GrantId, Owner, QuestionId, Record, Time, status::words};
 
-/// A person's standing leave for one agent to use one tool, as far as one rule would hold it back.
-/// It holds until it is revoked, or until the rule changes.
+/// A person's standing approval for one agent to use one tool, as far as one rule would hold it
+/// back. It is valid until it is revoked or the rule changes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grant {
     /// Its id.
     pub id: GrantId,
-    /// Who gave it.
+    /// The person who gave it.
     pub owner: Owner,
     /// The top of the agent's tree.
     pub root: AgentId,
-    /// The agent that it is for.
+    /// The agent that received it.
     pub agent: AgentId,
     /// The tool.
     pub tool: String,
-    /// The rule that asks no more, in its words.
+    /// The text of the rule that no longer asks.
     pub rule: String,
-    /// The question that it was the answer to.
+    /// The question that it answered.
     pub question: QuestionId,
-    /// Where it stands.
+    /// Its status.
     pub status: GrantStatus,
     /// When it was given.
     pub created: Time,
@@ -31,11 +31,11 @@ pub struct Grant {
 }
 
 words! {
-    /// Where a grant stands.
+    /// The status of a grant.
     GrantStatus, "status of a grant" {
-        /// Calls that it covers are made without asking.
+        /// The engine makes the calls that it covers without asking.
         Standing => "standing",
-        /// It covers nothing any more.
+        /// It no longer covers any call.
         Revoked => "revoked",
     }
 }

@@ -1,12 +1,12 @@
 //! Typed identifiers: a prefix that names the noun, then a UUIDv7 in hex, so that ids of one noun
-//! sort by the time they were made and an id of another noun is refused at the door.
+//! sort by creation time and parsing refuses an id of another noun.
 
 use std::{cell::Cell, fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-/// A string that is not an id of the noun asked for.
+/// A string that is not an id of the expected noun.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is no {noun} id: one looks like `{prefix}_` and 32 hex digits")]
 pub struct ParseIdError {
@@ -16,12 +16,12 @@ pub struct ParseIdError {
 }
 
 thread_local! {
-    /// The seed that ids of this thread follow from, and how many there were.
+    /// The seed from which the ids of this thread follow, and how many have been created.
     static SEEDED: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
 }
 
-/// Until what is returned is dropped, the ids made on this thread follow from the seed: the same
-/// program makes the same ones. For simulations.
+/// Until the returned value is dropped, ids created on this thread follow from the seed: the same
+/// program creates the same ids. For simulations.
 #[must_use]
 pub fn seeded_ids(seed: u64) -> impl Drop {
     struct Seeded;
@@ -37,7 +37,7 @@ pub fn seeded_ids(seed: u64) -> impl Drop {
 fn fresh() -> Uuid {
     let Some((seed, count)) = SEEDED.get() else { return Uuid::now_v7() };
     SEEDED.set(Some((seed, count + 1)));
-    // A count in the place of the time keeps them in order.
+    // A count instead of the time keeps them in order.
     let noise = (seed ^ count).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Uuid::from_u64_pair((count << 16) | 0x7000, (noise >> 2) | (1 << 63))
 }
@@ -49,7 +49,7 @@ macro_rules! id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// What every id of this noun starts with, before the underscore.
+            /// The prefix of every id of this noun, without the underscore.
             pub const PREFIX: &'static str = $prefix;
 
             /// A fresh id; later ones sort after earlier ones.
@@ -59,13 +59,13 @@ macro_rules! id {
                 Self(fresh())
             }
 
-            /// The id behind the prefix.
+            /// The UUID after the prefix.
             #[must_use]
             pub fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// An id from a UUID made elsewhere, for example from a digest.
+            /// An id from a UUID created elsewhere, for example from a digest.
             #[must_use]
             pub fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
@@ -119,7 +119,7 @@ id!(
     RunId, "run", "run"
 );
 id!(
-    /// What changes at once: by it, whoever does not know whether it happened repeats it.
+    /// A commit. A caller that does not know whether it was applied repeats it under the same id.
     CommitId, "commit", "cmt"
 );
 id!(
@@ -135,7 +135,7 @@ id!(
     InterventionId, "intervention", "int"
 );
 id!(
-    /// A standing leave.
+    /// A standing approval.
     GrantId, "grant", "grt"
 );
 id!(
@@ -147,8 +147,8 @@ id!(
     WakeupId, "wake-up", "wkp"
 );
 id!(
-    /// A tool call. Ours, not the provider's (some providers number calls per answer), because it
-    /// is also the idempotency key that the tool receives.
+    /// A tool call. The engine's id, not the provider's (some providers number calls per answer),
+    /// because it is also the idempotency key that the tool receives.
     CallId, "call", "cal"
 );
 id!(
@@ -164,7 +164,7 @@ id!(
     SessionId, "session", "ses"
 );
 id!(
-    /// What a receiver is to be told; also the id under which it is told, however often.
+    /// A delivery; a receiver gets every attempt under this id.
     DeliveryId, "delivery", "dlv"
 );
 

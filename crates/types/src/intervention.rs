@@ -1,4 +1,5 @@
-//! What a person does to an agent of a live tree, beside talking to it.
+//! What a person (or an agent that cancels its own delegated work) does to an agent, beside writing
+//! to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,64 +8,65 @@ use crate::{
 };
 
 words! {
-    /// What is done to an agent.
+    /// What the person does to the agent.
     Action, "intervention" {
-        /// It begins nothing new until it is resumed; the step under way ends.
+        /// The agent begins nothing new until it is resumed; the step under way completes.
         Pause => "pause",
-        /// It goes on.
+        /// The agent continues.
         Resume => "resume",
-        /// A remark for people; the agent never sees it.
+        /// A comment for people; the agent never reads it.
         Comment => "comment",
-        /// A message that it reads before its next model call, whatever its kind says.
+        /// A message that the agent reads before its next model call, whatever input policy its
+        /// kind has.
         Steer => "steer",
-        /// A new instruction: what it is doing is dropped.
+        /// A new instruction: the agent drops its current work.
         Modify => "modify",
-        /// Its failed run is begun again, or the attempt it waits for is made now.
+        /// Restarts the agent's failed run, or makes the attempt it waits for now.
         Retry => "retry",
-        /// What it is doing ends, with all that it has given to others for it; it can be written to
-        /// again.
+        /// Ends the agent's current work and everything it has delegated for that; the agent
+        /// accepts new messages.
         Stop => "stop",
-        /// Its session is closed: summed up, and a clean one begun, once it rests.
+        /// Closes the agent's session once it is idle: summarises it and begins an empty one.
         CloseSession => "close_session",
-        /// It ends for good, and everybody below it.
+        /// Ends the agent for good, with all agents below it.
         Delete => "delete",
     }
 }
 
 words! {
-    /// Where an intervention stands.
+    /// The status of an intervention.
     InterventionStatus, "status of an intervention" {
-        /// The agent has not come to it yet.
+        /// The agent has not applied it yet.
         Pending => "pending",
-        /// Done.
+        /// The agent has applied it.
         Applied => "applied",
     }
 }
 
-/// Who did what to which agent. It stands in the log from the moment it was asked for.
+/// An intervention: who did what to which agent. It is recorded from the moment it is requested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intervention {
     /// Its id.
     pub id: InterventionId,
-    /// Whose agent.
+    /// The owner of the agent.
     pub owner: Owner,
     /// The top of the agent's tree.
     pub root: AgentId,
-    /// To which agent.
+    /// The agent.
     pub agent: AgentId,
-    /// Who.
+    /// Who intervened.
     pub by: Author,
-    /// What.
+    /// What they did.
     pub action: Action,
-    /// The words that came with it: a remark, a message, a new instruction, a reason.
+    /// The text that came with it: a comment, a message, a new instruction, a reason.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<String>,
-    /// The message whose answer it is about, where it is about no other.
+    /// The message whose answer it concerns, if it concerns one message only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub of: Option<PostId>,
-    /// Where it stands.
+    /// Its status.
     pub status: InterventionStatus,
-    /// When it was asked for.
+    /// When it was requested.
     pub created: Time,
     /// When it last changed.
     pub updated: Time,

@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentId, CallId, ModelUse, PostId, QuestionId, RunId, StepKey, StopReason, TaskId, Terms, Time};
+use crate::{
+    AgentId, CallId, ModelUse, PostId, QuestionId, RunId, RunOptions, StepKey, StopReason, TaskId, Time,
+};
 
 /// One entry of an agent's transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// Whose transcript.
+    /// The agent whose transcript it is.
     pub agent: AgentId,
     /// Its number in the transcript, from 0 without gaps.
     pub seq: u64,
@@ -18,78 +20,78 @@ pub struct Item {
     pub session: u32,
     /// When it was committed.
     pub at: Time,
-    /// The step of the run whose checkpoint it is; none of what is no step's result.
+    /// The step of the run whose checkpoint it is; none if it is not the result of a step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub step: Option<StepKey>,
-    /// What it says.
+    /// Its content.
     #[serde(flatten)]
     pub body: ItemBody,
 }
 
-/// What an item says.
+/// The content of an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ItemBody {
-    /// Something said to the agent.
+    /// A message to the agent.
     Message(Message),
-    /// Something the agent said or asked for.
+    /// A text or calls of the agent.
     Turn(Turn),
     /// What one call returned.
     Output(Output),
     /// A structured answer.
     Decision(Decision),
-    /// A remark of the engine: a limit that was met, a failure.
+    /// A remark of the engine: a limit that was reached, a failure.
     Notice(Notice),
-    /// What the model sees from here on instead of what is older.
+    /// What the model reads from here on instead of older items.
     Digest(Digest),
 }
 
-/// Something said to the agent.
+/// A message to the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Who said it.
+    /// Who wrote it.
     pub from: Author,
     /// The text, as given.
     pub text: String,
-    /// The task it assigns, or whose result it brings.
+    /// The task it assigns, or whose result it delivers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub task: Option<TaskId>,
-    /// Of a result: whether the task failed. None of a message that brings no result.
+    /// Whether the task of the delivered result failed; none if the message delivers no result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failed: Option<bool>,
-    /// The post by which a message came whose answer somebody waits for: what it was known by before it
-    /// was read.
+    /// The post that carried the message, if a caller waits for its answer: the id by which the
+    /// caller knows the message before the agent reads it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub post: Option<PostId>,
-    /// What holds for the run that answers it.
+    /// The options of the run that answers it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub terms: Option<Terms>,
+    pub options: Option<RunOptions>,
 }
 
 impl Message {
-    /// A message that brings no result.
+    /// Creates a message that delivers no result.
     #[must_use]
     pub fn new(from: Author, text: impl Into<String>, task: Option<TaskId>) -> Self {
-        Self { from, text: text.into(), task, failed: None, post: None, terms: None }
+        Self { from, text: text.into(), task, failed: None, post: None, options: None }
     }
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum Author {
-    /// The person whose agent it is.
+    /// The person who owns the agent.
     User,
     /// Another agent of the tree.
     Agent {
-        /// Which.
+        /// Its id.
         id: AgentId,
         /// Its kind.
         kind: String,
     },
 }
 
-/// Something the agent said or asked for: text, and calls to be answered before it speaks again.
+/// A text of the agent, and the calls that must be answered before its next turn.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Turn {
     /// The assistant's text; may be empty when there are calls.
@@ -98,7 +100,7 @@ pub struct Turn {
     /// The calls, in the order asked for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub calls: Vec<ToolCall>,
-    /// The model that spoke and what that call used; none when a program logged its own call.
+    /// The model that answered and what the call used; none if a program logged a call of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
 }
@@ -126,11 +128,11 @@ pub struct Output {
     /// Whether the call failed.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub error: bool,
-    /// What it means for the run. Only the engine says so, never the data of a tool.
+    /// What it means for the run. Only the engine sets it, never the data of a tool.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub effect: Option<OutputEffect>,
-    /// What a screen may show beside the text. It is the tool's own and may be anything: neither the model
-    /// nor the engine reads it.
+    /// What a user interface may show beside the text. It belongs to the tool and may be any JSON:
+    /// neither the model nor the engine reads it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub details: Option<Value>,
 }
@@ -141,21 +143,21 @@ pub struct Output {
 pub enum OutputEffect {
     /// The run's answer, which ends it.
     Answer(String),
-    /// Words for the user.
+    /// A text for the user.
     Said(String),
-    /// An output guardrail refused what it was to say.
+    /// An output guardrail refused the text that the call was to send.
     Refused {
-        /// Which one.
+        /// The guardrail's name.
         by: String,
     },
     /// Another agent works, or worked, on this task.
     Delegated(TaskId),
-    /// The user was asked, and the text is what came of it: the model is to read it before the run ends.
+    /// The user was asked, and the text is the outcome: the model must read it before the run ends.
     Asked(QuestionId),
 }
 
 impl OutputEffect {
-    /// Whether it is of words alone, and names no row of its database.
+    /// Whether it carries text alone and references no record of the database.
     #[must_use]
     pub const fn is_of_words(&self) -> bool {
         matches!(self, Self::Answer(_) | Self::Said(_) | Self::Refused { .. })
@@ -163,7 +165,7 @@ impl OutputEffect {
 }
 
 impl Output {
-    /// The run's answer, if the call gave it.
+    /// Returns the run's answer, if the call gave it.
     #[must_use]
     pub fn answer(&self) -> Option<&str> {
         match &self.effect {
@@ -172,7 +174,7 @@ impl Output {
         }
     }
 
-    /// What the call told the user, if it told them something.
+    /// Returns the text that the call sent to the user, if any.
     #[must_use]
     pub fn said(&self) -> Option<&str> {
         match &self.effect {
@@ -181,19 +183,19 @@ impl Output {
         }
     }
 
-    /// Whether an output guardrail refused what the call was to say.
+    /// Whether an output guardrail refused the text that the call was to send.
     #[must_use]
     pub const fn is_refused(&self) -> bool {
         matches!(self.effect, Some(OutputEffect::Refused { .. }))
     }
 
-    /// Whether the call asked the user something.
+    /// Whether the call asked the user a question.
     #[must_use]
     pub const fn has_asked(&self) -> bool {
         matches!(self.effect, Some(OutputEffect::Asked(_)))
     }
 
-    /// The task that the call assigned, if it assigned one.
+    /// Returns the task that the call assigned, if any.
     #[must_use]
     pub const fn task(&self) -> Option<TaskId> {
         match self.effect {
@@ -217,43 +219,45 @@ pub struct Decision {
 pub struct Notice {
     /// How serious it is.
     pub level: Level,
-    /// A stable word for programs, such as `model_failed` or `max_steps`.
+    /// A stable code for programs, such as `model_failed` or `max_steps`.
     pub code: String,
     /// A sentence for people: the cause, and what can be done.
     pub text: String,
-    /// The cause in the words of whoever failed, such as a provider, where people read another text.
+    /// The cause in the original text of the failed component, such as a provider, if people read
+    /// another text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<String>,
 }
 
 impl Notice {
-    /// A remark whose text says all.
+    /// Creates a notice that needs no separate cause.
     #[must_use]
     pub fn new(level: Level, code: &str, text: impl Into<String>) -> Self {
         Self { level, code: code.to_owned(), text: text.into(), cause: None }
     }
 
-    /// The limit that leaves the run one more call of the model, to answer with what there is, if this
-    /// says so.
+    /// Returns the limit that leaves the run one last model call, to answer with what it has, if
+    /// this notice announces that.
     #[must_use]
     pub fn last_call(&self) -> Option<StopReason> {
         self.code.parse().ok().filter(|reason: &StopReason| self.level == Level::Info && reason.is_limit())
     }
 }
 
-/// What the model sees from here on instead of the beginning of the session, which had become too
-/// long for it. The items themselves stay.
+/// What the model reads from here on instead of the beginning of the session, which no longer fits
+/// its context window. The items themselves stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Digest {
-    /// The number of the first item that the model still sees itself.
+    /// The number of the first item that the model still reads itself.
     pub from: u64,
-    /// What stands for those before; empty when there are none.
+    /// The summary that replaces the items before it; empty if there are none.
     pub text: String,
-    /// How many characters of one message or output it sees, where even that is bounded by its
-    /// window.
+    /// How many characters of one message or output the model reads, if its context window bounds
+    /// even that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_chars: Option<usize>,
-    /// The model that summed them up and what that used; none where the text was drawn from them.
+    /// The model that summarised them and what the call used; none if the text was extracted from
+    /// the items.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
 }
@@ -264,7 +268,7 @@ pub struct Digest {
 pub enum Level {
     /// Worth knowing.
     Info,
-    /// Something ended early, or was repaired.
+    /// The run ended early, or something was repaired.
     Warning,
     /// Something failed.
     Error,
@@ -283,7 +287,7 @@ impl From<Output> for ItemBody {
 }
 
 impl ItemBody {
-    /// The word by which storage names the variant.
+    /// The name of the variant in storage.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {
         match self {
@@ -311,10 +315,10 @@ impl ItemBody {
         }
     }
 
-    /// A body read back from its two stored columns.
+    /// Reads a body back from its two stored columns.
     ///
     /// # Errors
-    /// When the type is unknown or the JSON is not of that type.
+    /// If the type is unknown or the JSON is not of that type.
     pub fn from_json(type_name: &str, json: &str) -> serde_json::Result<Self> {
         Ok(match type_name {
             "message" => Self::Message(serde_json::from_str(json)?),

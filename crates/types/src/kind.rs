@@ -3,64 +3,65 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalRule, Checks, ContextPolicy, EffectClasses, Limits, Verdict, status::words};
+use crate::{ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, Verdict, status::words};
 
-/// What sort of agent this is.
+/// What sort of agent something is.
 ///
-/// Versions that runs have started with are kept as JSON: what one of an earlier program does not
-/// say is as in [`Kind::bare`].
+/// The store keeps, as JSON, the versions with which runs have started: a field that a version
+/// stored by an earlier release lacks has its value in [`Kind::bare`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default = "nameless")]
 pub struct Kind {
-    /// Its name; agents name their kind by it.
+    /// Its name; an agent refers to its kind by it.
     pub name: String,
-    /// One line for whoever chooses among kinds: when to use it.
+    /// One line for the model or person that selects a kind: when to use it.
     pub description: String,
-    /// The model it wants, as `provider::name`; the engine's choice otherwise.
+    /// The model it asks for, as `provider::name`; the engine's default model if none is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The models that are asked instead when it fails for good, in this order; the engine's where it
-    /// names no model and none here.
+    /// The models that the engine asks instead, in this order, when that model fails for good; the
+    /// engine's default fallback if the kind gives neither a model nor a fallback.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub fallback: Vec<String>,
-    /// The tools it is offered; none given means all that need no setting up.
+    /// The tools it is offered; if none are given, all tools that need no setup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// What it says of its tools' effects, where that is not what the tools say.
+    /// The effect classes of tools for which the kind overrides what the tools declare.
     #[serde(skip_serializing_if = "EffectClasses::is_empty", default)]
     pub effects: EffectClasses,
-    /// Which of its calls wait for a person's leave: those that any of these holds back.
+    /// The calls that wait for a person's approval: those that match any of these rules.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub approval: Vec<ApprovalRule>,
-    /// What becomes of its calls that were interrupted and may have taken effect.
+    /// What the engine does about calls that were interrupted and may have taken effect.
     #[serde(default)]
     pub in_doubt: InDoubt,
     /// The program it runs.
     pub program: Program,
-    /// The kinds it may write to and make.
+    /// The kinds it may write to and create.
     pub peers: Vec<String>,
-    /// Whether a run stops once it has said something to the user by `send_message`.
+    /// Whether a run stops once it has sent a message to the user with `send_message`.
     pub conversational: bool,
-    /// Which of its words are its answer.
+    /// Which of its texts are its answer.
     pub reply: Reply,
-    /// What becomes of a message that comes while it is at work.
+    /// What the engine does with a message that arrives during a run.
     pub input: Input,
-    /// What must be let pass: what it is told, and what it answers.
-    #[serde(skip_serializing_if = "Checks::is_default", default)]
-    pub checks: Checks,
-    /// What its model gets to see beside its instructions.
+    /// The guardrails on what it reads and what it answers.
+    #[serde(skip_serializing_if = "Guardrails::is_default", default)]
+    pub guardrails: Guardrails,
+    /// What its model reads beside its instructions.
     pub context: ContextPolicy,
     /// Its limits.
     pub limits: Limits,
-    /// The JSON schema of its final answer, when it has one.
+    /// The JSON schema of its final answer, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The sampling temperature; the provider's default otherwise, or 0.2 where tools go as a schema of next actions.
+    /// The sampling temperature; if none is given, the provider's default, or 0.2 when tools are
+    /// sent as a schema of next actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// The body of its file.
     pub instructions: String,
-    /// A digest of all the above: runs record it and stay with it.
+    /// A digest of all the fields above: a run records it and keeps it.
     pub version: String,
 }
 
@@ -69,7 +70,7 @@ fn nameless() -> Kind {
 }
 
 impl Kind {
-    /// A kind of this name with nothing to it: no instructions, every default.
+    /// Creates a kind with this name, no instructions and every default.
     #[must_use]
     pub fn bare(name: impl Into<String>) -> Self {
         Self {
@@ -86,7 +87,7 @@ impl Kind {
             conversational: false,
             reply: Reply::FinalText,
             input: Input::Steer,
-            checks: Checks::default(),
+            guardrails: Guardrails::default(),
             context: ContextPolicy::default(),
             limits: Limits::default(),
             output_schema: None,
@@ -97,14 +98,15 @@ impl Kind {
     }
 }
 
-/// What becomes of an unsafe call that was interrupted, when nobody says whether it happened.
+/// What the engine does about an unsafe call that was interrupted, if no person says whether it
+/// took effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct InDoubt {
-    /// Seconds that a person has to say; as long as for any question when not given.
+    /// Seconds that a person has to answer; the time limit for any question if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_seconds: Option<u64>,
-    /// What is done then: `retry` or `give_up`.
+    /// What the engine does after that: `retry` or `give_up`.
     pub otherwise: Verdict,
 }
 
@@ -119,31 +121,32 @@ words! {
     Program, "program" {
         /// Model, tools, results, until the model asks for no more tools.
         React => "react",
-        /// One thing of the inbox in each run: one decision on a message, one reply to a result.
+        /// One message or result of the inbox in each run: one decision on a message, one reply to
+        /// a result.
         Orchestrate => "orchestrate",
     }
 }
 
 words! {
-    /// What becomes of a message that comes while the agent is at work.
+    /// What the engine does with a message that arrives during a run.
     Input, "input policy" {
-        /// It is read before the next model call.
+        /// The agent reads it before its next model call.
         Steer => "steer",
         /// It waits for the next run.
         Queue => "queue",
-        /// What the agent is doing is dropped, and the message read at once.
+        /// The run drops its current work, and the agent reads the message at once.
         Interrupt => "interrupt",
-        /// It is refused.
+        /// The engine refuses it.
         Refuse => "refuse",
     }
 }
 
 words! {
-    /// Which of its words are a kind's answer.
+    /// Which texts of a run are its answer.
     Reply, "reply" {
-        /// The text of the turn without calls.
+        /// The text of the turn that has no calls.
         FinalText => "final_text",
-        /// What it said by `send_message`; plain text is never shown.
+        /// The texts sent with `send_message`; plain text is never shown.
         SendMessage => "send_message",
     }
 }

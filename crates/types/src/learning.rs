@@ -1,21 +1,21 @@
-//! A learning: something an agent wants to know in every conversation to come.
+//! A learning: something an agent wants to know in every later conversation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Entity, EntityKind, LearningId, Owner, Record, Time, status::words};
 
-/// Something an agent wants to know in every conversation to come, such as a preference of its user.
+/// Something an agent wants to know in every later conversation, such as a preference of its user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Learning {
     /// Its id.
     pub id: LearningId,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
     /// The tree it belongs to.
     pub root: AgentId,
-    /// Who learned it; nobody else is told.
+    /// The agent that learned it; no other agent reads it.
     pub agent: AgentId,
-    /// One sentence or two.
+    /// One or two sentences.
     pub text: String,
     /// Whether it still holds.
     pub status: LearningStatus,
@@ -26,7 +26,7 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// The short name by which its agent speaks of it: the end of its id.
+    /// The short name by which its agent refers to it: the end of its id.
     #[must_use]
     pub fn handle(&self) -> String {
         let id = self.id.to_string();
@@ -40,9 +40,9 @@ const HANDLE: usize = 6;
 words! {
     /// Whether a learning still holds.
     LearningStatus, "status of a learning" {
-        /// The agent is told of it.
+        /// The agent reads it.
         Kept => "kept",
-        /// It holds no more; the record stays.
+        /// It is no longer true; the record stays.
         Retired => "retired",
     }
 }

@@ -4,42 +4,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cost;
 
-/// What bounds a run, an agent and its tree. A kind may set its own; the engine's stand otherwise.
+/// What bounds a run, an agent and its tree. A kind may set its own limits; otherwise the engine's
+/// defaults apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Model calls in one run. The last one is made without tools, so that it answers.
+    /// Model calls in one run. The last call is made without tools, so that the model must answer.
     pub max_steps: u32,
-    /// Turns in a row that call one tool and no other, whatever the arguments; the last one still runs.
-    /// 0 for any number.
+    /// Consecutive turns that call one tool and no other, whatever the arguments; the calls of the
+    /// last such turn still run. 0 for no limit.
     pub max_same_tool: u32,
-    /// Times in a row that the same may happen (the same calls with the same outputs, the same error,
-    /// the same exchange with another agent) before the run is stopped; 0 for any number.
+    /// Consecutive repetitions (the same calls with the same outputs, the same error, the same
+    /// exchange with another agent) before the run is stopped; 0 for no limit.
     pub max_repeats: u32,
-    /// Seconds at work in one run; time asleep does not count.
+    /// Seconds of work in one run; time asleep does not count.
     pub max_seconds: u64,
     /// Tokens of one run, in and out.
     pub max_tokens: u64,
-    /// Money that one run may cost; without limit unless set. Needs models with a known price.
+    /// The most that one run may cost; no limit if not set. Needs models with a known price.
     #[serde(with = "crate::money")]
     pub max_cost: Option<Cost>,
     /// Levels of agents below the root.
     pub max_depth: u16,
-    /// Agents that one agent may have made.
+    /// Agents that one agent may have created.
     pub max_children: u32,
     /// Agents in one tree.
     pub max_tree: u32,
-    /// Characters of a tool's output that the model gets to see.
+    /// Characters of a tool's output that the model reads.
     pub max_output_chars: usize,
-    /// Attempts of one model call before the next declared model is asked, or the run fails; how
-    /// many there are up to this depends on what fails.
+    /// Attempts of one model call before the engine asks the next declared model, or the run fails;
+    /// the error determines how many of them are made.
     pub max_attempts: u32,
     /// Seconds that one tool call may take.
     pub tool_seconds: u64,
-    /// Seconds that a model may be silent in the middle of a call.
+    /// Seconds for which a model may be silent during a call.
     pub model_seconds: u64,
-    /// Seconds that a person has to answer a question, after which the agent goes on without; for
-    /// ever when not given.
+    /// Seconds that a person has to answer a question, after which the agent continues without an
+    /// answer; no limit if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_seconds: Option<u64>,
 }

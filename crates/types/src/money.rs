@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
 use crate::Cost;
 
-/// Billionths in a dollar, and how many digits that is.
+/// Billionths in a dollar, and the number of their digits.
 const NANOS: u64 = 1_000_000_000;
 const DIGITS: usize = 9;
 
@@ -29,7 +29,7 @@ impl FromStr for Cost {
     }
 }
 
-/// All of an amount, for [`deserialize`] to read back.
+/// Writes the exact amount, so that [`deserialize`] reads it back.
 pub(crate) fn serialize<S: Serializer>(cost: &Option<Cost>, serializer: S) -> Result<S::Ok, S::Error> {
     match cost {
         Some(cost) => {
@@ -40,7 +40,7 @@ pub(crate) fn serialize<S: Serializer>(cost: &Option<Cost>, serializer: S) -> Re
     }
 }
 
-/// An amount in dollars, as text or as a number.
+/// Reads an amount in dollars, given as text or as a number.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cost>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "an amount of money in dollars, such as `$0.50`")]

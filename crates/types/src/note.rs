@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Entity, EntityKind, NoteId, Owner, Record, Time};
 
-/// Something an agent wrote down for later; found again by its words.
+/// Something an agent wrote down for later; full-text search finds it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     /// Its id.
     pub id: NoteId,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
     /// The tree it belongs to.
     pub root: AgentId,
-    /// Who wrote it.
+    /// The agent that wrote it.
     pub agent: AgentId,
     /// A short line.
     pub title: String,

@@ -1,4 +1,4 @@
-//! Whose a row is, and on whose behalf it is read.
+//! Who owns a row, and on whose behalf it is read.
 
 use std::fmt;
 
@@ -16,19 +16,19 @@ impl Owner {
         Self(name.into())
     }
 
-    /// The owner of everything on a engine without authentication.
+    /// The owner of everything on an engine without authentication.
     #[must_use]
     pub fn local() -> Self {
         Self::new("local")
     }
 
-    /// Whether it is one of those that tokens name: neither `local` nor the engine.
+    /// Whether a token names it: it is neither `local` nor the engine.
     #[must_use]
     pub fn is_of_a_token(&self) -> bool {
         !self.0.is_empty() && self.0 != "local"
     }
 
-    /// The engine itself: its own records are nobody's. No token can name it.
+    /// The engine, as owner of its own records, which belong to no user. No token can name it.
     #[must_use]
     pub fn engine() -> Self {
         Self::new("")
@@ -50,14 +50,14 @@ impl fmt::Display for Owner {
 /// On whose behalf a read happens. A row of another owner reads as if it did not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// One owner's rows only: what every request of a person uses.
+    /// One owner's rows only: every request of a person uses this.
     Owner(Owner),
-    /// All rows: what the engine itself does (activations, dispatch, maintenance).
+    /// All rows: activations, dispatch and maintenance of the engine use this.
     All,
 }
 
 impl Scope {
-    /// The owner, when the scope is one owner's.
+    /// The owner, if the scope is that of one owner.
     #[must_use]
     pub fn owner(&self) -> Option<&Owner> {
         match self {
@@ -66,7 +66,7 @@ impl Scope {
         }
     }
 
-    /// Whether a row of `owner` may be seen.
+    /// Whether the scope includes rows of `owner`.
     #[must_use]
     pub fn sees(&self, owner: &Owner) -> bool {
         self.owner().is_none_or(|own| own == owner)

@@ -1,9 +1,10 @@
-//! Text as every database can hold it.
+//! Text that every database can store.
 
-/// The longest name that a row is known or found by, in bytes: an index of PostgreSQL has 2,704 for a whole row.
+/// The maximum length in bytes of a name in an index: an index of PostgreSQL has 2,704 bytes for a
+/// whole row.
 pub const LONGEST_NAME: usize = 512;
 
-/// The text without NULs: not every database has room for them in a column of its own.
+/// Replaces NULs: not every database can store them in a text column.
 #[must_use]
 pub fn plain(text: String) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text }

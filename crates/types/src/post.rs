@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, AgentId, Answer, Author, CallId, InterventionId, PostId, QuestionId, TaskId, TaskResult, Terms,
-    Time, WakeupId,
+    Action, AgentId, Answer, Author, CallId, InterventionId, PostId, QuestionId, RunOptions, TaskId,
+    TaskResult, Time, WakeupId,
 };
 
 /// One entry of an agent's inbox.
@@ -12,46 +12,46 @@ use crate::{
 pub struct Post {
     /// Its id.
     pub id: PostId,
-    /// Whose inbox.
+    /// The agent whose inbox it is.
     pub agent: AgentId,
     /// When it was posted.
     pub at: Time,
     /// The wake-up written with it; consumed when the run that read the post stops.
     pub wakeup: WakeupId,
-    /// What it says.
+    /// Its content.
     pub body: PostBody,
 }
 
-/// What a post says.
+/// The content of a post.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum PostBody {
-    /// Somebody writes; with a task, the result is owed to its assigner.
+    /// A message; if it assigns a task, the agent owes the assigner a result.
     Message {
-        /// Who.
+        /// Who wrote it.
         from: Author,
-        /// What.
+        /// The text.
         text: String,
         /// The task it assigns.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         task: Option<TaskId>,
-        /// Whether it waits for the next run when one is under way.
+        /// Whether it waits for the next run if one is under way.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         queued: bool,
-        /// What holds for the run that answers it, which is then a run of its own.
+        /// The options of the run that answers it, which then answers no other message.
         #[serde(skip_serializing_if = "Option::is_none", default)]
-        terms: Option<Terms>,
+        options: Option<RunOptions>,
     },
     /// A person intervenes.
     Intervention {
-        /// The record of it.
+        /// The id of its record.
         id: InterventionId,
-        /// What the agent shall do.
+        /// What the agent must do.
         action: Action,
-        /// The words that came with it.
+        /// The text that came with it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         text: Option<String>,
-        /// The message whose answer it is about, where it is about no other.
+        /// The message whose answer it concerns, if it concerns one message only.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         of: Option<PostId>,
     },
@@ -64,23 +64,23 @@ pub enum PostBody {
         /// The answer.
         answer: Answer,
     },
-    /// Another agent ended a task of this one.
+    /// Another agent ended a task that this one assigned.
     Done {
         /// Which task.
         task: TaskId,
         /// The call that assigned it.
         call: CallId,
-        /// Who worked on it.
+        /// The agent that worked on it.
         from: AgentId,
-        /// The kind of who worked on it.
+        /// The kind of that agent.
         kind: String,
-        /// What came of it.
+        /// Its result.
         result: TaskResult,
     },
 }
 
 impl PostBody {
-    /// The call that this post closes, if one is still open for it.
+    /// Returns the call that this post closes, if one is still open for it.
     #[must_use]
     pub fn call(&self) -> Option<CallId> {
         match self {

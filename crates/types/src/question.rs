@@ -1,4 +1,4 @@
-//! Something only a person can answer. It waits on disk for as long as it takes.
+//! A question that only a person can answer. It waits on disk for as long as it takes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,49 +7,50 @@ use crate::{
     AgentId, CallId, Entity, EntityKind, Owner, QuestionId, Record, RunId, TaskId, Time, status::words,
 };
 
-/// Something only a person can answer, asked by an agent at any depth of the tree.
+/// A question that only a person can answer, asked by an agent at any depth of the tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its id.
     pub id: QuestionId,
     /// Who may answer: the owner of the tree.
     pub owner: Owner,
-    /// The top of the tree, where its user is asked.
+    /// The top of the tree, where its user reads the question.
     pub root: AgentId,
-    /// Who asks.
+    /// The agent that asks.
     pub agent: AgentId,
-    /// The kind of who asks.
+    /// The kind of that agent.
     pub kind: String,
     /// The run that waits.
     pub run: RunId,
     /// The call that waits.
     pub call: CallId,
-    /// The task the asking agent works on, so that a client can point at it.
+    /// The task the asking agent works on, so that a client can show it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub task: Option<TaskId>,
-    /// What it is about, and so how it can be answered.
+    /// What it is about, which determines the possible answers.
     #[serde(default)]
     pub about: About,
-    /// The question.
+    /// The text of the question.
     pub text: String,
-    /// Suggested answers; any other text is fine too.
+    /// Suggested answers; any other text is accepted too.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub options: Vec<String>,
-    /// The call in question, unless the agent only wants to know something.
+    /// The call in question; none if the agent only wants information.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub proposal: Option<Box<Proposal>>,
     /// When it expires; never, unless the kind sets a time limit.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub due: Option<Time>,
-    /// What is done when it expires; a question for information is then just not answered.
+    /// What the engine does when it expires; none for a question for information, which then stays
+    /// unanswered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub otherwise: Option<Verdict>,
-    /// Where it stands.
+    /// Its status.
     pub status: QuestionStatus,
-    /// What was answered, in words; of an expired one what was done instead.
+    /// The answer as text; for an expired question, what the engine did instead.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answer: Option<String>,
-    /// The agent whose words the answer is; none where a person answered.
+    /// The agent whose text is the answer; none if a person answered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answered_by: Option<AgentId>,
     /// When it was asked.
@@ -58,20 +59,21 @@ pub struct Question {
     pub updated: Time,
 }
 
-/// A call that somebody is asked about.
+/// A call about which a person is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
     /// The tool.
     pub tool: String,
     /// Its arguments.
     pub arguments: Value,
-    /// The JSON schema of the arguments, for whoever wants to change them.
+    /// The JSON schema of the arguments, for a person who wants to change them.
     pub parameters: Value,
-    /// SHA-256 of tool and arguments, in hex: an answer holds for these and no others.
+    /// SHA-256 of tool and arguments, in hex: an answer is valid for these and no others.
     pub digest: String,
-    /// The version of the kind under which it was asked: an answer holds for this and no other.
+    /// The version of the kind when the question was asked: an answer is valid for this version and
+    /// no other.
     pub kind_version: String,
-    /// The rule that holds the call back, in its words.
+    /// The text of the rule that holds the call back.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rule: Option<String>,
 }
@@ -80,10 +82,10 @@ words! {
     /// What a question is about.
     #[derive(Default)]
     About, "thing to ask about" {
-        /// The agent wants to know something.
+        /// The agent wants information.
         #[default]
         Information => "information",
-        /// A call waits for leave.
+        /// A call waits for approval.
         Approval => "approval",
         /// A call was interrupted and may have taken effect.
         Doubt => "doubt",
@@ -91,52 +93,54 @@ words! {
 }
 
 words! {
-    /// What a person says to a call in question, and what is done when nobody says anything.
+    /// What a person decides about a call in question, and what the engine does if the question
+    /// expires.
     Verdict, "verdict" {
-        /// It is made.
+        /// The engine makes the call.
         Approve => "approve",
-        /// It is made, and the rule that held it back does not ask this agent about this tool again.
+        /// The engine makes the call, and the rule that held it back no longer asks this agent
+        /// about this tool.
         ApproveAlways => "approve_always",
-        /// It is not made.
+        /// The engine does not make the call.
         Reject => "reject",
-        /// It is called again.
+        /// The engine makes the call again.
         Retry => "retry",
-        /// The agent goes on without it.
+        /// The agent continues without the call.
         GiveUp => "give_up",
     }
 }
 
 words! {
-    /// Where a question stands.
+    /// The status of a question.
     QuestionStatus, "question status" {
-        /// Nobody has answered.
+        /// No person has answered.
         Open => "open",
-        /// Answered.
+        /// A person has answered.
         Answered => "answered",
-        /// The person would rather not say.
+        /// The person declined to answer.
         Declined => "declined",
-        /// Nobody answered in time, or the asking agent is gone.
+        /// No person answered in time, or the asking agent has ended.
         Expired => "expired",
     }
 }
 
-/// What came back for a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The person's words; for a call in question, its result.
+    /// The person's text; for a call in question, its result.
     Text(String),
-    /// The person would rather not say.
+    /// The person declined to answer.
     Declined,
     /// Make the call.
     Approve {
-        /// With these arguments instead of the agent's own.
+        /// The arguments to use instead of the agent's own.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         arguments: Option<Value>,
-        /// Do not ask this agent again about what the rule holds back of this tool.
+        /// Do not ask this agent again about calls of this tool that the rule holds back.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         always: bool,
-        /// The digest of what the person saw, when it shall be checked.
+        /// The digest of what the person saw, if the engine shall verify it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         digest: Option<String>,
     },
@@ -146,18 +150,18 @@ pub enum Answer {
         #[serde(skip_serializing_if = "Option::is_none", default)]
         reason: Option<String>,
     },
-    /// Call it again, whatever may have happened.
+    /// Make the call again, whatever may have happened.
     Retry,
-    /// Go on without the call.
+    /// Continue without the call.
     GiveUp,
-    /// A grant that came since covers the call: nobody is asked any more. Only the engine says so.
+    /// A grant given since covers the call, so that no person is asked. Only the engine sets it.
     Granted,
-    /// Nobody answered in time. Only the engine says so.
+    /// No person answered in time. Only the engine sets it.
     Expired,
 }
 
 impl About {
-    /// What a person may say to the call in question.
+    /// The verdicts that a person may give on the call in question.
     #[must_use]
     pub const fn verdicts(self) -> &'static [Verdict] {
         match self {
@@ -167,7 +171,7 @@ impl About {
         }
     }
 
-    /// The same in words, to choose from.
+    /// The same verdicts as texts to choose from.
     #[must_use]
     pub fn options(self) -> Vec<String> {
         self.verdicts().iter().map(|verdict| verdict.in_words()).collect()
@@ -175,7 +179,7 @@ impl About {
 }
 
 impl Verdict {
-    /// The verdict as a person says it.
+    /// The verdict as a person writes it.
     #[must_use]
     pub fn in_words(self) -> String {
         self.as_str().replace('_', " ")
@@ -196,7 +200,8 @@ impl Answer {
         }
     }
 
-    /// The answer as people read it, and as a question keeps it; of one that never came what is done `otherwise`.
+    /// Returns the answer as people read it and as a question stores it; for an expired question,
+    /// what the engine does `otherwise`.
     #[must_use]
     pub fn in_words(&self, otherwise: Option<Verdict>) -> Option<String> {
         let verdict = self.verdict().map(Verdict::in_words);
@@ -212,7 +217,7 @@ impl Answer {
     }
 }
 
-/// The verdict and nothing besides.
+/// The verdict without any further data.
 impl From<Verdict> for Answer {
     fn from(verdict: Verdict) -> Self {
         let approved = |always| Self::Approve { arguments: None, always, digest: None };

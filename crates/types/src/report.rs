@@ -1,11 +1,11 @@
-//! Usage added up: by what, and what came out.
+//! Sums of usage: the dimensions to add up by, and the rows of the result.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Day, Owner, RunId, Tally, status::words};
 
 words! {
-    /// What usage is added up by.
+    /// A dimension by which usage is added up.
     UsageBy, "thing to add usage up by" {
         /// The day in UTC.
         Day => "day",
@@ -24,8 +24,8 @@ words! {
     }
 }
 
-/// One sum. What it was not added up by is none, and so is what is not known any more: of runs that
-/// were removed, the owner, day, model and kind are.
+/// One sum. Dimensions that it was not added up by are none, as are those that are no longer known:
+/// of removed runs, the engine still knows owner, day, model and kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UsageRow {
     /// The day.

@@ -7,26 +7,26 @@ use crate::{
     status::words,
 };
 
-/// From something to read to a stop. It may span many activations: whatever waits sleeps on disk.
+/// From something to read to a stop. It may span many activations: a waiting run sleeps on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id.
     pub id: RunId,
-    /// Whose run.
+    /// The agent that runs.
     pub agent: AgentId,
     /// The owner of that agent.
     pub owner: Owner,
-    /// Where it stands.
+    /// Its status.
     #[serde(deserialize_with = "shown::status")]
     pub status: Status,
-    /// What it waits on, when it waits.
+    /// What it waits for, while its status is `waiting`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waiting_on: Option<WaitingOn>,
     /// Why it stopped, once it has.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_reason: Option<StopReason>,
-    /// What went wrong, when something did, in the words of what failed; the notice in the transcript has the
-    /// sentence for people.
+    /// What went wrong, if something did, in the original text of the failed component; the notice
+    /// in the transcript has the sentence for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
     /// The version of the kind it started with and stays with.
@@ -36,13 +36,13 @@ pub struct Run {
     pub tasks: Vec<TaskId>,
     /// How many model calls it made.
     pub model_calls: u32,
-    /// Milliseconds at work in activations that have ended; time asleep does not count.
+    /// Milliseconds of work in activations that have ended; time asleep does not count.
     pub worked_ms: u64,
-    /// The tokens of its model calls, those of answers that were of no use included.
+    /// The tokens of its model calls, including those of discarded answers.
     pub usage: Usage,
     /// What those calls cost, as far as prices are known.
     pub cost: Cost,
-    /// The same by day and model, answers that were of no use included.
+    /// The same by day and model.
     #[serde(default)]
     pub spent: Vec<Spent>,
     /// When it started.
@@ -53,7 +53,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Counts an answer of a model that came at this moment, whatever it was good for.
+    /// Charges an answer of a model that arrived at this moment, even if the engine discards it.
     pub fn charge(&mut self, used: &ModelUse, at: Time) {
         self.usage += used.usage;
         self.cost += used.cost.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Run {
         }
     }
 
-    /// All that it used.
+    /// Everything that it used.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.spent.iter().map(|spent| spent.tally).sum()
@@ -79,7 +79,7 @@ impl Run {
 words! {
     /// Why a run stopped.
     StopReason, "stop reason" {
-        /// The model asked for nothing more, or said what it had to say.
+        /// The model asked for no more tools, or sent its message to the user.
         Completed => "completed",
         /// The limit of model calls in one run.
         MaxSteps => "max_steps",
@@ -87,7 +87,7 @@ words! {
         SameTool => "same_tool",
         /// It went round in circles: the same happened too many times in a row.
         Stalled => "stalled",
-        /// The limit of time at work.
+        /// The limit of working time.
         MaxTime => "max_time",
         /// The limit of tokens.
         MaxTokens => "max_tokens",
@@ -95,21 +95,21 @@ words! {
         MaxCost => "max_cost",
         /// The model failed for good.
         ModelFailed => "model_failed",
-        /// The model had neither text nor a call to offer, however often it was asked.
+        /// The model returned neither text nor a call in any attempt.
         EmptyResponse => "empty_response",
-        /// A check refused what it was told.
+        /// An input guardrail refused what it was to read.
         InputRejected => "input_rejected",
-        /// A check refused its answer, and the next one too.
+        /// An output guardrail refused its answer more often than the kind's `attempts` allow.
         ValidationFailed => "validation_failed",
         /// The kind, a tool or the engine itself is at fault.
         Error => "error",
-        /// A person or a parent's end.
+        /// A person or another agent stopped it, or its parent ended.
         Cancelled => "cancelled",
     }
 }
 
 impl StopReason {
-    /// Whether it is a limit of the run: one may end it with an answer, too.
+    /// Whether it is a limit of the run; a run that reached a limit may still end with an answer.
     #[must_use]
     pub const fn is_limit(self) -> bool {
         matches!(

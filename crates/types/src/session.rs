@@ -1,20 +1,20 @@
-//! A session that was closed: what is left of it in the contexts to come.
+//! A closed session: what later contexts keep of it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Entity, EntityKind, ModelUse, Owner, Record, SessionId, Time, status::words};
 
 /// A closed stretch of a transcript, with a summary. Its items stay in the transcript; the agent's
-/// model sees the summary instead.
+/// model reads the summary instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
     /// The tree it belongs to.
     pub root: AgentId,
-    /// Whose transcript.
+    /// The agent whose transcript it is in.
     pub agent: AgentId,
     /// Its number in that transcript, from 1.
     pub number: u32,
@@ -28,8 +28,8 @@ pub struct Session {
     pub tokens: u64,
     /// The numbers of its first and its last item.
     pub items: (u64, u64),
-    /// The model that summed it up and what that used; none where the summary was drawn from the
-    /// messages.
+    /// The model that summarised it and what the call used; none if the summary was extracted from
+    /// the messages.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
     /// When its first item was written.
@@ -41,9 +41,9 @@ pub struct Session {
 words! {
     /// Why a session was closed.
     SessionEnd, "end of a session" {
-        /// Nothing had happened in it for as long as its kind says.
+        /// It had no new items for as long as its kind allows.
         Idle => "idle",
-        /// Somebody asked for it.
+        /// A person asked for it.
         Asked => "asked",
     }
 }

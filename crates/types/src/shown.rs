@@ -1,34 +1,34 @@
-//! A status as it is shown, which tells apart what failed and what a person stopped.
+//! A status as users see it, which distinguishes failed work from work that was stopped.
 
 use serde::{Deserialize, Deserializer};
 
 use crate::{Status, StopReason, status::words};
 
 words! {
-    /// Where an agent or a run stands, as it is shown: its [`Status`], or `stopped` where it failed because
-    /// a person stopped it, or the agent that it worked for.
+    /// The status of an agent or a run as users see it: its [`Status`], or `stopped` if it failed
+    /// because a person stopped it or the agent that it worked for.
     ShownStatus, "status" {
         /// An agent that has not run yet.
         Idle => "idle",
-        /// Something to do, not begun.
+        /// It has something to do and has not begun.
         Queued => "queued",
-        /// At work; also while its tools are.
+        /// It works, or its tools do.
         Running => "running",
-        /// Asleep on disk until something named by a [`WaitingOn`](crate::WaitingOn) happens.
+        /// It sleeps on disk until something named by a [`WaitingOn`](crate::WaitingOn) happens.
         Waiting => "waiting",
-        /// Ended with its answer.
+        /// It ended with its answer.
         Succeeded => "succeeded",
-        /// Ended with an error.
+        /// It ended with an error.
         Failed => "failed",
-        /// Stopped before its answer; it can be written to again.
+        /// It was stopped before its answer; it accepts new messages.
         Stopped => "stopped",
-        /// Ended for good.
+        /// It ended for good.
         Cancelled => "cancelled",
     }
 }
 
 impl ShownStatus {
-    /// What is shown of this status, where the last run ended for this reason.
+    /// Returns what users see for this status if the last run ended for this reason.
     #[must_use]
     pub const fn of(status: Status, why: Option<StopReason>) -> Self {
         match (status, why) {
@@ -43,7 +43,7 @@ impl ShownStatus {
         }
     }
 
-    /// The status that is stored.
+    /// Returns the status as stored.
     #[must_use]
     pub const fn status(self) -> Status {
         match self {
@@ -58,7 +58,7 @@ impl ShownStatus {
     }
 }
 
-/// Reads a status as it is stored or shown; the stop reason beside it says the rest.
+/// Reads a status in its stored or shown form; the stop reason beside it preserves the difference.
 pub(crate) fn status<'de, D: Deserializer<'de>>(from: D) -> Result<Status, D::Error> {
     ShownStatus::deserialize(from).map(ShownStatus::status)
 }

@@ -1,4 +1,5 @@
-//! The one status vocabulary; the seeds' own words are renderings of it at their surfaces.
+//! The one status vocabulary; the words of each specification seed are renderings of it at its
+//! surface.
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident => $word:literal),+ $(,)? }) => {
@@ -40,21 +41,22 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// Where an agent, a run or a task stands.
+    /// The status of an agent, a run or a task.
     Status, "status" {
         /// An agent that has not run yet.
         Idle => "idle",
-        /// Something to do, not begun.
+        /// It has something to do and has not begun.
         Queued => "queued",
-        /// At work; also while its tools are.
+        /// It works, or its tools do.
         Running => "running",
-        /// Asleep on disk until something named by [`WaitingOn`] happens.
+        /// It sleeps on disk until something named by [`WaitingOn`] happens.
         Waiting => "waiting",
-        /// Ended with its answer.
+        /// It ended with its answer.
         Succeeded => "succeeded",
-        /// Ended with an error.
+        /// It ended with an error.
         Failed => "failed",
-        /// Ended by a person or by its parent's end.
+        /// It was ended by a person, by its parent's end, or because its assigner cancelled the
+        /// task.
         Cancelled => "cancelled",
     }
 }
@@ -68,7 +70,7 @@ impl Status {
 }
 
 words! {
-    /// What a waiting run sleeps for.
+    /// What a waiting run waits for.
     WaitingOn, "thing to wait on" {
         /// A person's answer.
         User => "user",
@@ -78,7 +80,7 @@ words! {
         Timer => "timer",
         /// The next attempt of a model call that failed.
         Retry => "retry",
-        /// A person's word to go on, after a pause.
+        /// A person's intervention to resume, after a pause.
         Resume => "resume",
     }
 }

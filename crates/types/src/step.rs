@@ -1,4 +1,4 @@
-//! The steps of a run: each is done once, and answered from its checkpoint ever after.
+//! The steps of a run: each is done once, and replayed from its checkpoint afterwards.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,63 +8,64 @@ use crate::{
     status::words,
 };
 
-/// One durable unit of a run. Its key is stable, so that after a crash it is answered from here.
+/// One durable unit of a run. Its key is stable, so that the engine replays it from its record
+/// after a crash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The run it belongs to.
     pub run: RunId,
-    /// What it is known by in its run.
+    /// Its key within its run.
     pub key: StepKey,
-    /// How far it got.
+    /// Its state.
     #[serde(flatten)]
     pub state: StepState,
-    /// What a tool call began with; kept through all its states.
+    /// The intent of a tool call; kept through all its states.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub intent: Option<Intent>,
-    /// How many times it was tried.
+    /// How many times it was attempted.
     pub attempt: u32,
     /// What the model call used, when the step is one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
     /// When it was first begun.
     pub started: Time,
-    /// When it got into its state.
+    /// When it entered its state.
     pub updated: Time,
 }
 
 words! {
-    /// How far a step got, as a word.
+    /// The state of a step, as a word.
     StepStatus, "step status" {
-        /// The intent is on record, the effect may have happened.
+        /// The intent is recorded, and the effect may have happened.
         Started => "started",
-        /// It waits for a post: an answer, a result, a moment.
+        /// It waits for a post or a moment: an answer, a result, a time.
         Open => "open",
-        /// It failed and is tried again later.
+        /// It failed and is retried later.
         Retry => "retry",
-        /// It is done, once and for ever.
+        /// It is done, once and permanently.
         Done => "done",
     }
 }
 
-/// How far a step got, with what it needs to go on from there.
+/// The state of a step, with what it needs to continue from there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", content = "value", rename_all = "snake_case")]
 pub enum StepState {
-    /// The intent is on record, the effect may have happened.
+    /// The intent is recorded, and the effect may have happened.
     Started,
     /// It waits.
     Open(Wait),
-    /// It failed and is tried again later.
+    /// It failed and is retried later.
     Retry(Retry),
-    /// It is done, once and for ever. None where nobody asks what it came to.
+    /// It is done, once and permanently. No checkpoint if no later step reads its result.
     Done(Option<Checkpoint>),
 }
 
-/// What a tool call began with.
+/// What is recorded before a tool call is made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
-    /// The class of its effect when it began: what its tool says of itself later changes nothing about
-    /// what may have happened.
+    /// The effect class of the call when it began: if the tool declares another class later, that
+    /// does not change what may have happened.
     pub effect: Effect,
     /// The arguments that a person gave instead of the agent's own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -81,22 +82,22 @@ pub enum Wait {
     Task {
         /// The task.
         task: TaskId,
-        /// The agent that works on it, where it existed before the task: then it may wait, be it by way of
-        /// others, for the very agent that wrote to it.
+        /// The agent that works on it, if it existed before the task: such an agent may itself
+        /// wait, directly or through others, for the agent that delegated to it.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         existing: Option<AgentId>,
     },
-    /// Nothing more: the task was handed over and its result comes as a message. The call is answered by the
-    /// next commit.
+    /// No further event: the task was delegated and its result arrives as a message. The next
+    /// commit answers the call.
     HandedOver {
         /// The task.
         task: TaskId,
         /// Kind and id of the agent that works on it, as the model reads them.
         worker: String,
     },
-    /// A moment.
+    /// A moment in time.
     Until {
-        /// Which.
+        /// The moment.
         until: Time,
     },
 }
@@ -108,44 +109,45 @@ pub struct OpenQuestion {
     pub question: QuestionId,
     /// What it is about.
     pub about: About,
-    /// Digest of the call and the version of the kind that an approval holds for.
+    /// Digest of the call and version of the kind for which an approval is valid.
     #[serde(default)]
     pub holds_for: String,
-    /// When it expires, and the wake-up that comes then.
+    /// When it expires, and the wake-up due then.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub due: Option<(Time, WakeupId)>,
-    /// What is done when it expires.
+    /// What the engine does when it expires.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub otherwise: Option<Verdict>,
 }
 
-/// How far a model call that failed has come.
+/// The progress of a model call that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
-    /// When it is tried again.
+    /// When it is retried.
     pub due: Time,
     /// Why the last attempt failed.
     pub error: String,
     /// How many of the declared models have failed for good.
     pub models_failed: u32,
-    /// What those models said.
+    /// The errors of those models.
     pub said: Vec<String>,
-    /// How many attempts went to those models.
+    /// How many attempts were made on those models.
     pub spent: u32,
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpoint {
-    /// The item of the transcript with this number.
+    /// The transcript item with this number.
     Item(u64),
-    /// The output of a call that waits for the other calls of its turn: they join the transcript together.
+    /// The output of a call that waits for the other calls of its turn: they join the transcript
+    /// together.
     Output(Box<Output>),
 }
 
 impl Step {
-    /// How far it got, as a word.
+    /// Its state, as a word.
     #[must_use]
     pub const fn status(&self) -> StepStatus {
         self.state.status()
@@ -160,7 +162,7 @@ impl Step {
         }
     }
 
-    /// The question that it waits for, if it waits for one.
+    /// The question that it waits for, if any.
     #[must_use]
     pub const fn question(&self) -> Option<&OpenQuestion> {
         match self.wait() {
@@ -169,7 +171,7 @@ impl Step {
         }
     }
 
-    /// The task that it waits for or has handed over, if either.
+    /// The task that it waits for or has delegated, if any.
     #[must_use]
     pub const fn task(&self) -> Option<TaskId> {
         match self.wait() {
@@ -189,7 +191,7 @@ impl Step {
 }
 
 impl StepState {
-    /// As a word.
+    /// The state as a word.
     #[must_use]
     pub const fn status(&self) -> StepStatus {
         match self {
@@ -212,10 +214,10 @@ impl StepState {
         matches!(self, Self::Done(_))
     }
 
-    /// What it keeps beside its word, as JSON: for stores with a column for each.
+    /// Its data as JSON, for stores that have one column for the word and one for the data.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// If it cannot be written as JSON.
     pub fn value(&self) -> serde_json::Result<String> {
         match self {
             Self::Started => Ok("null".to_owned()),
@@ -225,10 +227,10 @@ impl StepState {
         }
     }
 
-    /// The state of which these are the two columns.
+    /// Reads the state from these two columns.
     ///
     /// # Errors
-    /// When the value does not belong to the word.
+    /// If the value does not belong to the word.
     pub fn read(status: StepStatus, value: &str) -> serde_json::Result<Self> {
         Ok(match status {
             StepStatus::Started => Self::Started,

@@ -1,4 +1,4 @@
-//! What a step is known by in its run.
+//! The key of a step within its run.
 
 use std::{convert::Infallible, fmt, str::FromStr};
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::CallId;
 
-/// The key of a step: stable, so that after a crash the step is found again. Written as text, such as
-/// `model/2` or `tool/<call id>`.
+/// The key of a step: stable, so that the engine finds the step again after a crash. Written as
+/// text, such as `model/2` or `tool/<call id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StepKey {
     /// A model call, by its number in the run, from 1.
     Model(u32),
     /// A tool call.
     Tool(CallId),
-    /// Counts how often in a row a process ended while the run was at work.
+    /// Counts how many times in a row a process ended while the run was at work.
     Restart,
-    /// Says that the process that worked on the run ended in order.
+    /// Records that the process that worked on the run shut down in order.
     ProcessEnded,
     /// A step of a program, by the program's own name for it.
     Named(String),
@@ -28,7 +28,7 @@ const RESTART: &str = "restart";
 const PROCESS_ENDED: &str = "process ended";
 
 impl StepKey {
-    /// The tool call whose step it is, if it is one's.
+    /// The tool call whose step it is, if any.
     #[must_use]
     pub const fn call(&self) -> Option<CallId> {
         match self {
@@ -37,7 +37,8 @@ impl StepKey {
         }
     }
 
-    /// Whether it is of the work of the run, and not of the processes that worked on it.
+    /// Whether the step belongs to the work of the run rather than to the processes that worked on
+    /// it.
     #[must_use]
     pub const fn is_work(&self) -> bool {
         !matches!(self, Self::Restart | Self::ProcessEnded)
@@ -65,7 +66,7 @@ impl From<&str> for StepKey {
             PROCESS_ENDED => Some(Self::ProcessEnded),
             _ => model().or_else(tool),
         };
-        // What would be written in another way is another key.
+        // A text that is not in canonical form is another key.
         known.filter(|key| key.to_string() == text).unwrap_or_else(|| Self::Named(text.to_owned()))
     }
 }

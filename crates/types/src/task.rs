@@ -1,4 +1,4 @@
-//! An assignment from one agent to another, with a result to come.
+//! An assignment from one agent to another, which ends with a result.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,21 +13,21 @@ pub struct Task {
     pub owner: Owner,
     /// The top of their tree.
     pub root: AgentId,
-    /// Who assigned it.
+    /// The agent that assigned it.
     pub from: AgentId,
-    /// Who works on it.
+    /// The agent that works on it.
     pub to: AgentId,
     /// The call that assigned it.
     pub call: CallId,
-    /// Whether that call stays open until the result is in.
+    /// Whether that call stays open until the result arrives.
     pub wait: bool,
     /// The kind of the agent that works on it.
     pub kind: String,
-    /// What is to be done.
+    /// What the agent is to do.
     pub instruction: String,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
-    /// What came of it, once something has: its assigner is given it to read. None of one that was dropped.
+    /// Its result, once there is one: the assigner reads it. None if the assigner cancelled it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<TaskResult>,
     /// The post that assigned it.
@@ -42,18 +42,19 @@ pub struct Task {
     pub updated: Time,
 }
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskResult {
     /// The agent's final text.
     Text(String),
-    /// Why there is none.
+    /// Why it has no text.
     Error(String),
 }
 
 impl Task {
-    /// The task as it is when its agent takes it up again: the call that waited for it has its output.
+    /// Returns the task as it is when its agent takes it up again: the call that waited for it
+    /// already has its output.
     #[must_use]
     pub fn again(self, at: Time) -> Self {
         Self { status: Status::Queued, wait: false, result: None, updated: at, ..self }

@@ -1,33 +1,33 @@
-//! Threads that are kept elsewhere, too.
+//! Threads that a thread store keeps as well.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Entity, EntityKind, Owner, Record, Time};
 
-/// What a thread is known by, in whichever database it is.
+/// The key of a thread, the same in every database that has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ThreadKey {
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
     /// The chat, by the name that the person gave it.
     pub chat: String,
-    /// The kind that is spoken to.
+    /// The kind that receives the messages.
     pub recipient: String,
-    /// Who speaks: a kind, `user`, the name that the person took, or the id of an agent that was made
-    /// for one piece of work.
+    /// Who sends them: a kind, `user`, the name that the person took, or the id of an agent that
+    /// was created for one piece of work.
     pub sender: String,
 }
 
-/// A thread that is kept elsewhere, too: what it is known by there.
+/// A thread that a thread store keeps as well: its agent and its key there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptThread {
     /// Its agent.
     pub agent: AgentId,
     /// The top of its tree.
     pub root: AgentId,
-    /// What it is known by.
+    /// Its key.
     pub key: ThreadKey,
-    /// Since when it is kept there.
+    /// Since when the thread store keeps it.
     pub since: Time,
 }
 
@@ -50,32 +50,32 @@ impl Record for KeptThread {
     }
 }
 
-/// That items of a thread are still to be saved elsewhere: those that joined it in one commit. It belongs
-/// to no tree, and goes once they are.
+/// Items of a thread that the thread store has yet to save: those that joined the transcript in one
+/// commit. The record belongs to no tree, and is deleted once they are saved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Unsaved {
+pub struct PendingSave {
     /// The thread's agent.
     pub agent: AgentId,
-    /// Whose it is.
+    /// The user that owns it.
     pub owner: Owner,
-    /// The number of the first item of the commit: what it is found by.
+    /// The number of the first item of the commit: part of the record's key.
     pub first: u64,
-    /// The number of the first of them that is not saved.
+    /// The number of the first of its items that is not yet saved.
     pub from: u64,
     /// When they joined the transcript.
     pub at: Time,
 }
 
-impl Unsaved {
-    /// What it is found by.
+impl PendingSave {
+    /// Its key.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{}/{}", self.agent, self.first)
     }
 }
 
-impl Record for Unsaved {
-    const KIND: EntityKind = EntityKind::Unsaved;
+impl Record for PendingSave {
+    const KIND: EntityKind = EntityKind::PendingSave;
 
     fn entity(&self) -> serde_json::Result<Entity> {
         Ok(Entity {
@@ -84,7 +84,7 @@ impl Record for Unsaved {
             owner: self.owner.clone(),
             root: None,
             parent: Some(self.agent),
-            status: "unsaved".to_owned(),
+            status: "pending_save".to_owned(),
             created: self.at,
             updated: self.at,
             text: None,

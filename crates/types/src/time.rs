@@ -22,13 +22,14 @@ impl Time {
         self.0
     }
 
-    /// The system's clock. The engine reads its own `Clock` instead, so that tests own the time.
+    /// Reads the system's clock. The engine reads its own `Clock` instead, so that tests control
+    /// the time.
     #[must_use]
     pub fn now() -> Self {
         Self(Timestamp::now().as_microsecond())
     }
 
-    /// How long after `earlier` this is; zero when it is not.
+    /// How long after `earlier` this is; zero if it is not later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
@@ -47,7 +48,7 @@ impl std::ops::Sub<Duration> for Time {
 impl std::ops::Add<Duration> for Time {
     type Output = Self;
 
-    /// The moment so much later, at most the last one that can be written.
+    /// The moment that much later, at most the last one that can be written.
     fn add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros).min(Timestamp::MAX.as_microsecond()))

@@ -17,23 +17,24 @@ pub struct ToolSpec {
 }
 
 words! {
-    /// What a call does to the world, and so what a crash in the middle of it means.
+    /// What a call does to the world, which determines what a crash during the call means.
     Effect, "class of effect" {
-        /// Reads, or writes only through its outcome: run again without a thought.
+        /// It reads, or writes only through its outcome: it can be run again freely.
         Pure => "pure",
-        /// Its effect happens once per key, and the call's id is the key: run again with the same id.
+        /// Its effect happens once per key, and the call's id is the key: it is run again with the
+        /// same id.
         Idempotent => "idempotent",
-        /// Anything else. Never silently run again.
+        /// Any other effect. The engine never runs it again silently.
         Unsafe => "unsafe",
     }
 }
 
-/// What a kind says of its tools' effects, where it knows better than the tools. Each entry names
-/// tools as [`crate::Kind::tools`] does.
+/// The effect classes by which a kind overrides what the tools declare. Each entry names tools as
+/// [`crate::Kind::tools`] does.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EffectClasses {
-    /// Tools whose calls may be run again without a thought.
+    /// Tools whose calls can be run again freely.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pure: Vec<String>,
     /// Tools whose calls may be run again with the same key.
@@ -45,14 +46,14 @@ pub struct EffectClasses {
 }
 
 impl EffectClasses {
-    /// The classes with the names listed for each; the most careful first, which wins where a tool is
+    /// The classes with the names listed for each; the strictest first, which wins if a tool is
     /// named twice.
     #[must_use]
     pub fn listed(&self) -> [(Effect, &[String]); 3] {
         [(Effect::Unsafe, &self.r#unsafe), (Effect::Idempotent, &self.idempotent), (Effect::Pure, &self.pure)]
     }
 
-    /// Whether nothing is said.
+    /// Whether it lists no tool.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.listed().iter().all(|(_, names)| names.is_empty())

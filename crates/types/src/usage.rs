@@ -63,7 +63,7 @@ impl Cost {
 }
 
 impl Usage {
-    /// Whether nothing was used, or nothing is known.
+    /// Whether nothing was used, or no usage is known.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -101,12 +101,12 @@ pub struct ModelUse {
     pub cost: Option<Cost>,
 }
 
-/// Answers of models added up. One that was of no use counts as well: it was paid for.
+/// Answers of models added up. Discarded answers count as well: they were paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
     /// How many answers.
     pub calls: u64,
-    /// How many of them are of a model without a known price: `cost` leaves them out.
+    /// How many of them came from a model without a known price: `cost` leaves them out.
     pub unpriced: u64,
     /// Their tokens.
     pub usage: Usage,
@@ -141,10 +141,10 @@ impl Sum for Tally {
     }
 }
 
-/// What was used of one model on one day. A run keeps a list of these: usage is added up from it.
+/// What one model used on one day. A run keeps a list of these: reports add usage up from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
-    /// The day in UTC on which the answers were kept.
+    /// The day in UTC on which the answers were charged.
     pub day: Day,
     /// The model, as `provider::name`.
     pub model: String,

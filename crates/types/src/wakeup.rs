@@ -1,19 +1,19 @@
-//! A row that says an agent has something to do, now or at a time.
+//! A row that records that an agent has something to do, now or at a given time.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AgentId, Owner, Time, WakeupId};
 
 /// An agent has something to do. Written in the same commit as its cause, so that neither exists
-/// without the other; gone once the run that it caused has stopped.
+/// without the other; deleted once the run that it caused has stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wakeup {
-    /// Its id; also the key under which delivering it twice is harmless.
+    /// Its id; also the key that makes a repeated delivery harmless.
     pub id: WakeupId,
-    /// Who has something to do.
+    /// The agent that has something to do.
     pub agent: AgentId,
-    /// Whose agent, so that owners are served fairly.
+    /// The agent's owner, so that the dispatcher serves owners fairly.
     pub owner: Owner,
-    /// Not before this moment.
+    /// The earliest moment at which to deliver it.
     pub due: Time,
 }

@@ -1,5 +1,6 @@
-//! A database of an earlier version, left by a process that was killed with everything in flight: open calls of
-//! every sort, an attempt to be made again, an approval, a call in doubt, agents that sleep. All of it goes on.
+//! A database of an earlier version, left by a process that was killed with everything in flight:
+//! open calls of every sort, a pending retry, an approval, a call in doubt, sleeping agents. All of
+//! it continues.
 
 use std::{
     fs,
@@ -19,11 +20,11 @@ use entourage_types::{
 use rusqlite::Connection;
 use serde_json::json;
 
-/// The version of the program that left the rows.
+/// The schema version of the program that left the rows.
 const VERSION: usize = 15;
 const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/store-sqlite/migrations");
 
-/// When the process was killed, seen from where clocks of tests stand.
+/// How long the process was killed after the start of the tests' clock.
 const SINCE: Duration = Duration::from_secs(28_337_200);
 
 fn left_behind(path: &Path) {
@@ -39,7 +40,7 @@ fn left_behind(path: &Path) {
     file.pragma_update(None, "user_version", VERSION as u32).unwrap();
 }
 
-/// A model that has nothing more to call, and says what it reads last.
+/// A model that makes no more calls, and repeats what it reads last.
 fn ends(request: &Request) -> Script {
     Script::text(match request.messages.last() {
         Some(Message::Output { text, .. }) => format!("It came back: {text}"),
@@ -70,7 +71,7 @@ impl Left {
         Self { world, effects, agents }
     }
 
-    /// The agent that was told this, or whose task this is.
+    /// The agent whose message or task contains this.
     fn of(&self, script: &str) -> AgentId {
         let told = |agent: &&Agent| agent.title.contains(script);
         self.agents.iter().find(told).unwrap_or_else(|| panic!("nobody was told {script}")).id
@@ -93,7 +94,7 @@ impl Left {
         client.answer(open[0].id, answer).await.unwrap();
     }
 
-    /// What the agent said last, once its tree has come to its end.
+    /// The agent's last text, once its tree has ended.
     async fn said(&self, agent: AgentId) -> String {
         let status = self.world.ended(agent).await.status;
         let runs = self.world.client().runs(agent, Page::default()).await.unwrap();
@@ -160,7 +161,7 @@ async fn items_of_version_15_say_whose_checkpoint_they_are() {
     );
 }
 
-/// Everything in flight goes on after an upgrade.
+/// Everything in flight continues after an upgrade.
 #[tokio::test]
 async fn all_that_was_in_flight_in_a_database_of_version_15_goes_on() {
     let left = Left::open().await;
@@ -172,7 +173,8 @@ async fn all_that_was_in_flight_in_a_database_of_version_15_goes_on() {
     ];
     world.clock().advance(SINCE);
 
-    // A call that was under way with a person's arguments is in doubt now, whatever its tool says by now.
+    // A call that was under way with a person's arguments is now in doubt, whatever its tool now
+    // declares.
     let begun = left.of("\"bank__hang\", {\"n\": 500}");
     let question = world.question(begun).await;
     assert_eq!(question.about, About::Doubt);

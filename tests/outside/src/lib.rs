@@ -1,4 +1,4 @@
-//! A model, tools, a store layer and a guardrail of one's own, with `entourage` as the only dependency.
+//! A custom model, tools, a store layer and a guardrail, with `entourage` as the only dependency.
 
 pub mod pages;
 
@@ -20,10 +20,11 @@ use entourage::{
     types::{CallId, ToolCall, ToolSpec, Usage},
 };
 
-/// Types of other crates that its signatures speak of: of a store, a context and settings.
+/// Types of other crates that appear in its signatures: of a store, a context and settings.
 pub use entourage::{CancellationToken, SecretString, broadcast};
 
-/// A model that asks for each message in capitals, has its words counted, and says how many there are.
+/// A model that requests each message in capitals, has its words counted, and answers with their
+/// number.
 pub struct Counter;
 
 #[async_trait]

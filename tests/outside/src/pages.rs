@@ -1,4 +1,5 @@
-//! The Rust that `docs/agency.md` shows, so that it is compiled. A test of `entourage` compares the text.
+//! The Rust that `docs/agency.md` shows, so that it is compiled. A test of `entourage` compares the
+//! text.
 
 use std::sync::Arc;
 
@@ -46,31 +47,31 @@ pub async fn in_rust() -> entourage::Result<()> {
     Ok(())
 }
 
-/// A database of somebody's own.
+/// A database outside Entourage.
 pub struct Conversations;
 
 impl Conversations {
-    async fn rows(&self, _: &ThreadKey) -> Result<Vec<Item>, KeeperError> {
+    async fn rows(&self, _: &ThreadKey) -> Result<Vec<Item>, ThreadStoreError> {
         Ok(Vec::new())
     }
 
-    async fn insert(&self, _: &ThreadKey, _: &[Item]) -> Result<(), KeeperError> {
+    async fn insert(&self, _: &ThreadKey, _: &[Item]) -> Result<(), ThreadStoreError> {
         Ok(())
     }
 }
 
 use entourage::{
-    agency::{Agency, KeeperError, ThreadKeeper, ThreadKey},
+    agency::{Agency, ThreadKey, ThreadStore, ThreadStoreError},
     types::{Item, ItemBody},
 };
 
 #[async_trait]
-impl ThreadKeeper for Conversations {
-    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
+impl ThreadStore for Conversations {
+    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
         Ok(self.rows(thread).await?.into_iter().map(|item| item.body).collect())
     }
 
-    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), KeeperError> {
+    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), ThreadStoreError> {
         // `insert … on conflict (run, seq) do nothing`: an item may come again after a crash.
         self.insert(thread, items).await
     }
@@ -80,7 +81,7 @@ impl ThreadKeeper for Conversations {
 pub async fn kept(ceo: Agent, developer: Agent, conversations: Conversations) -> entourage::Result<Agency> {
     let agency = Agency::new([&ceo], [(&ceo, &developer)])
         .in_memory()
-        .thread_keeper(Arc::new(conversations))
+        .thread_store(Arc::new(conversations))
         .open()
         .await?;
     Ok(agency)

@@ -1,4 +1,4 @@
-//! Parts written outside the workspace work, and their results can be shown and kept.
+//! Parts written outside the workspace work, and their results can be shown and stored.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -11,7 +11,7 @@ use entourage::{
     types::{CallId, StopReason, ToolCall, Usage},
 };
 
-/// A model, two tools, a store layer and a guardrail of one's own work together.
+/// A custom model, two tools, a store layer and a guardrail work together.
 #[test]
 fn parts_of_ones_own_work_together() {
     let work = async {
@@ -54,7 +54,7 @@ fn parts_of_ones_own_work_together() {
     entourage::runtime().expect("there are threads").block_on(work).expect("it works");
 }
 
-/// Has the counter count, and answers what came back.
+/// Delegates to the counter, and answers with its result.
 struct Lead;
 
 #[async_trait]
@@ -76,7 +76,7 @@ impl Model for Lead {
     }
 }
 
-/// A run that worked for another is kept with it, under the names of its fields.
+/// The run of a delegated message is kept with the caller's, under the names of its fields.
 #[test]
 fn what_an_agent_below_did_can_be_kept_too() {
     let work = async {

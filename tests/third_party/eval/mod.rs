@@ -1,9 +1,10 @@
-//! What a small model gets done: twenty small tasks over files, notes, pages and an MCP server, each
-//! judged by what is on record, never by wording.
+//! What a small model achieves: twenty small tasks over files, notes, pages and an MCP server, each
+//! judged by the records, never by wording.
 //!
-//! The judges are judged first: a script that makes no mistake has all of them, one that answers without
-//! looking has none. Then the real model, at temperature 0: five tasks with every change, all of them with
-//! `EVAL=all` (`tests/services/eval.sh`). Scores may not fall below what is on record here.
+//! First the judges are tested: a script that makes no mistake passes all tasks, one that answers
+//! without looking passes none. Then the real model runs, at temperature 0: five tasks with every
+//! change, all of them with `EVAL=all` (`tests/services/eval.sh`). Scores may not fall below those
+//! recorded here.
 
 mod script;
 mod tasks;
@@ -17,20 +18,21 @@ use entourage_types::{EntityKind, Item, ItemBody, Note, Scope};
 use tasks::{Check, FILES, PAGES, TASKS, Task};
 use tokio::process::Command;
 
-/// How many of the first five, and of all, the 1.5B model must have: one of the five and three of all less than
-/// when it was measured last, since what it writes differs a little between processors.
+/// How many of the first five tasks, and of all, the 1.5B model must pass: one of the five and
+/// three of all less than when it was last measured, because its output differs a little between
+/// processors.
 const FLOOR_OF_FIVE: usize = 4;
 const FLOOR: usize = 16;
 const FIVE: usize = 5;
 
-/// The built-in kinds that tasks are given to, and one that they are handed on to.
+/// The built-in kinds that get tasks, and one to which they delegate.
 const KINDS: [(&str, &str); 3] = [
     ("assistant", include_str!("../../../agents/assistant.md")),
     ("general", include_str!("../../../agents/general.md")),
     ("researcher", include_str!("../../../agents/researcher.md")),
 ];
 
-/// Where a model is, and what it is called.
+/// The URL and the name of a model.
 struct Asked {
     url: String,
     name: String,
@@ -86,7 +88,7 @@ args = [{server:?}]
     data
 }
 
-/// Has one task done; returns what it lacks, and what happened.
+/// Runs one task; returns what it lacks, and what happened.
 async fn lacks(task: &Task, asked: &Asked, page: &str) -> (Vec<String>, String) {
     let directory = tempfile::tempdir().unwrap();
     let data = set_up(directory.path(), asked, page);
@@ -143,7 +145,7 @@ fn answered_tool(item: &Item) -> Option<String> {
     }
 }
 
-/// Has these tasks done one after the other; returns how many lack nothing.
+/// Runs these tasks one after the other; returns how many lack nothing.
 async fn score(tasks: &[Task], asked: &Asked, page: &str) -> usize {
     let mut score = 0;
     for task in tasks {

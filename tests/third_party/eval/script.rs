@@ -1,4 +1,4 @@
-//! A model that knows the tasks: it does each as it should, or answers without looking.
+//! A model that knows the tasks: it does each correctly, or answers without looking.
 
 use std::convert::Infallible;
 
@@ -36,7 +36,7 @@ pub(super) async fn serve(page: String, looks: bool) -> String {
     format!("http://{address}/v1")
 }
 
-/// The next action: by the task that is asked for somewhere, and how many actions there were.
+/// The next action: by the task in the messages, and the number of earlier actions.
 fn next(request: &Value, page: &str, looks: bool) -> Value {
     let messages = request["messages"].as_array().unwrap();
     let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
@@ -46,7 +46,7 @@ fn next(request: &Value, page: &str, looks: bool) -> Value {
     let may = |tool: &str| text(&messages[0]).contains(&format!("\"{tool}\""));
     let done = messages.iter().filter(|message| message["role"] == "assistant").count();
     let mut calls = if looks { (task.calls)(page) } else { Vec::new() };
-    // Who may not do it itself hands it on.
+    // An agent without the tool delegates the task.
     if calls.first().is_some_and(|(tool, _)| !may(tool)) {
         let handed = json!({"recipient": "researcher", "message": task.ask.replace("{page}", page)});
         calls = vec![("send_message", handed)];

@@ -1,15 +1,15 @@
-//! The tasks: what is asked, what must be on record afterwards, and how a model that makes no mistake
-//! would do it.
+//! The tasks: their messages, the records they must leave, and how a model that makes no mistake
+//! does them.
 
 use serde_json::{Value, json};
 
-/// What must be on record, or in the answer.
+/// What must be recorded, or in the answer.
 pub(super) enum Check {
     /// This tool answered without an error.
     Used(&'static str),
-    /// The answer has this fact.
+    /// The answer contains this fact.
     Says(&'static str),
-    /// A note has this fact.
+    /// A note contains this fact.
     Noted(&'static str),
 }
 
@@ -17,7 +17,7 @@ pub(super) enum Check {
 pub(super) struct Task {
     pub(super) name: &'static str,
     pub(super) kind: &'static str,
-    /// What is asked; `{page}` is the address of the pages.
+    /// The message; `{page}` is the address of the pages.
     pub(super) ask: &'static str,
     pub(super) checks: &'static [Check],
     /// The calls, then the answer.
@@ -65,7 +65,7 @@ fn noted(mut calls: Vec<(&'static str, Value)>, title: &str, content: &str) -> V
     calls
 }
 
-/// All of them. The first five are what is run with every change: one of each sort.
+/// All tasks. The first five run with every change: one of each sort.
 pub(super) static TASKS: [Task; 20] = [
     Task {
         name: "captain",

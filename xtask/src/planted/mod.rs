@@ -1,8 +1,9 @@
-//! `cargo xtask planted`: small mistakes planted inside the parts, one at a time, each of which a test that
-//! is named beside it must catch.
+//! `cargo xtask planted`: small bugs planted in the code, one at a time, each of which the test
+//! named beside it must catch.
 //!
-//! The sources stay clean: the mistakes stand in a table of places, and are planted in a copy of the
-//! repository behind a switch that the environment turns, so that one build has all of them.
+//! The sources stay clean: a table lists the places, and the bugs are planted in a copy of the
+//! repository behind a switch that an environment variable sets, so that one build contains all of
+//! them.
 
 mod plant;
 mod table;
@@ -16,10 +17,10 @@ use crate::{finding::Report, repo::Repo};
 
 pub(crate) use table::check;
 
-/// Plants the bugs with these names, or all of them, and tells which are caught.
+/// Plants the bugs with these names, or all of them, and reports which are caught.
 ///
 /// # Errors
-/// When the table is wrong, the copy cannot be made or does not compile.
+/// If the table is wrong, or the copy cannot be created or does not compile.
 pub(crate) fn run(repo: &Repo, root: &Path, arguments: &[&str]) -> Result<Report> {
     let (options, names): (Vec<&str>, Vec<&str>) =
         arguments.iter().copied().partition(|argument| argument.starts_with("--"));

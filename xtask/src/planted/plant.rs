@@ -1,4 +1,4 @@
-//! The copy with the bugs in it.
+//! The copy that contains the bugs.
 
 use std::{
     collections::BTreeMap,
@@ -11,16 +11,16 @@ use anyhow::{Context, Result};
 use super::table::Bug;
 use crate::repo::{Repo, listed};
 
-/// The crate that every part knows, which gets the switch.
+/// The crate on which all others depend, which gets the switch.
 const SWITCHED_IN: &str = "crates/types/src/lib.rs";
 
-/// Where the version of all crates stands.
+/// The manifest that contains the version of all crates.
 const VERSIONED_IN: &str = "Cargo.toml";
 
-/// The version of the copy's crates, by which cargo keeps what it compiles of them apart.
+/// The version of the copy's crates, by which cargo separates their build artefacts.
 const VERSION: &str = "version = \"0.0.0-planted\"";
 
-/// The switch. There is none in the repository itself.
+/// The switch, which the repository itself does not contain.
 const SWITCH: &str = r#"
 /// Whether the bug of this name is planted in this process.
 #[must_use]
@@ -30,7 +30,8 @@ pub fn is_planted(bug: &str) -> bool {
 }
 "#;
 
-/// Copies what git knows of, as old as it is, so that only what changed is compiled anew.
+/// Copies the files that git lists, with their modification times, so that only changed files are
+/// recompiled.
 pub(super) fn copy(root: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(to)?;
@@ -49,7 +50,7 @@ pub(super) fn copy(root: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file that is as old as the newest of those that it was made from.
+/// Writes a file with the newest modification time of its sources.
 pub(super) fn write(path: &Path, text: &str, made_from: &[PathBuf]) -> Result<()> {
     fs::write(path, text)?;
     let ages = made_from.iter().map(|path| path.metadata()?.modified()).collect::<io::Result<Vec<_>>>()?;
@@ -59,7 +60,7 @@ pub(super) fn write(path: &Path, text: &str, made_from: &[PathBuf]) -> Result<()
     Ok(())
 }
 
-/// The files with bugs in them, each bug behind its switch.
+/// The files that contain bugs, each bug behind its switch.
 pub(super) fn planted(repo: &Repo, bugs: &[Bug]) -> Result<BTreeMap<String, String>> {
     let text = |path: &str| repo.get(path).map(str::to_owned).with_context(|| format!("{path} is not there"));
     let versioned = text(VERSIONED_IN)?;
@@ -79,19 +80,19 @@ pub(super) fn planted(repo: &Repo, bugs: &[Bug]) -> Result<BTreeMap<String, Stri
     Ok(files)
 }
 
-/// Profiles that compile what is ours fast: it is compiled for this alone, and run a few seconds. What
-/// others wrote is taken as it was compiled for the repository.
+/// Profiles that compile the workspace's crates quickly: they are compiled for this run alone,
+/// which takes seconds. Dependencies are used as compiled for the repository.
 fn unoptimised(repo: &Repo) -> String {
     let manifests = repo.ending("/Cargo.toml").filter_map(|(_, text)| text.parse::<toml::Table>().ok());
     let packages = manifests.filter_map(|manifest| {
         let package = manifest.get("package")?;
-        // Of this workspace, and not a program beside it.
+        // Only crates of this workspace, not programs beside it.
         package.get("version")?.get("workspace")?;
         Some(package.get("name")?.as_str()?.to_owned())
     });
     let own = repo.get(VERSIONED_IN).unwrap_or_default();
     packages
-        // What has a profile of its own there keeps it.
+        // A package with its own profile in the manifest keeps that.
         .filter(|name| !own.contains(&format!("[profile.release.package.{name}]")))
         .map(|name| format!("\n[profile.release.package.{name}]\nopt-level = 0\ncodegen-units = 16\n"))
         .collect()

@@ -9,27 +9,27 @@ use crate::{finding::Finding, repo::Repo, spec};
 /// The table.
 pub(crate) const PATH: &str = "tests/planted.toml";
 
-/// A bug that may be planted.
+/// A bug that can be planted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bug {
     /// The line of its name in the table.
     pub line: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// What goes wrong.
     pub says: String,
-    /// The file that it is planted in.
+    /// The file in which it is planted.
     pub file: String,
-    /// An expression or a statement that stands in the file exactly once.
+    /// An expression or a statement that occurs in the file exactly once.
     pub right: String,
-    /// What stands there instead while the bug is planted; empty where it is left out.
+    /// What replaces it while the bug is planted; empty if it is removed.
     pub wrong: String,
-    /// The test that must fail then, as the specification names tests: file, `#`, function.
+    /// The test that must then fail, in the specification's form: file, `#`, function.
     pub caught_by: String,
 }
 
 impl Bug {
-    /// What is wrong with it.
+    /// Creates a finding about this bug.
     pub(super) fn finding(&self, what: String, remedy: &str) -> Finding {
         Finding::new(PATH, self.line, what, remedy)
     }
@@ -60,7 +60,7 @@ pub(super) fn read(repo: &Repo) -> Result<Vec<Bug>> {
     bugs.iter().map(bug).collect()
 }
 
-/// What is wrong with the table: each place must be there once, each test must run.
+/// Returns what is wrong with the table: each place must exist exactly once, each test must run.
 pub(crate) fn check(repo: &Repo) -> Vec<Finding> {
     if repo.get(PATH).is_none() {
         return Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn check(repo: &Repo) -> Vec<Finding> {
     findings
 }
 
-/// Whether a test is a case of a conformance suite, which its file takes over by a macro.
+/// Whether a test is a case of a conformance suite, which its file includes with a macro.
 fn is_of_a_suite(repo: &Repo, named: &str) -> bool {
     let Some((path, case)) = named.split_once('#') else { return false };
     let takes_one = repo.get(path).is_some_and(|text| text.contains("conformance!("));

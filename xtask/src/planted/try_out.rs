@@ -1,4 +1,4 @@
-//! Runs the tests that must catch the bugs: each without its bug first, then with it.
+//! Runs the tests that must catch the bugs: each first without its bug, then with it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -49,7 +49,7 @@ pub(super) fn all(copy: &Path, target: &Path, bugs: &[&Bug], release: bool) -> R
     Ok(report)
 }
 
-/// The test program that a test of the specification's form stands in, as (package, target), and the
+/// The test program that contains a test of the specification's form, as (package, target), and the
 /// name to run it by.
 fn place_of<'t>(copy: &Path, test: &'t str) -> Result<((String, String), &'t str)> {
     let (file, name) = test.split_once('#').with_context(|| format!("`{test}` names no test"))?;
@@ -93,13 +93,13 @@ fn build(
     if release {
         cargo.arg("--release");
     }
-    // What others wrote is compiled once for both; the programs of the repository are not overwritten.
+    // Dependencies are compiled once for both; the repository's own programs are not overwritten.
     cargo.env("CARGO_BUILD_BUILD_DIR", target).env("CARGO_TARGET_DIR", copy.join("target"));
     cargo.current_dir(copy).stderr(Stdio::inherit());
     let output = cargo.output().context("cannot run cargo")?;
     let said = String::from_utf8_lossy(&output.stdout);
     let messages: Vec<Value> = said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    // Warnings are of what is planted.
+    // Warnings come from the planted code.
     let is_error = |message: &&Value| message["message"]["level"] == "error";
     let errors =
         messages.iter().filter(is_error).filter_map(|message| message["message"]["rendered"].as_str());
@@ -121,7 +121,7 @@ fn build(
     Ok(programs)
 }
 
-/// Whether a test passes; none where there is no such test. One that never ends does not pass.
+/// Whether a test passes; none if there is no such test. A test that does not end in time fails.
 fn passed(program: &Program, test: &str, bug: Option<&str>) -> Result<Option<bool>> {
     let mut command = Command::new("timeout");
     command.args(["120", &program.executable, test]).current_dir(&program.folder);

@@ -1,5 +1,5 @@
-//! `cargo xtask spec`: every requirement is there once, every test it names exists, runs and says that
-//! it shows it, and every test that says so is named.
+//! `cargo xtask spec`: every requirement exists once, every test it names exists, runs and claims
+//! to show it, and every test with such a claim is named.
 
 mod requirement;
 mod tests_of;
@@ -17,24 +17,24 @@ use crate::{
     },
 };
 
-/// Why each of these tests, named as `file#function`, proves nothing, if so.
+/// Why each of these tests, named as `file#function`, proves nothing; none for a test that counts.
 pub(crate) fn problems<'t>(repo: &Repo, named: impl Iterator<Item = &'t str>) -> Vec<Option<&'static str>> {
     let modules = Modules::of(repo);
     let tests = Tests::of(repo, &modules);
     named.map(|named| tests.running(named).err()).collect()
 }
 
-/// One document of requirements: its file, and the ids that stand in it.
+/// One document of requirements: its file, and the ids that it contains.
 struct Document {
     name: &'static str,
     path: &'static str,
-    /// What comes before the number, and with how many digits it is written.
+    /// The prefix before the number, and the number of its digits.
     prefix: &'static str,
     digits: usize,
     count: usize,
 }
 
-/// The five designs, and what holds across them. The numbers never change.
+/// The five specification seeds, and the invariants across them. The numbers never change.
 const DOCUMENTS: &[Document] = &[
     Document { name: "S1", path: "docs/spec/s1.md", prefix: "S1-R", digits: 3, count: 82 },
     Document { name: "S2", path: "docs/spec/s2.md", prefix: "S2-R", digits: 3, count: 89 },
@@ -50,7 +50,7 @@ impl Document {
     }
 }
 
-/// Checks every document and counts what is met.
+/// Checks every document and counts the met requirements.
 pub(crate) fn check(repo: &Repo) -> Report {
     let modules = Modules::of(repo);
     let mut tests = Tests::of(repo, &modules);
@@ -65,7 +65,7 @@ pub(crate) fn check(repo: &Repo) -> Report {
     report
 }
 
-/// Reads one document; how many of its requirements are met.
+/// Reads one document; returns how many of its requirements are met.
 fn read(document: &Document, text: &str, tests: &mut Tests<'_>, report: &mut Report) -> usize {
     let mut missing: BTreeSet<String> = document.ids().collect();
     let known = missing.clone();
@@ -107,7 +107,7 @@ fn read(document: &Document, text: &str, tests: &mut Tests<'_>, report: &mut Rep
 struct Tests<'a> {
     modules: &'a Modules<'a>,
     known: BTreeMap<&'a str, BTreeMap<String, Test>>,
-    /// What a test says it shows and no requirement has named yet: file, test, id.
+    /// The claims of tests that no requirement has named yet: file, test, id.
     unnamed: BTreeSet<(&'a str, String, String)>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Tests<'a> {
         Self { modules, known, unnamed }
     }
 
-    /// The file and the function of a test named as `file#function`; why it proves nothing, if so.
+    /// The file and the function of a test named as `file#function`, or why it proves nothing.
     fn running(&self, named: &str) -> Result<(&'a str, String), &'static str> {
         let (path, function) = named.split_once('#').ok_or("not of the form `file#function`")?;
         self.modules.get(path).ok_or("there is no such file")?;
@@ -140,7 +140,7 @@ impl<'a> Tests<'a> {
         test.idle.map_or_else(|| Ok((*path, function.to_owned())), Err)
     }
 
-    /// Why a test named as `file#function` does not count for this requirement, if so.
+    /// Why a test named as `file#function` does not count for this requirement; none if it counts.
     fn problem(&mut self, named: &str, id: &str) -> Option<&'static str> {
         let (path, function) = match self.running(named) {
             Ok(found) => found,
@@ -150,7 +150,7 @@ impl<'a> Tests<'a> {
         (!says_so).then_some("it does not say so; write `/// Shows: ` and the id above it")
     }
 
-    /// Tests that say they show what no requirement names them for.
+    /// Findings for tests that claim a requirement which does not name them.
     fn unnamed(&self) -> impl Iterator<Item = Finding> {
         self.unnamed.iter().map(|(path, function, id)| {
             let line = self.known[path][function].line;

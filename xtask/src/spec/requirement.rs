@@ -14,7 +14,7 @@ pub(crate) struct Requirement<'a> {
 pub(crate) enum Status<'a> {
     /// Not yet.
     Open,
-    /// These do, each as `file#function`.
+    /// These tests show it, each as `file#function`.
     Met(Vec<&'a str>),
 }
 

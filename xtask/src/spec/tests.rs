@@ -1,18 +1,18 @@
-//! Planted mistakes in a specification that is otherwise in order.
+//! Mistakes planted in an otherwise correct specification.
 
 use super::*;
 
 const TESTS: &str = "#[test]\nfn shows_it() { helps() }\nfn helps() {}\n#[test]\nfn is_empty() {}\n";
 
-/// A target that is built only where a feature is asked for.
+/// A target that is built only with a feature.
 const MANIFEST: &str = "[features]\nx = []\n[[test]]\nname = \"asked\"\nrequired-features = [\"x\"]\n";
 
-/// These tests, the first of which says that it shows a requirement.
+/// These tests, the first of which claims to show a requirement.
 fn showing(id: &str) -> String {
     format!("/// Shows: {id}.\n{TESTS}")
 }
 
-/// The whole specification, all open, with one line for another.
+/// The report on the whole specification with all requirements open, except for one replaced line.
 fn report(id: &str, line: &str, tests: &str) -> Report {
     let texts: Vec<(&str, String)> = DOCUMENTS
         .iter()

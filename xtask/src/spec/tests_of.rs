@@ -1,4 +1,4 @@
-//! Finding the test functions of a file, with the requirements that each says it shows.
+//! Finds the test functions of a file, with the requirements that each claims to show.
 
 use std::{
     collections::{BTreeMap, BTreeSet, btree_map::Entry},
@@ -10,7 +10,7 @@ use crate::{
     source::{Source, item_end},
 };
 
-/// What a line above a test begins with that says which requirements it shows.
+/// The beginning of a line above a test that lists the requirements it shows.
 const SHOWS: &str = "/// Shows: ";
 
 /// A test function.
@@ -18,15 +18,15 @@ const SHOWS: &str = "/// Shows: ";
 pub(crate) struct Test {
     /// The line of its `fn`, from 1.
     pub line: usize,
-    /// The ids of the requirements that it says it shows.
+    /// The ids of the requirements that it claims to show.
     pub shows: Vec<String>,
-    /// Why it proves nothing whatever it says, if so.
+    /// Why it proves nothing; none if it counts.
     pub idle: Option<&'static str>,
 }
 
-/// The functions that a test runner runs, by name: those with `#[test]`, `#[tokio::test]` or the like.
-/// Inside `proptest!` it is the same attribute that makes a property a test. `text` is the file's own
-/// text, which the source has without its comments.
+/// The functions that a test runner runs, by name: those with `#[test]`, `#[tokio::test]` or the
+/// like. Inside `proptest!` the same attribute makes a property a test. `text` is the file's own
+/// text; the source lacks its comments.
 pub(crate) fn tests_of(source: &Source, text: &str) -> BTreeMap<String, Test> {
     let code = source.code();
     let part = |c: char| c.is_alphanumeric() || c == '_';
@@ -50,7 +50,7 @@ pub(crate) fn tests_of(source: &Source, text: &str) -> BTreeMap<String, Test> {
     tests
 }
 
-/// The ids in the lines directly above a function that say what it shows.
+/// The ids in the `Shows` lines directly above a function.
 fn shown(text: &str, line: usize) -> Vec<String> {
     let above: Vec<&str> = text.lines().take(line - 1).collect();
     let heading = |line: &&&str| line.starts_with("#[") || line.starts_with("//");
@@ -59,10 +59,10 @@ fn shown(text: &str, line: usize) -> Vec<String> {
     lists.flat_map(|ids| ids.trim_end_matches('.').split(", ").map(str::to_owned)).collect()
 }
 
-/// Why a test proves nothing, if so: it never runs, or it does nothing. `text` is as long as the code and
-/// has the insides of its literals.
+/// Why a test proves nothing, if so: it never runs, or it does nothing. `text` is as long as the
+/// code and contains the insides of its literals.
 fn idle(code: &str, text: &str, at: usize, attributes: &[Range<usize>]) -> Option<&'static str> {
-    // Which features are on is asked where files are found.
+    // Enabled features are evaluated where files are found.
     let on = BTreeSet::new();
     let off = |attribute: &Range<usize>| {
         let name = code[attribute.clone()].trim().split(['(', ' ']).next().unwrap_or_default();
@@ -75,7 +75,7 @@ fn idle(code: &str, text: &str, at: usize, attributes: &[Range<usize>]) -> Optio
     switched_off.then_some("it is switched off, or runs only under a condition").or_else(|| nothing_in(body))
 }
 
-/// Why a body shows nothing, if so.
+/// Why a body shows nothing; none if it may show something.
 fn nothing_in(body: &str) -> Option<&'static str> {
     let says_nothing = |statement: &str| {
         let plain: String = statement.split_whitespace().collect();
@@ -93,7 +93,8 @@ fn nothing_in(body: &str) -> Option<&'static str> {
     (!asserted).then_some("it may return before it has asserted anything")
 }
 
-/// Where the attributes at the end of this code stand, before a function, where one of them makes it a test.
+/// The ranges of the attributes at the end of this code, before a function, if one of them makes it
+/// a test.
 fn test_attributes(before: &str) -> Option<Vec<Range<usize>>> {
     let mut rest = before.trim_end();
     let mut attributes = Vec::new();
@@ -116,7 +117,7 @@ fn test_attributes(before: &str) -> Option<Vec<Range<usize>>> {
     attributes.iter().any(is_test).then_some(attributes)
 }
 
-/// Where the bracket opens that closes at the end.
+/// The offset of the bracket that opens the pair closed at the end.
 fn opening(code: &str) -> Option<usize> {
     let mut depth = 0_u32;
     code.bytes().enumerate().rev().find_map(|(at, byte)| {

@@ -1,4 +1,4 @@
-//! Rules for files that the program or its users read: the built-in kinds, the API's description.
+//! Rules for files that the program or its users read: the built-in kinds, the API description.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::{
 
 const OPENAPI: &str = "docs/openapi.json";
 
-/// Checks the kinds and the API's description.
+/// Checks the kinds and the API description.
 pub(crate) fn check(repo: &Repo, report: &mut Report) {
     let kinds: Vec<_> =
         repo.ending(".md").filter_map(|(path, text)| Some((path, stem(path)?, text))).collect();
     if kinds.is_empty() {
-        let remedy = "a engine needs at least one kind to start with";
+        let remedy = "an engine needs at least one kind to start with";
         report.findings.push(Finding::new("agents", 1, "there is no kind", remedy));
     }
     for (path, stem, text) in kinds {
@@ -32,7 +32,7 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
     }
 }
 
-/// The name that a kind's file shall have, when it is one.
+/// The name that a kind's file must have, if it is one.
 fn stem(path: &str) -> Option<&str> {
     path.strip_prefix("agents/")?.strip_suffix(".md").filter(|stem| !stem.contains('/'))
 }

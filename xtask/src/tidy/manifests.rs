@@ -1,4 +1,4 @@
-//! Rules for manifests: who may import whom, and that every crate takes the workspace's lints.
+//! Rules for manifests: allowed imports, and that every crate uses the workspace's lints.
 
 use toml::{Table, Value};
 
@@ -7,16 +7,16 @@ use crate::{
     repo::Repo,
 };
 
-/// Which of our crates a crate may import.
+/// Which crates of this workspace a crate may import.
 enum Imports {
     /// These and no other.
     Only(&'static [&'static str]),
-    /// Any: it puts the others together.
+    /// Any: it assembles the others.
     Any,
 }
 use Imports::{Any, Only};
 
-/// Who may import whom. A new crate takes its place here.
+/// The allowed imports. A new crate gets a line here.
 const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-types", Only(&[])),
     ("entourage-store", Only(&["entourage-types"])),
@@ -31,11 +31,12 @@ const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-tests", Any),
     ("entourage-benches", Any),
     ("xtask", Only(&[])),
-    // A workspace of its own, to show what somebody else can do with the library alone.
+    // A workspace of its own, to show what other projects can do with the library alone.
     ("outside", Only(&["entourage"])),
 ];
 
-/// What only one crate knows of, so that it can be exchanged: HTTP, providers, databases.
+/// Dependencies that only one crate uses, so that they can be exchanged: HTTP, providers,
+/// databases.
 const HOMES: &[(&str, &str)] = &[
     ("axum", "entourage-server"),
     ("genai", "entourage-llm"),
@@ -43,7 +44,7 @@ const HOMES: &[(&str, &str)] = &[
     ("sqlx", "entourage-store-postgres"),
 ];
 
-/// Crates that never ship: they may use anything to look at the others from outside.
+/// Crates that never ship: they may use anything to test the others from outside.
 const DEVELOPMENT: &[&str] = &["entourage-testkit", "entourage-tests", "entourage-benches"];
 
 /// A crate's manifest.
@@ -83,7 +84,7 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
     }
 }
 
-/// What a crate imports and must not.
+/// The imports of a crate that the table forbids.
 fn imports(manifest: &Manifest<'_>, workspace: &Table) -> Vec<Finding> {
     let name = at(&manifest.table, &["package", "name"]).and_then(Value::as_str).unwrap_or_default();
     let Some((_, imports)) = IMPORTS.iter().find(|(known, _)| *known == name) else {
@@ -120,7 +121,7 @@ fn at<'t>(table: &'t Table, path: &[&str]) -> Option<&'t Value> {
     rest.iter().try_fold(table.get(*first)?, |value, key| value.get(key))
 }
 
-/// What a crate is built from outside tests: the key of each dependency and the crate behind it.
+/// The dependencies of a crate outside tests: the key of each and the crate behind it.
 fn dependencies(manifest: &Table, workspace: &Table) -> Vec<(String, String)> {
     let targets = manifest.get("target").and_then(Value::as_table);
     let tables = targets.into_iter().flat_map(|targets| targets.values().filter_map(Value::as_table));

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the rules of the engine. There is no list of exceptions.
+//! `cargo xtask tidy`: the rules of the repository. There is no list of exceptions.
 
 mod documents;
 mod manifests;
@@ -28,7 +28,7 @@ pub(crate) fn check(repo: &Repo) -> Report {
 mod tests {
     use super::*;
 
-    /// What a check finds in these files, each as `path:line: what`.
+    /// The findings of a check in these files, each as `path:line: what`.
     pub(super) fn found(check: impl Fn(&Repo, &mut Report), files: &[(&str, &str)]) -> Vec<String> {
         let mut report = Report::default();
         check(&Repo::of(files), &mut report);

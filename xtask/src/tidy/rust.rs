@@ -1,4 +1,4 @@
-//! Rules for Rust files: how long, how they open, what they must not do.
+//! Rules for Rust files: their length, their first line, what they must not contain.
 
 use crate::{
     finding::{Finding, Report},
@@ -7,10 +7,10 @@ use crate::{
     source::{Line, Source},
 };
 
-/// Lines of a file that are not tests. What grows past it is two things.
+/// The maximum number of lines of a file outside tests. A longer file contains two things.
 const MOST_LINES: usize = 400;
 
-/// What code outside tests must not say, and what it says instead.
+/// What code outside tests must not contain, and the remedy.
 const FORBIDDEN: &[(&str, &str)] = &[
     (".unwrap()", "return the error, or match on what is missing"),
     (".expect(", "return the error with a message that names the cause"),
@@ -53,7 +53,7 @@ pub(crate) fn check(repo: &Repo, modules: &Modules<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a line keeps a test from running.
+/// Whether a line prevents a test from running.
 fn ignores(code: &str) -> bool {
     code.contains("#[ignore") || (code.contains("cfg_attr(") && code.contains(", ignore"))
 }
@@ -76,7 +76,7 @@ fn forbidden(path: &str, source: &Source) -> Vec<Finding> {
     found
 }
 
-/// Whether the first argument is a string literal or made by `format!`.
+/// Whether the first argument is a string literal or a `format!`.
 fn takes_a_message(arguments: &str) -> bool {
     let argument = arguments.trim_start().trim_start_matches('&');
     ["\"", "r\"", "r#", "format!"].iter().any(|start| argument.starts_with(start))

@@ -1,4 +1,4 @@
-//! The rule for SECURITY.md: what it promises is shown by tests that are there and run.
+//! The rule for SECURITY.md: existing tests that run must show what it promises.
 
 use crate::{
     finding::{Finding, Report},
@@ -10,7 +10,7 @@ const PATH: &str = "SECURITY.md";
 /// The heading above the promises.
 const PROMISES: &str = "## What is promised";
 
-/// Checks every test and every file that the page names, and that each promise names one.
+/// Checks every test and every file that the page names, and that each promise names at least one.
 pub(crate) fn check(repo: &Repo, report: &mut Report) {
     let Some(text) = repo.get(PATH) else { return };
     let named = named(text);
@@ -33,12 +33,12 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
     }
 }
 
-/// The tests and files that a text names between backticks, with their lines. A test without a file stands in
-/// the one that was named last.
+/// The tests and files that a text names between backticks, with their lines. A test without a file
+/// belongs to the file named last.
 fn named(text: &str) -> Vec<(usize, String)> {
     let (mut named, mut file) = (Vec::new(), "");
     for (line, number) in text.lines().zip(1..) {
-        // Every second part stands between two backticks.
+        // Every second part is between two backticks.
         for word in line.split('`').skip(1).step_by(2) {
             if let Some(test) = word.strip_prefix('#') {
                 named.push((number, format!("{file}#{test}")));

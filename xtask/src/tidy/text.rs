@@ -1,14 +1,14 @@
-//! Rules for all text: nothing left over, nothing that holds on one machine only.
+//! Rules for all text: no leftovers, no paths that exist on one machine only.
 
 use crate::{
     finding::{Finding, Report},
     repo::Repo,
 };
 
-/// Words for work put off. Spelt in two, so that this file does not break its own rule.
+/// Words for deferred work. Split in two, so that this file does not break its own rule.
 const MARKERS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME")];
 
-/// Where paths of one machine begin.
+/// The beginnings of machine-specific paths.
 const MACHINE: &[&str] =
     &[concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
 
@@ -36,7 +36,7 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
     }
 }
 
-/// Whether a word stands in a line, not as part of a longer one.
+/// Whether a line contains a word that is not part of a longer one.
 fn stands_alone(line: &str, word: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word)

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Client;
 use crate::{
     Result,
-    prompt::{self, View},
-    run::{BYTES, density},
+    prompt::{self, BYTES, View, density},
     toolset::Position,
 };
 

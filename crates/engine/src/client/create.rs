@@ -5,7 +5,7 @@ use entourage_types::{Agent, AgentId, Author, Post, PostBody, PostId, WakeupId};
 use serde::{Deserialize, Serialize};
 
 use super::{Client, checked_name, checked_text};
-use crate::{Error, Result};
+use crate::{Error, Result, titles::title_of};
 
 /// What to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,8 +20,6 @@ pub struct NewAgent {
 
 /// The kind that a person talks to unless another is named.
 const DEFAULT_KIND: &str = "assistant";
-/// How much of a message makes a title, in characters.
-const TITLE: usize = 80;
 
 impl Client {
     /// Makes an agent; with a message, it starts to work on it.
@@ -70,15 +68,6 @@ pub(super) fn message_post(agent: &Agent, text: String, queued: bool) -> Post {
         agent: agent.id,
         at: agent.updated,
         wakeup: WakeupId::new(),
-        body: PostBody::Message { from: Author::User, text, task: None, queued, terms: None },
-    }
-}
-
-/// The beginning of a text, on one line.
-pub(crate) fn title_of(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(TITLE) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
-        None => line,
+        body: PostBody::Message { from: Author::User, text, task: None, queued, options: None },
     }
 }

@@ -7,7 +7,7 @@ use entourage_types::{
 };
 
 use super::{Client, checked_text};
-use crate::{Error, Result};
+use crate::{Error, Result, interventions::post_of};
 
 impl Client {
     /// Does something to an agent, and returns the record of it. What the agent must do itself it
@@ -77,10 +77,10 @@ impl Client {
                 done.status = InterventionStatus::Applied;
             }
             // What is under way is of no use any more.
-            Action::Modify => self.engine.inner.live.cut(id),
+            Action::Modify => self.engine.inner.live.cancel(id),
             Action::Stop => match of {
                 Some(message) => self.engine.inner.live.cut_answer(id, message),
-                None => self.engine.inner.live.cut(id),
+                None => self.engine.inner.live.cancel(id),
             },
             _ => {}
         }
@@ -179,21 +179,5 @@ fn checked(action: Action, text: Option<&str>) -> Result<Option<&str>> {
         }
         (_, Some(text)) => checked_text(text).map(|()| Some(text)),
         (_, None) => Ok(None),
-    }
-}
-
-/// What the agent gets to read.
-pub(crate) fn post_of(done: &Intervention) -> Option<PostBody> {
-    let text = done.text.clone();
-    match done.action {
-        Action::Comment => None,
-        Action::Steer => Some(PostBody::Message {
-            from: done.by.clone(),
-            text: text.unwrap_or_default(),
-            task: None,
-            queued: false,
-            terms: None,
-        }),
-        action => Some(PostBody::Intervention { id: done.id, action, text, of: done.of }),
     }
 }

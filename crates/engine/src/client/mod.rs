@@ -36,20 +36,15 @@ pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use kinds::InUse;
 pub use nested::RunBelow;
-pub use operate::{FoundDamage, JobRecord};
+pub use operate::{FoundInconsistency, JobRecord};
 pub use page::{PageEnd, Room};
 pub use send::Posted;
 pub use speak::{Speech, Spoken};
-pub use transcript::{Entry, Role, Telling};
+pub use transcript::{Entry, Role, TranscriptRenderer};
 pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};
 
-pub(crate) use answer::closing;
-pub(crate) use create::title_of;
-pub(crate) use intervene::post_of;
-pub(crate) use transcript::capitalised;
-
-/// A engine as one owner sees it.
+/// An engine as one owner sees it.
 #[derive(Clone)]
 pub struct Client {
     engine: Engine,

@@ -1,38 +1,38 @@
 //! What concerns the whole engine and not one owner's rows: for the operator alone.
 
-use entourage_types::{AgentId, Round};
+use entourage_types::{AgentId, JobRun};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
 use crate::{
     Engine, Error, Reloaded, Result,
-    upkeep::{Damage, Job, jobs},
+    maintenance::{Inconsistency, Job, jobs},
 };
 
-/// A job of the upkeep, and its last round.
+/// A job of maintenance, and its last run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRecord {
     /// What it looks for, in a few words.
     pub purpose: String,
-    /// Its last round.
+    /// Its last run.
     #[serde(flatten)]
-    pub round: Round,
+    pub job_run: JobRun,
 }
 
 impl JobRecord {
-    fn new(job: &dyn Job, round: Round) -> Self {
-        Self { purpose: job.purpose().to_owned(), round }
+    fn new(job: &dyn Job, job_run: JobRun) -> Self {
+        Self { purpose: job.purpose().to_owned(), job_run }
     }
 }
 
 /// Something that should not be, as a job finds it at this moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FoundDamage {
-    /// The job that finds and mends it.
+pub struct FoundInconsistency {
+    /// The job that finds and repairs it.
     pub job: String,
     /// Whom it keeps from going on.
     pub agent: AgentId,
-    /// What is wrong and what mends it, in a sentence.
+    /// What is wrong and what repairs it, in a sentence.
     pub text: String,
 }
 
@@ -49,33 +49,36 @@ impl Client {
         self.whole_engine("to read the kinds anew")?.reload().await
     }
 
-    /// The jobs of the upkeep, in the order in which they are done, each with its last round.
+    /// The jobs of maintenance, in the order in which they are done, each with its last run.
     ///
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator.
     pub async fn jobs(&self) -> Result<Vec<JobRecord>> {
-        let rounds = self.whole_engine("to see what the upkeep does")?.rounds().await?;
-        Ok(rounds.into_iter().map(|(job, round)| JobRecord::new(&*job, round)).collect())
+        let rounds = self.whole_engine("to see what maintenance does")?.rounds().await?;
+        Ok(rounds.into_iter().map(|(job, job_run)| JobRecord::new(&*job, job_run)).collect())
     }
 
-    /// Does a round of a job now; see [`Engine::round`].
+    /// Does a job run of a job now; see [`Engine::job run`].
     ///
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
     pub async fn run_job(&self, name: &str) -> Result<JobRecord> {
         let (engine, job) = (self.whole_engine("to have a job done")?, named(name)?);
-        Ok(JobRecord::new(&*job, engine.round(&*job).await?))
+        Ok(JobRecord::new(&*job, engine.job_run(&*job).await?))
     }
 
     /// Everything that a job would find at this moment. Nothing is changed.
     ///
     /// # Errors
     /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
-    pub async fn damages(&self, name: &str) -> Result<Vec<FoundDamage>> {
+    pub async fn inconsistencies(&self, name: &str) -> Result<Vec<FoundInconsistency>> {
         let (engine, job) = (self.whole_engine("to see what is wrong")?, named(name)?);
         let found = job.find(engine).await?.into_iter();
-        let told =
-            |damage: Damage| FoundDamage { job: name.to_owned(), agent: damage.agent, text: damage.text };
+        let told = |inconsistency: Inconsistency| FoundInconsistency {
+            job: name.to_owned(),
+            agent: inconsistency.agent,
+            text: inconsistency.text,
+        };
         Ok(found.map(told).collect())
     }
 

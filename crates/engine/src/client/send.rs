@@ -58,7 +58,7 @@ impl Client {
             return posted_before(to, &first);
         }
         if interrupts {
-            self.engine.inner.live.cut(to);
+            self.engine.inner.live.cancel(to);
         }
         Ok(posted)
     }

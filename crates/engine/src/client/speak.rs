@@ -3,12 +3,13 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, Terms, WakeupId,
+    Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, RunOptions,
+    WakeupId,
 };
 use serde::Serialize;
 
-use super::{Client, LONGEST_NAME, checked_name, checked_text, title_of};
-use crate::{Error, Result, keeper::NotLoaded, thread};
+use super::{Client, LONGEST_NAME, checked_name, checked_text};
+use crate::{Error, Result, thread, thread_sync::NotLoaded, titles::title_of};
 
 /// Something said to an agent of a chat.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -22,7 +23,7 @@ pub struct Speech {
     /// What is said.
     pub text: String,
     /// What holds for the run that answers it.
-    pub terms: Terms,
+    pub options: RunOptions,
 }
 
 /// Something that was said.
@@ -73,8 +74,8 @@ impl Client {
         check_names(&speech)?;
         let kind = self.engine.kinds().named(&speech.to)?;
         self.engine.check_kind(&kind).map_err(Error::Invalid)?;
-        if let Some(validator) = &speech.terms.validator {
-            self.engine.named_check(validator).map_err(Error::Invalid)?;
+        if let Some(validator) = &speech.options.validator {
+            self.engine.named_guardrail(validator).map_err(Error::Invalid)?;
         }
         checked_text(&speech.text)?;
         // The threads of a kind are between agents: a person writes in none of them.
@@ -140,7 +141,7 @@ impl Client {
                 text: speech.text.clone(),
                 task: None,
                 queued: false,
-                terms: Some(speech.terms.clone()),
+                options: Some(speech.options.clone()),
             },
         };
         let spoken = Spoken { root, agent: agent.id, post: post.id, again: false };
@@ -168,12 +169,13 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn last_message(&self, agent: AgentId) -> Result<Option<PostId>> {
-        let is_asked =
-            |post: &&Post| matches!(&post.body, PostBody::Message { from: Author::User, terms: Some(_), .. });
+        let is_asked = |post: &&Post| {
+            matches!(&post.body, PostBody::Message { from: Author::User, options: Some(_), .. })
+        };
         if let Some(post) = self.engine.store().inbox(agent).await?.iter().rev().find(is_asked) {
             return Ok(Some(post.id));
         }
-        self.last_heard(agent, |message| message.terms.is_some() && message.from == Author::User)
+        self.last_heard(agent, |message| message.options.is_some() && message.from == Author::User)
             .await
             .map(|found| found.and_then(|(_, message)| message.post))
     }
@@ -218,7 +220,7 @@ fn check_names(speech: &Speech) -> Result<()> {
         return Err(Error::Invalid(format!("the chat's name is longer than {LONGEST_CHAT} characters")));
     }
     checked_name("recipient's name", &speech.to)?;
-    checked_name("validator's name", speech.terms.validator.as_deref().unwrap_or_default())?;
+    checked_name("validator's name", speech.options.validator.as_deref().unwrap_or_default())?;
     let is_name = |name: &String| {
         !name.trim().is_empty() && name.len() <= LONGEST_SENDER && !name.contains(['<', '#', '\n', '\0'])
     };

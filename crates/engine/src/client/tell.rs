@@ -1,10 +1,10 @@
-//! Telling an agent something that it may be waiting for.
+//! Tells an agent something that it may be waiting for.
 
 use entourage_store::{Commit, Error as StoreError, Write};
 use entourage_types::{About, AgentId, Answer, Question, QuestionStatus};
 
-use super::{Client, Posted, answer::closing, checked_text, send::request_of};
-use crate::{Error, Result};
+use super::{Client, Posted, checked_text, send::request_of};
+use crate::{Error, Result, questions::closing};
 
 impl Client {
     /// Says something to an agent: the answer, where it has one open question for words and no other,

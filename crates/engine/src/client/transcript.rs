@@ -11,7 +11,7 @@ use entourage_types::{
 use serde::Serialize;
 
 use super::{Client, PageEnd, Room};
-use crate::{Result, prompt::REFUSED, thread};
+use crate::{Result, prompt::REFUSED, thread, titles::capitalised};
 
 /// How many items are read to know what an item is about that goes on with them.
 const LEAD: u32 = 64;
@@ -64,7 +64,7 @@ pub enum Role {
 
 /// Tells a conversation from what is on record of it, piece by piece, in order.
 #[derive(Debug, Clone)]
-pub struct Telling {
+pub struct TranscriptRenderer {
     reply: Reply,
     /// The task whose result the agent has before it, and who worked on it.
     about: Option<(TaskId, AgentId)>,
@@ -126,7 +126,7 @@ impl Client {
             let after = last_told.map(|last| last.to_string());
             let page = Page { after, limit, newest_first: true, bytes };
             let asked = self.questions_between(&agent, page, since, until).await?;
-            entries = merged(entries, asked.into_iter().map(Telling::question));
+            entries = merged(entries, asked.into_iter().map(TranscriptRenderer::question));
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
         let mut room = Room::of(bytes);
@@ -140,7 +140,8 @@ impl Client {
         };
         let last_told = entries.iter().find_map(|entry| entry.question).or(last_told);
         let next = (hidden > 0 || from > 0).then_some(PageEnd { item, told: last_told });
-        let unread = unread.iter().filter(|post| !read.contains(&post.id)).filter_map(Telling::unread);
+        let unread =
+            unread.iter().filter(|post| !read.contains(&post.id)).filter_map(TranscriptRenderer::unread);
         // What does not fit is told once it has been read.
         let mut room = Room::of(bytes);
         entries.extend(unread.take_while(|entry| room.takes(entry.text.len())));
@@ -188,8 +189,8 @@ impl Client {
 
     /// Tells what the conversation with an agent consists of.
     #[must_use]
-    pub fn telling(&self, agent: &Agent) -> Telling {
-        Telling { reply: self.reply_of(&agent.kind), about: None, failed: false }
+    pub fn telling(&self, agent: &Agent) -> TranscriptRenderer {
+        TranscriptRenderer { reply: self.reply_of(&agent.kind), about: None, failed: false }
     }
 
     /// Which of its words are the answer of a kind.
@@ -218,10 +219,10 @@ fn merged(said: Vec<Entry>, asked: impl Iterator<Item = Entry>) -> Vec<Entry> {
 fn was_refused(items: &[Item]) -> bool {
     let is_turn = |item: &Item| matches!(item.body, ItemBody::Turn(_));
     let [first, after @ ..] = items else { return false };
-    is_turn(first) && after.iter().take_while(|item| !is_turn(item)).any(Telling::refuses)
+    is_turn(first) && after.iter().take_while(|item| !is_turn(item)).any(TranscriptRenderer::refuses)
 }
 
-impl Telling {
+impl TranscriptRenderer {
     /// Whether an item says that the answer before it was refused.
     #[must_use]
     pub fn refuses(item: &Item) -> bool {
@@ -311,10 +312,4 @@ impl Entry {
             retryable: None,
         }
     }
-}
-
-/// A kind's name as a person's title.
-pub(crate) fn capitalised(name: &str) -> String {
-    let mut chars = name.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -15,7 +15,7 @@ use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::{Advance, Dispatcher, order, outage::Outage, queue::Queue};
-use crate::{Clock, Error, Result, measure};
+use crate::{Clock, Error, Result, metrics};
 
 /// How the embedded dispatcher works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Dispatcher for Embedded {
                 });
                 under_way.insert(task.id(), (agent, owner));
             }
-            measure::dispatched(working.len(), self.settings.concurrency, state.ready.len());
+            metrics::dispatched(working.len(), self.settings.concurrency, state.ready.len());
             let next = state.next_look();
             tokio::select! {
                 Some(ended) = working.join_next_with_id() => {

@@ -1,4 +1,4 @@
-//! `approval` in a kind's file: which calls wait for a person's leave.
+//! `approval` in a kind's file: which calls wait for a person's approval.
 
 use entourage_types::{ApprovalRule, Condition, Effect, Verdict};
 use serde::Deserialize;

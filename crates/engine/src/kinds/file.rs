@@ -6,7 +6,7 @@
 
 use entourage_tools::TextSchema;
 use entourage_types::{
-    Checks, ContextPolicy, EffectClasses, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -34,7 +34,7 @@ const KEYS: [&str; 18] = [
     "conversational",
     "reply",
     "input",
-    "checks",
+    "guardrails",
     "context",
     "limits",
     "temperature",
@@ -65,7 +65,7 @@ struct FrontMatter {
     reply: Option<Reply>,
     input: Option<Input>,
     #[serde(default)]
-    checks: Checks,
+    guardrails: Guardrails,
     #[serde(default)]
     context: ContextPolicy,
     #[serde(default)]
@@ -153,7 +153,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
-        checks: matter.checks,
+        guardrails: matter.guardrails,
         context: matter.context,
         limits: matter.limits,
         output_schema: matter.output_schema,
@@ -223,7 +223,7 @@ fn models_here(
     let (ours, theirs): (Vec<_>, Vec<_>) =
         models.unwrap_or_default().into_vec().into_iter().partition(|model| model.contains("::"));
     for model in theirs.iter().filter(|model| !["", "inherit"].contains(&model.as_str())) {
-        let next = if ours.is_empty() { "; the engine's model is used" } else { "" };
+        let next = if ours.is_empty() { "; the default model is used" } else { "" };
         let text = format!("model `{model}` is not of the form `provider::name`{next}");
         findings.push(Finding::remark(file, line, text));
     }
@@ -259,7 +259,7 @@ mod tests {
     fn what_is_no_yaml_is_told_in_plain_words() {
         let told = only("---\nname: k\ntools: [nope\n---\nHello.\n");
         assert_eq!(told.to_string(), "k.md:3: error: unclosed bracket '['");
-        let told = only("---\nname: k\nchecks: { output: polite }\n---\nHello.\n");
+        let told = only("---\nname: k\nguardrails: { output: polite }\n---\nHello.\n");
         assert_eq!(told.to_string(), "k.md:3: error: expected a list, such as `[one, two]`");
     }
 
@@ -288,7 +288,7 @@ mod tests {
             ("effects", "{ nothing: 1 }"),
             ("approval", "[{ nothing: 1 }]"),
             ("in_doubt", "{ nothing: 1 }"),
-            ("checks", "{ nothing: 1 }"),
+            ("guardrails", "{ nothing: 1 }"),
             ("context", "{ nothing: 1 }"),
             ("limits", "{ nothing: 1 }"),
         ] {

@@ -4,8 +4,17 @@
 use serde_json::Value;
 
 /// Keys whose values have parts. What is wrong in them is said, not guessed at.
-const STRUCTURED: [&str; 9] =
-    ["fallback", "effects", "approval", "in_doubt", "peers", "checks", "context", "limits", "output_schema"];
+const STRUCTURED: [&str; 9] = [
+    "fallback",
+    "effects",
+    "approval",
+    "in_doubt",
+    "peers",
+    "guardrails",
+    "context",
+    "limits",
+    "output_schema",
+];
 
 /// Words that begin an entry where the text above is no YAML: ours, and those of other programs.
 /// Any other line belongs to the text above it.

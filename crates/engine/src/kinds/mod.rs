@@ -35,7 +35,7 @@ const BUILTIN: [(&str, &str); 4] = [
     ("agents/researcher.md", include_str!("../../../../agents/researcher.md")),
 ];
 
-/// The kinds of a engine, by name.
+/// The kinds of an engine, by name.
 #[derive(Debug, Clone, Default)]
 pub struct Kinds {
     kinds: BTreeMap<String, Arc<Kind>>,
@@ -435,7 +435,7 @@ mod tests {
             let (kind, findings) = parse(file, &std::fs::read_to_string(path).unwrap());
             let kind = kind.unwrap_or_else(|| panic!("{findings:?}"));
             let tools = kind.tools.as_ref().map_or("all".into(), |tools| tools.join(" "));
-            let model = kind.model.as_deref().unwrap_or("the engine's");
+            let model = kind.model.as_deref().unwrap_or("the default");
             let description: String = kind.description.replace('\n', "/").chars().take(60).collect();
             rows.push_str(&format!("{file}\n  {} | {description}\n  {tools} | {model}\n", kind.name));
             findings.iter().for_each(|finding| {

@@ -7,8 +7,8 @@ use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Wr
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
-use super::{Courier, Hint, Receiver, Undelivered, lines::Lines, pace};
-use crate::{Engine, Result, measure};
+use super::{Hint, Receiver, Transport, Undelivered, backoff, queue::Queue};
+use crate::{Engine, Result, metrics};
 
 /// How many rows are read at once.
 const PAGE: u32 = 500;
@@ -22,16 +22,16 @@ impl Engine {
     /// Brings what stands in the outbox to its receivers, until the engine is
     /// [stopping](Engine::stopping). What arrived is told again only if the process ends before that
     /// is on record, under the same id.
-    pub async fn deliver(&self, courier: Arc<dyn Courier>) {
+    pub async fn deliver(&self, transport: Arc<dyn Transport>) {
         let mut hints = self.inner.outbox.hints.subscribe();
-        let mut lines = Lines::default();
+        let mut lines = Queue::default();
         let mut under_way = JoinSet::new();
         let mut whose: HashMap<tokio::task::Id, (String, DeliveryId)> = HashMap::new();
         let mut horizon = self.look(&mut lines).await;
         while !self.stopping().is_cancelled() {
             while let Some((receiver, id)) = lines.take(self.now()) {
-                let (engine, courier) = (self.clone(), Arc::clone(&courier));
-                let task = under_way.spawn(async move { engine.attempt(id, &*courier).await });
+                let (engine, transport) = (self.clone(), Arc::clone(&transport));
+                let task = under_way.spawn(async move { engine.attempt(id, &*transport).await });
                 whose.insert(task.id(), (receiver, id));
             }
             let next = lines.next().map_or(horizon, |due| due.min(horizon));
@@ -65,7 +65,7 @@ impl Engine {
     }
 
     /// Reads what is pending up to the horizon, which is returned.
-    async fn look(&self, lines: &mut Lines) -> Time {
+    async fn look(&self, lines: &mut Queue) -> Time {
         let horizon = self.now() + HORIZON;
         lines.clear();
         let read = each(self, &Scope::All, DeliveryStatus::Pending, |delivery| {
@@ -83,7 +83,7 @@ impl Engine {
     }
 
     /// One attempt at a delivery. Returns when the next one is due, if there is to be one.
-    async fn attempt(&self, id: DeliveryId, courier: &dyn Courier) -> Result<Option<Time>> {
+    async fn attempt(&self, id: DeliveryId, transport: &dyn Transport) -> Result<Option<Time>> {
         // What could not be recorded would be told again and again.
         self.store().ready().await?;
         let found = self.store().entity(&Scope::All, EntityKind::Delivery, &id.to_string()).await?;
@@ -97,7 +97,7 @@ impl Engine {
             |receiver: &Receiver| receiver.name == delivery.receiver && receiver.owner == delivery.owner;
         let known = self.inner.outbox.receivers().iter().any(is_its);
         let brought = match known {
-            true => courier.bring(&delivery).await,
+            true => transport.deliver(&delivery).await,
             false => Err(Undelivered::because("no receiver of this name is configured any more")),
         };
         let now = self.now();
@@ -107,7 +107,7 @@ impl Engine {
                 None
             }
             Err(Undelivered { why, retry_after }) => {
-                let wait = pace::next(&delivery, retry_after).filter(|_| known);
+                let wait = backoff::next(&delivery, retry_after).filter(|_| known);
                 tracing::warn!(receiver = delivery.receiver, delivery = %id, %why, ?wait, "a webhook did not arrive");
                 delivery.error = Some(why);
                 if wait.is_none() {
@@ -118,7 +118,7 @@ impl Engine {
         };
         delivery.attempts += 1;
         (delivery.due, delivery.updated) = (again.unwrap_or(now), now);
-        measure::attempted(&delivery);
+        metrics::attempted(&delivery);
         match self.commit(pending(&delivery, now)?).await {
             Ok(_) => Ok(again),
             // Somebody else has tried it, or asked for it anew.

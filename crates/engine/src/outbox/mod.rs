@@ -2,10 +2,10 @@
 //! are written in the commit that they tell of. Nobody waits for a receiver, and nothing that a
 //! receiver is to be told is lost with the process.
 
-mod courier;
+mod backoff;
 mod deliver;
-mod lines;
-mod pace;
+mod queue;
+mod transport;
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Occasion, Owner, Record, Subject, Time};
 use tokio::sync::broadcast;
 
-pub use courier::{Courier, Undelivered};
+pub use transport::{Transport, Undelivered};
 
 pub(crate) use deliver::each;
 

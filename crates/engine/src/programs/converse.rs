@@ -2,7 +2,7 @@
 
 use entourage_types::Reply;
 
-use crate::run::{Interrupt, Run, Told};
+use crate::run::{Interrupt, Run, TurnOutcome};
 
 /// Model, tools, results, until the model asks for no more tools, or has told the user what a
 /// conversational agent had to say.
@@ -26,9 +26,9 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
             continue;
         }
         match run.call_tools(&turn.calls).await? {
-            Some(Told::Answer(words)) => return Ok(words),
-            Some(Told::User(words)) if run.kind().conversational => return Ok(words),
-            Some(Told::User(_) | Told::Refused) | None => {}
+            Some(TurnOutcome::Answer(words)) => return Ok(words),
+            Some(TurnOutcome::User(words)) if run.kind().conversational => return Ok(words),
+            Some(TurnOutcome::User(_) | TurnOutcome::Refused) | None => {}
         }
     }
 }

@@ -4,8 +4,8 @@
 use entourage_types::Output;
 
 use crate::{
-    client::capitalised,
-    run::{Arrival, Interrupt, Run, Told},
+    run::{Arrival, Interrupt, Run, TurnOutcome},
+    titles::capitalised,
 };
 
 /// What calls beside the first one are answered with.
@@ -44,8 +44,8 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
             Some(first) => {
                 run.decline(&turn.calls, 1, ONE).await?;
                 match run.call_tools(&turn.calls).await? {
-                    Some(Told::Answer(words) | Told::User(words)) => return Ok(words),
-                    Some(Told::Refused) => {}
+                    Some(TurnOutcome::Answer(words) | TurnOutcome::User(words)) => return Ok(words),
+                    Some(TurnOutcome::Refused) => {}
                     None => match words_of(run.output_of(first.id)) {
                         Words::Later => return Ok(String::new()),
                         Words::Now(words) if run.may_answer(&words).await? => return Ok(run.say(words)),

@@ -3,6 +3,7 @@
 
 mod conversation;
 mod cut;
+mod density;
 mod escape;
 mod record;
 mod sub_agents;
@@ -17,6 +18,7 @@ use entourage_types::{Item, Kind, TaskId};
 use crate::toolset::Toolset;
 
 pub(crate) use conversation::{REFUSED, UNSENT, View, is_cut};
+pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
 pub(crate) use record::{drawn, told};
 pub(crate) use system::{earlier, system};

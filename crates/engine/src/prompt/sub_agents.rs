@@ -64,7 +64,7 @@ fn line(known: &SubAgent) -> String {
             }
             // Nobody but the user gives leave, and not through an agent.
             About::Approval | About::Doubt => {
-                format!("\n<waits_for_leave>{}</waits_for_leave>", escaped(&text))
+                format!("\n<waits_for_approval>{}</waits_for_approval>", escaped(&text))
             }
         });
     }

@@ -3,118 +3,76 @@
 //!
 //! One file per thing that can happen.
 
-mod approve;
-mod ask;
-mod call_model;
-mod call_tools;
-mod cancel_work;
-mod check;
-mod close;
-mod compact;
-mod context;
-mod deadlock;
-mod delegate;
-mod delegation_order;
-mod doubt;
-mod expire;
-mod finish;
-mod interventions;
-mod invented;
-mod kept;
-mod limits;
-mod loop_detection;
-mod make;
-mod reactivate;
-mod receive;
-mod reply;
+mod batch;
+mod control;
+mod delegation;
+mod guards;
+mod inbox;
+mod lifecycle;
+mod model;
+mod offered;
+mod questions;
 mod rows;
-pub(crate) mod session;
-mod speak;
 mod steps;
 mod stop;
-mod summarize;
-mod terms;
+mod tools;
 mod trace;
-mod usage;
+mod transcript;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use entourage_store::{Claim, Commit, Error as StoreError, Expect, Write};
+use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{
-    Agent, Item, ItemBody, Kind, Post, PostId, Run as Record, Step, StepKey, Terms, Time, WaitingOn, WakeupId,
+    Agent, Item, ItemBody, Kind, Run as RunRow, RunOptions, Step, StepKey, Time, WaitingOn,
 };
-use tokio_util::sync::CancellationToken;
 
-pub use receive::Arrival;
-pub use speak::Told;
+pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
+pub use tools::output::TurnOutcome;
 
-pub(crate) use compact::{BYTES, density};
-pub(crate) use invented::Reading;
-pub(crate) use reactivate::is_below;
+pub(crate) use guards::invented::Reading;
+pub(crate) use lifecycle::session;
 
+use batch::Batch;
+use control::Control;
+use inbox::Inbox;
+use offered::Offered;
 use steps::Steps;
+use transcript::Transcript;
 
 use crate::{
     Engine,
     activations::ActivationGuard,
     programs,
-    prompt::is_cut,
     restart::{Alone, ended_in_order},
-    toolset::{Position, Toolset},
+    toolset::Position,
     versions::is_kind,
-    watchdog::Heartbeat,
 };
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
 
-/// A run under way.
+/// A run under way. Each part keeps its fields to itself; a file of this folder changes one only through its methods.
 pub struct Run<'h> {
     engine: &'h Engine,
     kind: Arc<Kind>,
-    offer: Arc<Toolset>,
-    position: Position,
-    /// The stable prefix, once it was needed.
-    system: Option<Arc<str>>,
+    /// What the model is offered.
+    offered: Offered,
     agent: Agent,
-    record: Record,
-    /// What whoever wrote the message that it answers said of it.
-    terms: Option<Terms>,
+    record: RunRow,
+    /// What the author of the message that it answers asked for.
+    options: Option<RunOptions>,
     /// Whether the record has been committed.
     opened: bool,
     steps: Steps,
-    items: Vec<Item>,
-    inbox: Vec<Post>,
-    /// Whether the inbox has posts that are not in memory.
-    inbox_grew: bool,
-    /// Wake-ups that this activation serves; consumed when it stops.
-    served: Vec<WakeupId>,
-    /// How many model calls the program has come by.
-    turns: u32,
-    began: Time,
-    /// Cancelled when the activation shall end where it is: the process stops, or a person
-    /// intervenes.
-    cut: CancellationToken,
-    /// Where it says which message it answers.
-    answers: Arc<Mutex<Option<PostId>>>,
-    /// Beats with each commit and each piece of an answer.
-    pulse: Arc<Heartbeat>,
-    /// Whether a person wants it to begin nothing new.
-    paused: bool,
-    /// Whether an attempt that is due later is made now.
-    hurried: bool,
-    /// How much of what tools returned the session keeps, in bytes.
-    kept: usize,
-    /// Held by one that is taken up alone, until it has got somewhere.
-    alone: Alone,
-    /// Writes that ride along with the next commit: nothing can happen before it.
-    riding: Vec<Write>,
-    /// What others may have changed since it was read; the next commit expects that they did not.
-    expecting: Vec<Expect>,
+    transcript: Transcript,
+    inbox: Inbox,
+    /// What goes with the next commit.
+    batch: Batch,
+    control: Control,
 }
 
 impl<'h> Run<'h> {
-    /// Goes on with the agent's open run, or begins one.
+    /// Continues the agent's open run, or begins one.
     ///
     /// # Errors
     /// When the version of its kind that it started with cannot be read.
@@ -127,50 +85,36 @@ impl<'h> Run<'h> {
         let Claim { agent, run, steps, items, inbox, wakeups } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
+        let toolset = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
-        let paused = agent.waiting_on == Some(WaitingOn::Resume);
+        let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume));
         let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
-        let kept = kept::kept(&items, &steps);
-        // Whatever comes first of a run brings the version it started with.
-        let riding = if opened { None } else { engine.keep(&kind, now)? };
-        let message = terms::message_of(&items, &record);
-        terms::tell(entered.answers(), message.and_then(|message| message.post));
-        let terms = message.and_then(|message| message.terms.clone());
-        let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
+        // The first commit of a run brings the version of the kind it started with.
+        let version = if opened { None } else { engine.keep(&kind, now)? };
+        let message = inbox::run_options::message_of(&items, &record);
+        control.set_answers(message.and_then(|message| message.post));
+        let options = message.and_then(|message| message.options.clone());
+        let transcript = Transcript::new(items, &steps);
         Ok(Self {
             engine,
             kind,
-            offer,
-            position,
-            system: None,
+            offered: Offered::new(toolset, position),
+            options,
+            steps: Steps::new(record.id, steps, transcript.items()),
             agent,
-            terms,
-            steps: Steps::new(record.id, steps, &items),
             record,
             opened,
-            items,
-            inbox,
-            inbox_grew: false,
-            served,
-            turns: 0,
-            began: now,
-            cut: entered.cut().clone(),
-            answers: Arc::clone(entered.answers()),
-            pulse: Arc::clone(entered.pulse()),
-            paused,
-            hurried: false,
-            kept,
-            alone: None,
-            riding: riding.into_iter().collect(),
-            expecting: Vec::new(),
+            transcript,
+            inbox: Inbox::new(inbox, &wakeups, now),
+            batch: Batch::of(version),
+            control,
         })
     }
 
-    /// The same, alone until it has got somewhere.
+    /// The same, alone until it has committed something.
     pub(crate) fn alone(mut self, alone: Alone) -> Self {
-        self.alone = alone;
+        self.control.take_up_alone(alone);
         self
     }
 
@@ -180,14 +124,14 @@ impl<'h> Run<'h> {
             return Ok(());
         }
         let at = self.engine.now();
-        // What rides along has not happened.
+        // What waits in the batch has not happened.
         let said = Commit::fenced(&self.agent, at).write(ended_in_order(&self.record, at));
         self.engine.inner.store.commit(said).await.map(drop)
     }
 
     /// Whether the run can be driven at all.
     pub(crate) fn ready(&self) -> Result<()> {
-        // No kind of a engine is without a version.
+        // No kind of an engine is without a version.
         if !self.kind.version.is_empty() {
             return self.engine.check_kind(&self.kind).map_err(Interrupt::failed);
         }
@@ -221,10 +165,10 @@ impl<'h> Run<'h> {
     /// that may take, and offers what there is then. Whoever only ends a run needs no tools.
     async fn hear_servers(&mut self) {
         let before = self.engine.now();
-        let heard = self.engine.inner.servers.heard(&self.kind, &self.cut);
-        self.pulse.beating(&**self.engine.clock(), heard).await;
+        let heard = self.engine.inner.servers.heard(&self.kind, self.control.cancel());
+        self.control.pulse().beating(&**self.engine.clock(), heard).await;
         // The run has not worked meanwhile.
-        self.began = self.began + self.engine.now().since(before);
+        self.control.waited(self.engine.now().since(before));
         self.offer_anew();
     }
 
@@ -243,18 +187,18 @@ impl<'h> Run<'h> {
     /// The transcript of the current session.
     #[must_use]
     pub fn items(&self) -> &[Item] {
-        &self.items
+        self.transcript.items()
     }
 
     /// The session for whoever goes on with it; nothing when the last of it was not committed.
     pub(crate) fn into_committed(self) -> (Agent, Vec<Item>) {
-        (self.agent, if self.riding.is_empty() { self.items } else { Vec::new() })
+        (self.agent, if self.batch.has_writes() { Vec::new() } else { self.transcript.into_items() })
     }
 
     /// Whether the program runs over steps that were finished before: until it has come by them all, it must not
     /// read anything new.
     fn replaying(&self) -> bool {
-        self.steps.finished_before(&StepKey::Model(self.turns + 1)).is_some()
+        self.steps.finished_before(&self.steps.next_model()).is_some()
     }
 
     /// Commits writes of this activation, and takes them over into memory once they are durable.
@@ -264,15 +208,14 @@ impl<'h> Run<'h> {
         self.apply(commit).await
     }
 
-    /// Commits what rides along, if anything does.
+    /// Commits the batch, if it has writes.
     async fn flush(&mut self) -> Result<()> {
-        if self.riding.is_empty() { Ok(()) } else { self.commit(Vec::new()).await }
+        if self.batch.has_writes() { self.commit(Vec::new()).await } else { Ok(()) }
     }
 
-    /// A commit of this activation, with what rides along.
+    /// A commit of this activation, with all that waits in the batch.
     fn fenced(&mut self, at: Time) -> Commit {
-        let (writes, expect) = (std::mem::take(&mut self.riding), std::mem::take(&mut self.expecting));
-        Commit { writes, expect, ..Commit::fenced(&self.agent, at) }
+        self.batch.commit(&self.agent, at)
     }
 
     async fn apply(&mut self, commit: Commit) -> Result<()> {
@@ -286,12 +229,11 @@ impl<'h> Run<'h> {
             .collect();
         let brings_kind = commit.writes.iter().any(is_kind);
         let committed = self.engine.inner.store.commit(commit).await?;
-        self.pulse.beat(self.engine.now());
-        self.alone = None;
+        self.control.committed(self.engine.now());
         if brings_kind {
             self.engine.kept(&self.kind);
         }
-        self.inbox_grew = committed.inbox;
+        self.inbox.committed(committed.inbox);
         self.steps.committed(steps);
         Ok(())
     }
@@ -313,30 +255,20 @@ impl<'h> Run<'h> {
             body,
         };
         self.agent.items += 1;
-        self.steps.joined(self.items.len(), &item);
-        self.items.push(item.clone());
-        if !self.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
-            self.position_changed();
-        }
+        self.steps.joined(self.transcript.items().len(), &item);
+        self.transcript.push(item.clone());
+        self.offer_for(&item);
         Write::Item(item)
     }
 
     /// Reads the inbox again when the store said that it grew.
     async fn refresh(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.inbox_grew) {
-            self.inbox = self.engine.inner.store.inbox(self.agent.id).await?;
-            // What rides along has been read, and the store does not know it yet.
-            let riding = &self.riding;
-            let is_read =
-                |post: &Post| riding.iter().any(|w| matches!(w, Write::ConsumePost(id) if *id == post.id));
-            self.inbox.retain(|post| !is_read(post));
+        if self.inbox.take_grew() {
+            let mut posts = self.engine.inner.store.inbox(self.agent.id).await?;
+            // The store does not know yet what the batch has read.
+            posts.retain(|post| !self.batch.consumes(post));
+            self.inbox.replace(posts);
         }
         Ok(())
-    }
-
-    /// A post has been read: it goes, and the wake-up it brought is served.
-    fn read(&mut self, post: &Post) -> Write {
-        self.served.push(post.wakeup);
-        Write::ConsumePost(post.id)
     }
 }

@@ -1,7 +1,7 @@
 //! The rows that an activation writes, as they stand now.
 
 use entourage_store::Write;
-use entourage_types::{Agent, Kind, Run as Record, RunId, Status, StopReason, Time, WaitingOn};
+use entourage_types::{Agent, Kind, Run as RunRow, RunId, Status, StopReason, Time, WaitingOn};
 
 use super::Run;
 
@@ -36,8 +36,8 @@ impl Run<'_> {
 }
 
 /// A run of an agent that has done nothing yet.
-pub(super) fn blank(agent: &Agent, kind: &Kind, now: Time) -> Record {
-    Record {
+pub(super) fn blank(agent: &Agent, kind: &Kind, now: Time) -> RunRow {
+    RunRow {
         id: RunId::new(),
         agent: agent.id,
         owner: agent.owner.clone(),

@@ -20,12 +20,14 @@ pub(super) struct Steps {
     checkpoints: HashMap<StepKey, usize>,
     /// How many items the session had when the activation began.
     before: usize,
+    /// How many model calls the program has come by.
+    models: u32,
 }
 
 impl Steps {
     pub(super) fn new(run: RunId, begun: Vec<Step>, items: &[Item]) -> Self {
         let begun = begun.into_iter().map(|step| (step.key.clone(), step)).collect();
-        let mut steps = Self { run, begun, checkpoints: HashMap::new(), before: items.len() };
+        let mut steps = Self { run, begun, checkpoints: HashMap::new(), before: items.len(), models: 0 };
         for (at, item) in items.iter().enumerate() {
             steps.joined(at, item);
         }
@@ -60,6 +62,27 @@ impl Steps {
     /// Where in the session the checkpoint of a step stands that was finished before the activation began.
     pub(super) fn finished_before(&self, key: &StepKey) -> Option<usize> {
         self.checkpoints.get(key).copied().filter(|&at| at < self.before)
+    }
+
+    /// The key of the program's next model call.
+    pub(super) fn next_model(&self) -> StepKey {
+        StepKey::Model(self.models + 1)
+    }
+
+    /// The program begins its next model call, of this key.
+    pub(super) fn begin_model(&mut self) -> StepKey {
+        self.models += 1;
+        StepKey::Model(self.models)
+    }
+
+    /// Where in the session the turn of the last model call stands, if that was made before the activation.
+    pub(super) fn finished_turn(&self) -> Option<usize> {
+        self.finished_before(&StepKey::Model(self.models))
+    }
+
+    /// Where in the session the checkpoint of a step stands.
+    fn checkpoint(&self, key: &StepKey) -> Option<usize> {
+        self.checkpoints.get(key).copied()
     }
 
     /// An item joins the transcript at this place.
@@ -124,14 +147,14 @@ impl Run<'_> {
         key: StepKey,
         work: impl for<'r> FnOnce(&'r mut Self) -> BoxFuture<'r, Result<(T, u32)>> + Send,
     ) -> Result<T> {
-        if let Some(before) = self.steps.checkpoints.get(&key).and_then(|at| self.items.get(*at)) {
+        if let Some(before) = self.steps.checkpoint(&key).and_then(|at| self.transcript.items().get(at)) {
             let before = T::of(&before.body).cloned();
             return before
                 .ok_or_else(|| Interrupt::failed(format!("step {key} is on record as something else")));
         }
         let (result, attempts) = work(self).await?;
         let checkpoint = self.checkpoint(key, result.clone(), attempts, self.engine.now());
-        self.riding.extend(checkpoint);
+        self.batch.extend(checkpoint);
         Ok(result)
     }
 

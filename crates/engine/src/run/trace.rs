@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::Run;
 use crate::{
-    measure,
+    metrics,
     trace::{Span, SpanId, TraceId, Tracer, Value, gen_ai},
 };
 
@@ -74,7 +74,7 @@ impl Run<'_> {
 
     /// The run has ended: counted, and traced.
     pub(super) async fn tell_of_end(&self, status: Status) {
-        measure::run_ended(status, self.record.stop_reason);
+        metrics::run_ended(status, self.record.stop_reason);
         self.trace_run(status).await;
     }
 
@@ -137,7 +137,7 @@ impl Run<'_> {
     fn asked_for(&self, call: CallId) -> Time {
         let asks =
             |body: &ItemBody| matches!(body, ItemBody::Turn(turn) if turn.calls.iter().any(|c| c.id == call));
-        let turn = self.items.iter().rev().find(|item| asks(&item.body));
+        let turn = self.items().iter().rev().find(|item| asks(&item.body));
         turn.map_or(self.record.started, |turn| turn.at)
     }
 

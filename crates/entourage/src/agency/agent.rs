@@ -1,9 +1,9 @@
-//! An agent: a name, instructions, what it may do, and whom it may write to. A definition until its
-//! agency is open; from then on it can be called.
+//! An agent: a name, instructions, tools and limits, and the agents it may write to. It is only a definition
+//! until its agency opens; from then on it can be called.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use entourage_engine::{Check, kinds::bad_name};
+use entourage_engine::{self as engine, kinds::bad_name};
 use entourage_llm::Model;
 use entourage_tools::{Tool, schema_of};
 use entourage_types::Kind;
@@ -21,35 +21,35 @@ pub struct Agent {
 struct Inner {
     kind: Kind,
     tools: Vec<Arc<dyn Tool>>,
-    checks: Vec<(String, Arc<dyn Check>)>,
+    guardrails: Vec<(String, Arc<dyn engine::Guardrail>)>,
     model: Option<Arc<dyn Model>>,
     /// The open agency that it belongs to.
     home: Mutex<Weak<Home>>,
 }
 
-/// Built-in tools that an agent may have unasked.
+/// Built-in tools that an agent can have without listing them.
 const GIVEN: [&str; 2] = ["send_message", "read_output"];
 
-/// Whether providers take it as the name of a tool.
+/// Whether providers accept it as the name of a tool.
 fn is_tool_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
 }
 
-/// Puts an agent together.
+/// Builds an agent.
 #[must_use]
 pub struct AgentBuilder {
     kind: Kind,
     tools: Vec<Arc<dyn Tool>>,
-    checks: Vec<(String, Arc<dyn Check>)>,
+    guardrails: Vec<(String, Arc<dyn engine::Guardrail>)>,
     model: Option<Arc<dyn Model>>,
 }
 
 impl Agent {
-    /// Begins an agent of this name: 1 to 64 letters, digits, `-` and `_`.
+    /// Starts building an agent of this name: 1 to 64 letters, digits, `-` and `_`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         let kind = Kind { tools: Some(Vec::new()), ..Kind::bare(name) };
-        AgentBuilder { kind, tools: Vec::new(), checks: Vec::new(), model: None }
+        AgentBuilder { kind, tools: Vec::new(), guardrails: Vec::new(), model: None }
     }
 
     /// Its name.
@@ -58,17 +58,17 @@ impl Agent {
         &self.inner.kind.name
     }
 
-    /// Says something to the agent and waits for its answer: in a chat of its own, unless one is given.
-    /// The answer is a future; its options are in [`Ask`].
+    /// Sends a message to the agent and waits for its answer, in a new chat unless one is named. The returned
+    /// future has options: see [`Ask`].
     ///
     /// # Errors
-    /// [`Error::NoThreads`] when the agent belongs to no open agency; no model is asked then. A run
-    /// that fails is no error but a [`RunResult`](super::RunResult) with one.
+    /// [`Error::NoThreads`] when the agent belongs to no open agency; no model is called then. A failed run
+    /// is not an error: its [`RunResult`](super::RunResult) holds the error.
     pub fn get_response(&self, message: impl Into<String>) -> Ask<Whole> {
         Ask::new(self.home(), self.name().to_owned(), message.into())
     }
 
-    /// The same, telling what happens as it happens.
+    /// Like [`Agent::get_response`], but streams what happens as it happens.
     ///
     /// # Errors
     /// As for [`Agent::get_response`].
@@ -84,8 +84,8 @@ impl Agent {
         &self.inner.tools
     }
 
-    pub(super) fn checks(&self) -> &[(String, Arc<dyn Check>)] {
-        &self.inner.checks
+    pub(super) fn guardrails(&self) -> &[(String, Arc<dyn engine::Guardrail>)] {
+        &self.inner.guardrails
     }
 
     pub(super) fn model(&self) -> Option<&Arc<dyn Model>> {
@@ -102,10 +102,10 @@ impl Agent {
         open.ok_or_else(|| Error::NoThreads { agent: self.name().to_owned() })
     }
 
-    /// The agent belongs to this agency until that is closed.
+    /// Binds the agent to this agency until that is closed.
     ///
     /// # Errors
-    /// [`Error::Agency`] where it belongs to another that is open.
+    /// [`Error::Agency`] when it belongs to another open agency.
     pub(super) fn move_in(&self, home: &Arc<Home>) -> Result<()> {
         let mut current = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
         if current.upgrade().is_some_and(|other| !other.stop.is_cancelled()) {
@@ -121,20 +121,20 @@ impl Agent {
 }
 
 impl AgentBuilder {
-    /// What it is told to be and to do.
+    /// Sets its instructions.
     pub fn instructions(mut self, instructions: impl Into<String>) -> Self {
         self.kind.instructions = instructions.into();
         self
     }
 
-    /// When to write to it, in one line, for the agents that may.
+    /// Sets one line for the agents that may write to it: what to write to it for.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.kind.description = description.into();
         self
     }
 
-    /// The model it wants: a name, `provider::name`, or one of your own in an [`Arc`]. The agency's
-    /// otherwise.
+    /// Sets its model: a name, `provider::name`, or one of your own in an [`Arc`]. The default is the
+    /// agency's model.
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
         match model.into() {
             ModelChoice::Named(name) => self.kind.model = Some(name),
@@ -143,77 +143,78 @@ impl AgentBuilder {
         self
     }
 
-    /// The sampling temperature, 0 to 2; the provider's otherwise.
+    /// Sets the sampling temperature, 0 to 2; the provider's default otherwise.
     pub fn temperature(mut self, temperature: f64) -> Self {
         self.kind.temperature = Some(temperature);
         self
     }
 
-    /// A tool, such as a [`function_tool`](super::function_tool).
+    /// Adds a tool, such as a [`function_tool`](super::function_tool).
     pub fn tool(mut self, tool: impl Tool) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Tools that come with the engine, by name: `web_search`, `fetch_url`, `create_note`, `ask_user`…
+    /// Adds built-in tools by name: `web_search`, `fetch_url`, `create_note`, `ask_user`…
     pub fn built_in<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.kind.tools.get_or_insert_default().extend(names.into_iter().map(str::to_owned));
         self
     }
 
-    /// The agents it may write to, by name, beside those that the agency's flows say.
+    /// Adds agents it may write to, by name, to those that the agency's flows allow.
     pub fn can_message<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
         self.kind.peers.extend(names.into_iter().map(str::to_owned));
         self
     }
 
-    /// Its answer must pass this before it is given. A refused answer goes back to the model once, with
-    /// the reason; a second refusal ends the run with `validation_failed`.
+    /// Adds a guardrail that its answer must pass before it is returned. A refused answer goes back to the
+    /// model once, with the reason; a second refusal ends the run with `validation_failed`.
     pub fn response_validator(self, validator: Guardrail) -> Self {
         self.output_guardrail(validator)
     }
 
-    /// What it is told must pass this; a refusal ends the run. See [`Guardrail::beside`].
+    /// Adds a guardrail that every message to it must pass; a refusal ends the run. See
+    /// [`Guardrail::parallel`].
     pub fn input_guardrail(mut self, guardrail: Guardrail) -> Self {
-        let Guardrail { name, check, is_beside } = guardrail;
-        let checks = &mut self.kind.checks;
-        if is_beside { &mut checks.beside } else { &mut checks.input }.push(name.clone());
-        self.checks.push((name, check));
+        let Guardrail { name, check, is_parallel } = guardrail;
+        let guardrails = &mut self.kind.guardrails;
+        if is_parallel { &mut guardrails.parallel } else { &mut guardrails.input }.push(name.clone());
+        self.guardrails.push((name, check));
         self
     }
 
-    /// The same as [`AgentBuilder::response_validator`]; there may be several of either.
+    /// The same as [`AgentBuilder::response_validator`]; an agent may have several of either.
     pub fn output_guardrail(mut self, guardrail: Guardrail) -> Self {
-        self.kind.checks.output.push(guardrail.name.clone());
-        self.checks.push((guardrail.name, guardrail.check));
+        self.kind.guardrails.output.push(guardrail.name.clone());
+        self.guardrails.push((guardrail.name, guardrail.check));
         self
     }
 
-    /// Model calls in one run; 25 unless given.
+    /// Limits the model calls of one run; 25 by default.
     pub fn max_steps(mut self, steps: u32) -> Self {
         self.kind.limits.max_steps = steps;
         self
     }
 
-    /// Its answer is JSON of this type.
+    /// Makes its answer JSON of this type.
     pub fn output_type<T: JsonSchema>(mut self) -> Self {
         self.kind.output_schema = Some(schema_of::<T>());
         self
     }
 
-    /// Anything else that can be said of a kind: limits, approvals, what its model sees.
+    /// Changes any other field of its kind: limits, approvals, what its model sees.
     pub fn configure(mut self, change: impl FnOnce(&mut Kind)) -> Self {
         change(&mut self.kind);
         self
     }
 
-    /// The agent.
+    /// Returns the agent.
     ///
     /// # Errors
-    /// [`Error::Agency`] for a name that is none, its own or a tool's, a temperature out of range, an agent
+    /// [`Error::Agency`] for an invalid name of the agent or of a tool, a temperature out of range, an agent
     /// that writes to itself, or two tools of one name.
     pub fn build(self) -> Result<Agent> {
-        let Self { kind, tools, checks, model } = self;
+        let Self { kind, tools, guardrails, model } = self;
         let name = &kind.name;
         if let Some(why) = bad_name(name) {
             return Err(Error::Agency(why));
@@ -244,7 +245,7 @@ impl AgentBuilder {
                 twice[0]
             )));
         }
-        Ok(Agent { inner: Arc::new(Inner { kind, tools, checks, model, home: Mutex::default() }) })
+        Ok(Agent { inner: Arc::new(Inner { kind, tools, guardrails, model, home: Mutex::default() }) })
     }
 }
 

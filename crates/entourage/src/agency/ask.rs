@@ -1,16 +1,16 @@
-//! One thing said to an agent, with what holds for the answer.
+//! One message to an agent, with the options of the run that answers it.
 
 use std::{future::IntoFuture, marker::PhantomData, sync::Arc};
 
 use entourage_engine::{Speech, responses::Follow};
-use entourage_types::{CallId, Terms};
+use entourage_types::{CallId, RunOptions};
 use futures::future::BoxFuture;
 
 use super::{RunError, RunResult, RunStream, home::Home};
 use crate::{Error, Result};
 
-/// Something said to an agent. Await it for the answer.
-#[must_use = "nothing is said until it is awaited"]
+/// A message to an agent. Await it for the answer.
+#[must_use = "nothing is sent until it is awaited"]
 pub struct Ask<As> {
     home: Result<Arc<Home>>,
     speech: Speech,
@@ -37,56 +37,57 @@ impl<As> Ask<As> {
         Self { home, speech, named: false, key: None, detached: false, answer: PhantomData }
     }
 
-    /// The chat that it is said in, by whatever name. The next message in the same chat goes on there,
-    /// also in another process. Unless given, each message is a chat of its own.
+    /// Sets the chat of the message; any name will do. The next message in the same chat continues it, also
+    /// from another process. By default each message starts a new chat.
     pub fn chat_id(mut self, chat: impl Into<String>) -> Self {
         self.speech.chat = chat.into();
         self.named = true;
         self
     }
 
-    /// In whose name it is said; the person's unless given. Another name is another thread.
+    /// Sets the sender's name; the user's by default. Another name means another thread.
     pub fn sender_name(mut self, name: impl Into<String>) -> Self {
         self.speech.from = Some(name.into());
         self
     }
 
-    /// Model calls of this run, where the agent may not make fewer.
+    /// Limits the model calls of this run; the agent's own limit holds where it is lower.
     pub fn max_steps(mut self, steps: u32) -> Self {
-        self.speech.terms.max_steps = Some(steps);
+        self.speech.options.max_steps = Some(steps);
         self
     }
 
-    /// How many agents stand between this run and the person who began it all, where the caller is an
-    /// agent itself; none unless given.
+    /// Sets how many agents are between this run and the user who started it all, for a caller that is an
+    /// agent itself; 0 by default.
     pub fn current_depth(mut self, depth: u16) -> Self {
-        self.speech.terms.depth = depth;
+        self.speech.options.depth = depth;
         self
     }
 
-    /// How deep it may be handed on from agent to agent; five times unless given.
+    /// Limits how many times the work may be delegated from agent to agent; the agent's limit, 5, by default.
     pub fn max_recursion_depth(mut self, depth: u16) -> Self {
-        self.speech.terms.max_depth = Some(depth);
+        self.speech.options.max_depth = Some(depth);
         self
     }
 
-    /// A guardrail that the answer must pass beside those of the agent, by the name that it has in the
-    /// agency: [`AgencyBuilder::guardrail`](super::AgencyBuilder::guardrail), or one of an agent's. By
-    /// name, because the answer may be given after a restart.
+    /// Adds a guardrail that the answer must pass in addition to the agent's own, by its name in the agency:
+    /// [`AgencyBuilder::guardrail`](super::AgencyBuilder::guardrail), or one of an agent's. It is a name
+    /// because the answer may be given after a restart.
     pub fn response_validator(mut self, name: impl Into<String>) -> Self {
-        self.speech.terms.validator = Some(name.into());
+        self.speech.options.validator = Some(name.into());
         self
     }
 
-    /// Says it once, however often it is said under this key: a caller that does not know whether it was
-    /// heard says it again, and gets the same answer. The key names the chat, too, where no chat is named.
+    /// Makes sending idempotent: the engine accepts the message once, however often it is sent under this
+    /// key. A caller that does not know whether its message arrived sends it again and gets the same answer.
+    /// The key is also the name of the chat where no chat is named.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// What it sets off goes on though nobody waits for it any more. Otherwise it is stopped when the
-    /// future, or the stream, is dropped.
+    /// Lets the run continue after the caller stops waiting. By default, dropping the future or the stream
+    /// stops it.
     pub fn detached(mut self) -> Self {
         self.detached = true;
         self
@@ -95,7 +96,7 @@ impl<As> Ask<As> {
     async fn follow(mut self) -> Result<RunStream> {
         let home = self.home?;
         if !self.named {
-            // A random name for one message; the result has it for those who want to go on.
+            // A random name for one message; the result returns it to callers that want to continue the chat.
             self.speech.chat = self.key.clone().unwrap_or_else(|| CallId::new().to_string());
         }
         let stays = home.stays();
@@ -108,7 +109,7 @@ impl<As> Ask<As> {
 }
 
 impl Ask<Whole> {
-    /// Only the final text is wanted.
+    /// Returns only the final text.
     pub fn text_only(self) -> Ask<Text> {
         let Self { home, speech, named, key, detached, .. } = self;
         Ask { home, speech, named, key, detached, answer: PhantomData }
@@ -149,9 +150,9 @@ impl IntoFuture for Ask<Streamed> {
 }
 
 impl<As> Ask<As> {
-    /// What holds for the run that answers it.
+    /// Returns the options of the run that answers it.
     #[must_use]
-    pub fn terms(&self) -> &Terms {
-        &self.speech.terms
+    pub fn options(&self) -> &RunOptions {
+        &self.speech.options
     }
 }

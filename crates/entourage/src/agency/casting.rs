@@ -1,4 +1,4 @@
-//! Which model an agent speaks with: its own, where it has one, or the agency's.
+//! Chooses the model of an agent: its own, where it has one, or the agency's.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use entourage_llm::{Deltas, GateState, Model, Profile, Reply, Request, Result};
 use entourage_types::{Cost, Usage};
 
-/// A model by its name, or a model.
+/// A model: by name, or your own implementation.
 #[derive(Clone)]
 pub enum ModelChoice {
-    /// One of the configured providers', as `provider::name`.
+    /// A model of a configured provider, as `provider::name`.
     Named(String),
     /// One of your own.
     Own(Arc<dyn Model>),
@@ -33,13 +33,13 @@ impl<M: Model + ?Sized> From<Arc<M>> for ModelChoice {
     }
 }
 
-/// The models of an agency behind one: the name in the request decides.
+/// All models of an agency behind one [`Model`]: the name in the request decides.
 pub(super) struct Casting {
     pub(super) default: Arc<dyn Model>,
     pub(super) own: BTreeMap<String, Arc<dyn Model>>,
 }
 
-/// The name under which an agent's own model is asked for.
+/// The name by which requests refer to an agent's own model.
 pub(super) fn own_model(agent: &str) -> String {
     format!("agent::{agent}")
 }

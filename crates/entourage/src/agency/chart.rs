@@ -5,11 +5,11 @@ use entourage_engine::agencies::{Chart, Flow};
 use super::Agent;
 use crate::{Error, Result};
 
-/// The agents of an agency in the order in which they were named, and their chart: the flows, and whom
-/// each agent says it can message.
+/// Returns the agents of an agency in the order in which they were named, and their chart: the flows, and the
+/// agents that each agent says it can message.
 ///
 /// # Errors
-/// [`Error::Agency`] for two agents of one name, and for all that is wrong with the chart.
+/// [`Error::Agency`] for two agents of one name, and for every mistake in the chart.
 pub(super) fn chart(
     entry: &[Agent],
     flows: &[(Agent, Agent)],
@@ -30,7 +30,7 @@ pub(super) fn chart(
     for agent in &agents {
         for peer in &agent.kind().peers {
             let flow = Flow::new(agent.name(), peer);
-            // What a flow says already.
+            // A flow may already allow this.
             if !flows.iter().any(|(from, to)| (from.name(), to.name()) == (agent.name(), peer.as_str())) {
                 all.push(flow);
             }

@@ -1,4 +1,4 @@
-//! A store that can be closed: what still holds it gets errors then, and keeps no file locked.
+//! A store that can be closed: afterwards, code that still holds it gets errors, and no file stays locked.
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use entourage_types::{
 };
 use tokio::sync::{RwLock, RwLockReadGuard, broadcast};
 
-/// A store until it is closed, and errors from then on.
+/// Passes calls to a store until it is closed, and returns errors from then on.
 pub(super) struct Closable {
-    /// Read by each call for as long as it lasts, so that none is under way once it is closed.
+    /// Each call holds the read lock for as long as it lasts, so that no call is running once the store is
+    /// closed.
     store: RwLock<Option<Arc<dyn Store>>>,
 }
 
@@ -24,10 +25,10 @@ impl Closable {
         Self { store: RwLock::new(Some(store)) }
     }
 
-    /// Waits for the calls under way and lets go of the store.
+    /// Waits for the running calls, then drops the store.
     pub(super) async fn close(&self) {
         let store = self.store.write().await.take();
-        // A database writes its log away first, which blocks.
+        // Dropping a database first writes back its log, which blocks.
         let _ = tokio::task::spawn_blocking(move || drop(store)).await;
     }
 
@@ -35,7 +36,7 @@ impl Closable {
         RwLockReadGuard::try_map(self.store.read().await, Option::as_ref).map_err(|_| Error::Closed)
     }
 
-    /// The hints of the store; of one that is closed there are none.
+    /// The hints of the store; a closed store sends none.
     fn hints<T: Clone>(
         &self,
         of: impl FnOnce(&dyn Store) -> broadcast::Receiver<T>,

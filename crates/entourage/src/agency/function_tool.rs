@@ -1,4 +1,4 @@
-//! A tool from an async Rust function and the type of its arguments.
+//! Makes a tool from an async Rust function and the type of its arguments.
 
 use std::{fmt::Display, marker::PhantomData};
 
@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A tool from an async function. Its calls are taken for unsafe, never silently repeated after a
-/// crash, until it is said to be [`pure`](FunctionTool::pure) or
+/// A tool made from an async function. Its calls count as unsafe, so they are never silently repeated after a
+/// crash, unless the tool is declared [`pure`](FunctionTool::pure) or
 /// [`idempotent`](FunctionTool::idempotent).
 pub struct FunctionTool<A, F> {
     name: String,
@@ -20,8 +20,8 @@ pub struct FunctionTool<A, F> {
     arguments: PhantomData<fn() -> A>,
 }
 
-/// Makes a tool of a name, of what it is for, and of a function. The doc comments of the argument type
-/// are what the model reads.
+/// Makes a tool from a name, a description and a function. The model reads the doc comments of the argument
+/// type.
 ///
 /// ```
 /// use entourage::agency::function_tool;
@@ -59,13 +59,14 @@ where
 }
 
 impl<A, F> FunctionTool<A, F> {
-    /// It changes nothing: it may run again at any time.
+    /// Declares that the function changes nothing: it may run again at any time.
     #[must_use]
     pub fn pure(self) -> Self {
         Self { effect: Effect::Pure, ..self }
     }
 
-    /// It has its effect once for each [`Context::call`], however often it runs with it.
+    /// Declares that the function has its effect once for each [`Context::call`], however often it runs with
+    /// it.
     #[must_use]
     pub fn idempotent(self) -> Self {
         Self { effect: Effect::Idempotent, ..self }
@@ -97,12 +98,12 @@ where
     }
 }
 
-/// What a tool's function may return.
+/// What the function of a tool may return.
 pub trait IntoOutcome {
-    /// As what the engine commits.
+    /// Converts it to the outcome that the engine commits.
     ///
     /// # Errors
-    /// What the model reads as the call's error.
+    /// The model reads the error as the error of the call.
     fn into_outcome(self) -> Result<Outcome, ToolError>;
 }
 

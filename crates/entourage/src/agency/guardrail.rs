@@ -3,7 +3,7 @@
 use std::{fmt::Display, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_engine::{Check, Checked};
+use entourage_engine::{self as engine, GuardrailInput};
 
 /// Lets a text pass or refuses it, with a message.
 ///
@@ -17,16 +17,16 @@ use entourage_engine::{Check, Checked};
 #[derive(Clone)]
 pub struct Guardrail {
     pub(super) name: String,
-    pub(super) check: Arc<dyn Check>,
-    pub(super) is_beside: bool,
+    pub(super) check: Arc<dyn engine::Guardrail>,
+    pub(super) is_parallel: bool,
 }
 
 impl Guardrail {
-    /// A guardrail of this name, by which the transcript tells of it. Its error is what the person, or
-    /// the model, is told.
+    /// Makes a guardrail of this name; the transcript refers to it by the name. The user, or the model, is
+    /// shown its error.
     pub fn new<F, Fut, E>(name: impl Into<String>, check: F) -> Self
     where
-        F: Fn(Checked) -> Fut + Send + Sync + 'static,
+        F: Fn(GuardrailInput) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + 'static,
     {
@@ -39,29 +39,29 @@ impl Guardrail {
         )
     }
 
-    /// A guardrail of your own type.
+    /// Makes a guardrail from your own type.
     #[must_use]
-    pub fn of(name: impl Into<String>, check: Arc<dyn Check>) -> Self {
-        Self { name: name.into(), check, is_beside: false }
+    pub fn of(name: impl Into<String>, check: Arc<dyn engine::Guardrail>) -> Self {
+        Self { name: name.into(), check, is_parallel: false }
     }
 
-    /// On the input side: the model is asked at the same time, and what it says is thrown away at a
-    /// refusal. Costs tokens then, and saves the wait otherwise.
+    /// Runs this input guardrail at the same time as the model, and discards the model's answer when the
+    /// guardrail refuses. A refusal then costs tokens; otherwise the wait for the guardrail is saved.
     #[must_use]
-    pub fn beside(self) -> Self {
-        Self { is_beside: true, ..self }
+    pub fn parallel(self) -> Self {
+        Self { is_parallel: true, ..self }
     }
 }
 
 struct Function<F>(F);
 
 #[async_trait]
-impl<F, Fut> Check for Function<F>
+impl<F, Fut> engine::Guardrail for Function<F>
 where
-    F: Fn(Checked) -> Fut + Send + Sync + 'static,
+    F: Fn(GuardrailInput) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<(), String>> + Send + 'static,
 {
-    async fn check(&self, checked: &Checked) -> Result<(), String> {
+    async fn check(&self, checked: &GuardrailInput) -> Result<(), String> {
         (self.0)(checked.clone()).await
     }
 }

@@ -1,4 +1,4 @@
-//! An open agency: its engine, at work, and who can be talked to.
+//! An open agency: its running engine, and the agents that users can talk to.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// What an open agency is made of. Its agents know it as long as it is open.
+/// The parts of an open agency. Its agents refer to it for as long as it is open.
 pub(super) struct Home {
     pub(super) client: Client,
     pub(super) stop: CancellationToken,
@@ -28,16 +28,17 @@ impl Drop for Home {
 }
 
 impl Home {
-    /// Cancelled once nothing is begun here any more: what is under way goes on when it is opened again.
+    /// A token for streams: once it is cancelled, dropping a stream stops no run. Closing the agency cancels
+    /// it, because unfinished runs continue when the agency is opened again.
     pub(super) fn stays(&self) -> CancellationToken {
         self.stop.child_token()
     }
 }
 
-/// Agents, open for messages. It decides nothing while they work: it passes messages on to them.
+/// A group of agents, open for messages. It makes no decisions while they work: it passes messages on.
 ///
-/// Work goes on in the background until the agency is dropped or [closed](Agency::close); what was
-/// under way then goes on when one is opened on the same database.
+/// Agents work in the background until the agency is dropped or [closed](Agency::close); unfinished work
+/// continues when an agency is opened on the same database.
 pub struct Agency {
     pub(super) home: Arc<Home>,
     pub(super) entry: Vec<Agent>,
@@ -45,10 +46,9 @@ pub struct Agency {
 }
 
 impl Agency {
-    /// Begins an agency of these entry points, whom people talk to, and of flows: who may write to
-    /// whom. A flow has a direction. The first entry point is the one that is talked to unless another
-    /// is named.
-    #[allow(clippy::new_ret_no_self, reason = "an agency is there once it is open")]
+    /// Starts building an agency of these entry points, which users talk to, and flows: which agent may write
+    /// to which. A flow has a direction. Messages go to the first entry point unless another is named.
+    #[allow(clippy::new_ret_no_self, reason = "an agency exists once it is open")]
     pub fn new<'a>(
         entry_points: impl IntoIterator<Item = &'a Agent>,
         communication_flows: impl IntoIterator<Item = (&'a Agent, &'a Agent)>,
@@ -57,7 +57,7 @@ impl Agency {
         AgencyBuilder::new(entry_points.into_iter().cloned().collect(), flows)
     }
 
-    /// Says something to the first entry point and waits for its answer.
+    /// Sends a message to the first entry point and waits for its answer.
     ///
     /// # Errors
     /// As for [`Agent::get_response`].
@@ -65,7 +65,7 @@ impl Agency {
         Ask::new(Ok(Arc::clone(&self.home)), self.first(), message.into())
     }
 
-    /// The same, telling what happens as it happens.
+    /// Like [`Agency::get_response`], but streams what happens as it happens.
     ///
     /// # Errors
     /// As for [`Agent::get_response`].
@@ -73,11 +73,11 @@ impl Agency {
         Ask::new(Ok(Arc::clone(&self.home)), self.first(), message.into())
     }
 
-    /// Follows the answer to the last thing that people said in a chat, to whichever agent, whether it is
-    /// still to come or not: after a restart, say.
+    /// Follows the answer to the last message that a user sent in a chat, to whichever agent, whether or not
+    /// the answer exists already: after a restart, for example.
     ///
     /// # Errors
-    /// [`Error::Agency`] where nothing was said in that chat.
+    /// [`Error::Agency`] when that chat has no message.
     pub async fn resume(&self, chat_id: &str) -> Result<RunStream> {
         let Some((thread, post)) = self.home.client.last_said(chat_id).await? else {
             return Err(Error::Agency(format!("nothing was said in chat `{chat_id}` yet")));
@@ -87,7 +87,7 @@ impl Agency {
         Ok(RunStream::new(home, follow, stays))
     }
 
-    /// The same, for the result alone.
+    /// Like [`Agency::resume`], but returns only the result.
     ///
     /// # Errors
     /// As for [`Agency::resume`].
@@ -113,7 +113,7 @@ impl Agency {
         ThreadManager { home: Arc::clone(&self.home) }
     }
 
-    /// Its chats in the order of their [ids](Chat::id), behind which pages go on.
+    /// Its chats in the order of their [ids](Chat::id); the last id of a page is where the next page begins.
     ///
     /// # Errors
     /// When the store fails.
@@ -121,28 +121,28 @@ impl Agency {
         Ok(self.home.client.chats(page).await?)
     }
 
-    /// Deletes a chat with all its threads. The next message under its name begins a new one.
+    /// Deletes a chat with all its threads. The next message in a chat of this name starts a new one.
     ///
     /// # Errors
-    /// [`Error::Engine`] where nothing was said in it, or the store fails.
+    /// [`Error::Engine`] when the chat has no message, or the store fails.
     pub async fn delete_chat(&self, chat_id: &str) -> Result<()> {
         Ok(self.home.client.delete_chat(chat_id).await?)
     }
 
-    /// The engine below, as its person sees it: to answer questions, to intervene, to read everything.
+    /// The engine's client for the local user: answers questions, intervenes, reads everything.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.home.client
     }
 
-    /// Ends the work here, waits for that, and lets go of the database. Nothing is lost: whoever opens it
-    /// next goes on. Who still waits for an answer gets [`Error::Closed`]; threads that are still held
-    /// can be read no more.
+    /// Stops the work, waits for it to end, and closes the database. Nothing is lost: the next process that
+    /// opens the database continues. A caller that still waits for an answer gets [`Error::Closed`]; threads
+    /// that it still holds can no longer be read.
     pub async fn close(self) {
         self.home.stop.cancel();
         let worker = self.home.worker.lock().await.take();
         if let Some(worker) = worker {
-            // One that died has ended, too.
+            // A worker that panicked has ended, too.
             let _ = worker.await;
         }
         self.home.store.close().await;

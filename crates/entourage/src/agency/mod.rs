@@ -1,5 +1,5 @@
-//! Agents that message agents, as a library: define them, say who may write to whom, and talk to them.
-//! Every thread is on disk with each step; nothing here runs a loop of its own.
+//! Agents that message agents, as a library: define them, say which may write to which, and talk to them.
+//! Every step of every thread is on disk; the engine runs the agents, and there is no second loop here.
 //!
 //! ```no_run
 //! # async fn example() -> entourage::Result<()> {
@@ -13,8 +13,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! [`Agency`] puts agents together and passes messages on; [`Agent`] is called for one answer or a
-//! stream of [`RunItem`]s; [`ThreadManager`] shows what was said in which thread.
+//! [`Agency`] groups agents and passes messages on; [`Agent`] is called for one answer or for a stream of
+//! [`RunItem`]s; [`ThreadManager`] reads the messages of a thread.
 
 mod agent;
 mod ask;
@@ -32,7 +32,7 @@ pub use agent::{Agent, AgentBuilder};
 pub use ask::{Ask, Streamed, Text, Whole};
 pub use casting::ModelChoice;
 pub use entourage_engine::{
-    Check, Checked, KeeperError, Side, ThreadKeeper,
+    GuardrailInput, Side, ThreadStore, ThreadStoreError,
     responses::{
         MessageInputItem, MessageOutputItem, NestedRun, NoticeItem, Origin, RunError, RunItem, RunResult,
         StreamEvent, ToolCallItem, ToolCallOutputItem,

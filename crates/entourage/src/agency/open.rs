@@ -1,10 +1,10 @@
-//! Opening an agency: its chart is checked, its engine put together, and work begins.
+//! Opens an agency: checks its chart, builds its engine and starts the work.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Clock, Engine, Kinds, SystemClock, ThreadKeeper,
+    Agency as Definition, Clock, Engine, Kinds, SystemClock, ThreadStore,
     dispatch::{self, Dispatcher, Embedded},
     kinds::names_tool,
 };
@@ -29,7 +29,7 @@ use super::{
 };
 use crate::{Error, Result, Settings, choice};
 
-/// Puts an agency together.
+/// Builds an agency.
 #[must_use]
 pub struct AgencyBuilder {
     entry: Vec<Agent>,
@@ -41,10 +41,10 @@ pub struct AgencyBuilder {
     clock: Arc<dyn Clock>,
     tools: ToolSettings,
     guardrails: Vec<Guardrail>,
-    keeper: Option<Arc<dyn ThreadKeeper>>,
+    thread_store: Option<Arc<dyn ThreadStore>>,
 }
 
-/// Where threads are kept.
+/// Where threads are stored.
 enum Kept {
     InMemory,
     Database(PathBuf),
@@ -63,37 +63,37 @@ impl AgencyBuilder {
             clock: Arc::new(SystemClock),
             tools: ToolSettings::default(),
             guardrails: Vec::new(),
-            keeper: None,
+            thread_store: None,
         }
     }
 
-    /// What every agent is told before its own instructions.
+    /// Sets instructions that every agent gets before its own.
     pub fn shared_instructions(mut self, instructions: impl Into<String>) -> Self {
         self.shared = instructions.into();
         self
     }
 
-    /// Agents that are neither an entry point nor in a flow: those that
+    /// Adds agents that are neither an entry point nor in a flow: those that
     /// [`can_message`](super::AgentBuilder::can_message) names.
     pub fn agents<'a>(mut self, agents: impl IntoIterator<Item = &'a Agent>) -> Self {
         self.others.extend(agents.into_iter().cloned());
         self
     }
 
-    /// The model of all agents that have none of their own: a name, `provider::name`, or one of yours
-    /// in an [`Arc`]. Unless given, the model that the settings and the environment lead to.
+    /// Sets the model of all agents that have none of their own: a name, `provider::name`, or one of yours in
+    /// an [`Arc`]. By default, the settings and the environment choose it.
     pub fn model(mut self, model: impl Into<ModelChoice>) -> Self {
         self.model = Some(model.into());
         self
     }
 
-    /// Keeps threads for as long as the agency is open.
+    /// Keeps threads in memory, for as long as the agency is open.
     pub fn in_memory(mut self) -> Self {
         self.kept = Some(Kept::InMemory);
         self
     }
 
-    /// Keeps threads in this file, made where there is none. Whatever was under way in it goes on.
+    /// Keeps threads in this database file, created if it does not exist. Unfinished work in it continues.
     pub fn database(mut self, path: impl Into<PathBuf>) -> Self {
         self.kept = Some(Kept::Database(path.into()));
         self
@@ -105,37 +105,37 @@ impl AgencyBuilder {
         self
     }
 
-    /// A guardrail that [`Ask::response_validator`](super::Ask::response_validator) can name.
+    /// Adds a guardrail that [`Ask::response_validator`](super::Ask::response_validator) can name.
     pub fn guardrail(mut self, guardrail: Guardrail) -> Self {
         self.guardrails.push(guardrail);
         self
     }
 
-    /// Keeps threads in a place of your own as well, and begins a thread that is new here with what was
-    /// said in it there: the hooks to load and save them.
-    pub fn thread_keeper(mut self, keeper: Arc<dyn ThreadKeeper>) -> Self {
-        self.keeper = Some(keeper);
+    /// Saves threads to a store of your own as well, through its hooks to load and save them. A thread that
+    /// is new here starts with the items that this store has of it.
+    pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
+        self.thread_store = Some(thread_store);
         self
     }
 
-    /// What the tools need to know that come with the engine.
+    /// Sets the settings of the built-in tools.
     pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
         self.tools = settings;
         self
     }
 
-    /// The clock; the machine's unless a test brings its own.
+    /// Sets the clock; the system's by default. Tests pass their own.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Opens it; agents work from here on. Whatever was under way in its database goes on.
+    /// Opens it; agents work from here on. Unfinished work in its database continues.
     ///
     /// # Errors
-    /// [`Error::Agency`] for whatever is wrong with the chart, a model or a built-in tool that is named and
-    /// not there, an agent that belongs to another open agency, and where nobody said where threads are
-    /// kept; [`Error::Store`] and [`Error::Model`] where those cannot be used. No model was asked then.
+    /// [`Error::Agency`] for mistakes in the chart, an unknown model or built-in tool, an agent that belongs
+    /// to another open agency, and when it is not set where threads are stored; [`Error::Store`] and
+    /// [`Error::Model`] when those cannot be used. No model is called in these cases.
     pub async fn open(self) -> Result<Agency> {
         let (agents, chart) = chart(&self.entry, &self.flows, &self.others)?;
         let definition = Definition {
@@ -148,8 +148,7 @@ impl AgencyBuilder {
         let store: Arc<dyn Store> = match self.kept {
             None => {
                 return Err(Error::Agency(
-                    "nobody said where threads are kept: add `.in_memory()` or `.database(\"agency.db\")`"
-                        .into(),
+                    "no place for threads is set: add `.in_memory()` or `.database(\"agency.db\")`".into(),
                 ));
             }
             Some(Kept::InMemory) => Arc::new(MemoryStore::default()),
@@ -185,7 +184,7 @@ impl AgencyBuilder {
                 let own = OwnTool::of(agent, tool);
                 tools.add(Arc::new(own)).map_err(|error| Error::Agency(error.to_string()))?;
             }
-            for (name, check) in agent.checks() {
+            for (name, check) in agent.guardrails() {
                 guardrails.push(Guardrail::of(name, Arc::clone(check)));
             }
             kinds.add(kind);
@@ -197,8 +196,8 @@ impl AgencyBuilder {
             .tools(tools)
             .clock(Arc::clone(&self.clock))
             .stopping(stop.clone());
-        if let Some(keeper) = self.keeper {
-            engine = engine.thread_keeper(keeper);
+        if let Some(thread_store) = self.thread_store {
+            engine = engine.thread_store(thread_store);
         }
         for (at, Guardrail { name, check, .. }) in guardrails.iter().enumerate() {
             let is_other = |other: &Guardrail| other.name == *name && !Arc::ptr_eq(&other.check, check);
@@ -207,21 +206,20 @@ impl AgencyBuilder {
                     "there are two guardrails of the name `{name}`; rename one"
                 )));
             }
-            engine = engine.check(name, Arc::clone(check));
+            engine = engine.guardrail(name, Arc::clone(check));
         }
         let engine = engine.build();
         engine.kinds().iter().try_for_each(|kind| engine.check_kind(kind)).map_err(Error::Agency)?;
         let client = engine.client(Owner::local());
         let home = Arc::new(Home { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
-        // Before anything works: of two agencies that open with one agent, one does.
+        // Before any work starts: of two agencies that open with the same agent, only one succeeds.
         agents.iter().try_for_each(|agent| agent.move_in(&home))?;
         *home.worker.lock().await = Some(tokio::spawn(work(engine, store, self.clock, stop)));
         Ok(Agency { home, entry: self.entry, agents })
     }
 }
 
-/// Refuses what an agent names and this agency does not have: its model, and tools that come with the
-/// engine.
+/// Refuses a model or a built-in tool that an agent names and this agency does not have.
 fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()> {
     let name = agent.name();
     if let (Some(model), None) = (&agent.kind().model, agent.model()) {
@@ -238,12 +236,12 @@ fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()
     Ok(())
 }
 
-/// Delivers wake-ups and keeps the engine up until it is stopping.
+/// Delivers wake-ups and runs the engine's maintenance until the engine is stopping.
 async fn work(engine: Engine, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
     let advance = Arc::new(engine.clone());
     let settings = dispatch::Settings::default();
     let agents = async {
-        // Ends with this block: those under way have their time of grace, and no upkeep beside them.
+        // Ends with this block: running activations have their grace period, without maintenance beside them.
         let mut beside = JoinSet::new();
         let kept_up = engine.clone();
         beside.spawn(async move { kept_up.keep_up().await });
@@ -252,11 +250,11 @@ async fn work(engine: Engine, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop
         }
     };
     tokio::join!(agents, engine.save_threads());
-    // Of what is kept in memory alone there is no later.
+    // Pending saves of a database in memory could not be made later.
     engine.save_rest().await;
 }
 
-/// What sort of agent it is in this agency.
+/// The kind of an agent in this agency.
 fn kind_of(agent: &Agent, agency: &Definition) -> Kind {
     let mut kind = agent.kind().clone();
     let own = agent.tools().iter().map(|tool| name_of(agent, &**tool));
@@ -264,12 +262,12 @@ fn kind_of(agent: &Agent, agency: &Definition) -> Kind {
     Kind { input: Input::Queue, ..agency.member(kind) }
 }
 
-/// The name of an agent's tool in the engine, where others may have one of the same name.
+/// The name of an agent's tool in the engine, where other agents may have a tool of the same name.
 fn name_of(agent: &Agent, tool: &dyn Tool) -> String {
     format!("{}/{}", agent.name(), tool.name())
 }
 
-/// A tool of one agent; its model knows it by its own name.
+/// A tool of one agent; the agent's model knows it by its own name.
 struct OwnTool {
     name: String,
     tool: Arc<dyn Tool>,

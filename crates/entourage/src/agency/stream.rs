@@ -1,4 +1,4 @@
-//! What happens on the way to an answer, as it happens.
+//! A stream of what happens on the way to an answer.
 
 use std::{
     pin::Pin,
@@ -13,21 +13,21 @@ use tokio_util::sync::CancellationToken;
 use super::{RunResult, home::Home};
 use crate::{Error, Result};
 
-/// A stream of what happens on the way to an answer. The items of agents that work for it stand
-/// between the call and its output; those of agents that work side by side are interleaved, each with
-/// its [`Origin`](super::Origin).
+/// A stream of what happens on the way to an answer. The items of agents that work on a call come between the
+/// call and its output; those of agents that work side by side are interleaved, each with its
+/// [`Origin`](super::Origin).
 ///
-/// Dropped before its end, it stops what it set off, unless it is [detached](RunStream::detached).
-#[must_use = "nothing is told until it is polled"]
+/// Dropping it before its end stops the run, unless it is [detached](RunStream::detached).
+#[must_use = "it returns nothing until it is polled"]
 pub struct RunStream {
     events: BoxStream<'static, Result<StreamEvent>>,
     stays: CancellationToken,
-    /// The work goes on for as long as somebody waits for it.
+    /// Keeps the agency working for as long as a caller waits for the answer.
     _home: Arc<Home>,
 }
 
 impl RunStream {
-    /// What `stays` is cancelled for goes on though the stream is dropped.
+    /// Once `stays` is cancelled, dropping the stream stops no run.
     pub(super) fn new(home: Arc<Home>, follow: Follow, stays: CancellationToken) -> Self {
         let closing = home.stop.clone();
         let events = futures::stream::unfold(Some((follow, closing)), |state| async {
@@ -44,22 +44,21 @@ impl RunStream {
         Self { events: events.boxed(), stays, _home: home }
     }
 
-    /// The same stream; what it set off goes on when it is dropped.
+    /// Returns the same stream; dropping it no longer stops the run.
     pub fn detached(self) -> Self {
         self.stays.cancel();
         self
     }
 
-    /// What happens next; none once it is over. The future may be dropped before it is ready: nothing is
-    /// lost.
+    /// The next event; none after the last. The future may be dropped before it is ready: no event is lost.
     pub async fn next(&mut self) -> Option<Result<StreamEvent>> {
         self.events.next().await
     }
 
-    /// Waits for what came of it, and tells nothing else.
+    /// Waits for the result and skips all other events.
     ///
     /// # Errors
-    /// [`Error::Closed`] when the agency is closed first; when the engine fails. A run that fails is a
+    /// [`Error::Closed`] when the agency is closed first; an error when the engine fails. A failed run is a
     /// result with an error.
     pub async fn result(mut self) -> Result<RunResult> {
         while let Some(event) = self.next().await {

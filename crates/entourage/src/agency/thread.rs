@@ -1,5 +1,5 @@
-//! Threads: what was said between a recipient and a sender in a chat. Views of what is on record; the
-//! engine keeps each item with the step that made it.
+//! Threads: the messages between a recipient and a sender in a chat. They are views of what is stored; the
+//! engine stores each item with the step that made it.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ pub struct ThreadManager {
     pub(super) home: Arc<Home>,
 }
 
-/// What was said between a recipient and a sender in a chat.
+/// The messages between a recipient and a sender in a chat.
 #[derive(Clone)]
 pub struct ConversationThread {
     /// The chat.
     pub chat_id: String,
     /// The recipient, by name.
     pub agent: String,
-    /// The sender: another agent, `user`, or the name that the person took.
+    /// The sender: another agent, `user`, or the name that the user chose.
     pub sender: String,
     home: Arc<Home>,
     row: Agent,
 }
 
 impl ThreadManager {
-    /// The thread of a recipient with a sender in a chat, the person unless one is given; none where
-    /// nothing was said yet.
+    /// The thread of a recipient and a sender in a chat, the user unless a sender is given; none before its
+    /// first message.
     ///
     /// # Errors
     /// When the store fails.
@@ -82,7 +82,7 @@ impl ConversationThread {
         Self { chat_id: chat_id.to_owned(), agent, sender, home: Arc::clone(home), row }
     }
 
-    /// Everything that was said and done in it, in order.
+    /// All its messages, calls and outputs, in order.
     ///
     /// # Errors
     /// When the store fails.
@@ -99,7 +99,7 @@ impl ConversationThread {
         Ok(items.iter().flat_map(|item| RunItem::of(item, &origin(item.run))).collect())
     }
 
-    /// What the agent's model would be sent of it now.
+    /// The messages that the agent's model would be sent now.
     ///
     /// # Errors
     /// When the store fails.

@@ -1,4 +1,4 @@
-//! `entourage agency`: groups of agents, and who may write to whom in them.
+//! `entourage agency`: lists and draws groups of agents and the chart of who may write to whom.
 
 use std::path::{Path, PathBuf};
 
@@ -20,11 +20,11 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage agency list                      those in the directory of kinds
+  entourage agency list                      the agencies in the directory of kinds
   entourage agency graph studio              the chart, as a drawing and as Mermaid
-  entourage agency graph ./studio.agency.md  that of a file, wherever it stands
-  entourage chat --agency ./studio.agency.md talk with its first entry point
-  entourage agency chats studio              the chats that were begun over HTTP
+  entourage agency graph ./studio.agency.md  the chart of a file anywhere
+  entourage chat --agency ./studio.agency.md talk to its first entry point
+  entourage agency chats studio              the chats that clients started over HTTP
   entourage agency delete-chat studio first  end one of them for good
 
 An agency is a Markdown file NAME.agency.md beside the files of its kinds; docs/agency.md has its keys.";
@@ -47,7 +47,7 @@ enum Command {
     Graph {
         /// The agency's name or file
         agency: String,
-        /// Mermaid alone
+        /// Print only Mermaid
         #[arg(long)]
         mermaid: bool,
     },
@@ -68,7 +68,7 @@ enum Command {
 }
 
 impl Agency {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         match self.command.unwrap_or(Command::List) {
             Command::List => list(globals),
             Command::Graph { agency, mermaid } => graph(globals, &agency, mermaid),
@@ -147,7 +147,8 @@ async fn delete_chat(globals: &Globals, given: &str, chat: &str) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-/// The engine, with an agency read there, and the agency's name.
+/// Connects to the engine. Returns it with the agency's name, after reading the agency's file where one is
+/// given.
 async fn connected(globals: &Globals, given: &str, purpose: Purpose) -> Result<(Box<dyn Backend>, String)> {
     let mut settings = globals.settings()?;
     let agency = chosen(&mut settings, given)?;
@@ -160,7 +161,7 @@ fn named(settings: &Settings, name: &str) -> Result<Found> {
     Ok(Found::clone(&found))
 }
 
-/// The kind to talk to: the one that was named, or the first entry point of an agency that was.
+/// The kind to talk to: the one that was named, or the first entry point of the named agency.
 pub(super) fn kind(
     settings: &mut Settings,
     agency: Option<&str>,
@@ -169,7 +170,8 @@ pub(super) fn kind(
     agency.map_or(Ok(kind), |agency| entry_point(settings, agency).map(Some))
 }
 
-/// Has an agency read with the kinds beside it; the kind to talk to is its first entry point.
+/// Sets the settings to read an agency and the kinds beside it. Returns the kind to talk to, its first entry
+/// point.
 fn entry_point(settings: &mut Settings, given: &str) -> Result<String> {
     let name = chosen(settings, given)?;
     let (kinds, _) = entourage::loaded_kinds(settings)?;
@@ -178,7 +180,7 @@ fn entry_point(settings: &mut Settings, given: &str) -> Result<String> {
     Ok(entry.ok_or_else(|| Failure::usage(format!("the agency `{name}` has no entry point")))?.clone())
 }
 
-/// Has the file of an agency read, where one is named. Returns the agency's name.
+/// Sets the settings to read the file of an agency, where one is named. Returns the agency's name.
 fn chosen(settings: &mut Settings, given: &str) -> Result<String> {
     settings.agency = file(given);
     match &settings.agency {
@@ -187,7 +189,7 @@ fn chosen(settings: &mut Settings, given: &str) -> Result<String> {
     }
 }
 
-/// What names a file, and not an agency that was read.
+/// The path, if the argument names a file rather than a loaded agency.
 fn file(given: &str) -> Option<PathBuf> {
     let path = Path::new(given);
     (given.ends_with(".md") || path.components().count() > 1 || path.is_file()).then(|| path.to_owned())

@@ -1,4 +1,4 @@
-//! `entourage agents`: those that people made.
+//! `entourage agents`: lists the agents that people created.
 
 use clap::Args;
 use entourage::settings::time;
@@ -17,42 +17,42 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage agents                            the newest twenty
-  entourage agents --status waiting           those that wait, for an answer or for something else
-  entourage agents --search \"train berlin\"    whose task has these words
+  entourage agents --status waiting           agents that wait, for an answer or for something else
+  entourage agents --search \"train berlin\"    agents whose task has these words
   entourage agents --kind researcher --since 7d
   entourage agents --json                     one JSON object a line";
 
-/// List the agents that people made, newest first
+/// List the agents that people created, newest first
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Agents {
-    /// At most this many
+    /// Show at most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Only those in this status: idle, queued, running, waiting, succeeded, failed, stopped, cancelled
+    /// Only agents with this status: idle, queued, running, waiting, succeeded, failed, stopped, cancelled
     #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Option<ShownStatus>,
-    /// Only those of this kind
+    /// Only agents of this kind
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// Only those whose task has all of these words
+    /// Only agents whose task has all of these words
     #[arg(long, value_name = "WORDS")]
     search: Option<String>,
-    /// Only those made since then: so long ago (90m, 7d), or on a day (2026-11-22) or later
+    /// Only agents created since then: a time ago (90m, 7d), or the start of a day (2026-11-22)
     #[arg(long, value_name = "TIME", value_parser = since)]
     since: Option<Time>,
 }
 
-/// A status as it is on record.
+/// Parses a status as the database stores it.
 fn status(text: &str) -> Result<ShownStatus, String> {
     if text == "suspended" {
-        let why = "agents are on record as `running`, or `queued`, when nobody is at work on them";
+        let why = "suspended agents are stored as `running` or `queued`";
         return Err(format!("{why}: --status running"));
     }
     text.parse().map_err(|error: <ShownStatus as std::str::FromStr>::Err| error.to_string())
 }
 
-/// A moment as a person says it.
+/// Parses a point in time as people write it.
 fn since(text: &str) -> Result<Time, String> {
     if let Ok(day) = text.parse::<Date>() {
         let began = day.to_zoned(TimeZone::system()).map_err(|error| error.to_string())?;
@@ -65,7 +65,7 @@ fn since(text: &str) -> Result<Time, String> {
 }
 
 impl Agents {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agents = self.found(&*backend).await?;
         for agent in &agents {
@@ -81,16 +81,16 @@ impl Agents {
         if agents.iter().any(stands_still) && !globals.json && !globals.quiet {
             let again = globals.again();
             out::note(format!(
-                "nobody is at work on what has not ended; go on with: entourage run --resume AGENT{again}, or with \
-                 all of it: entourage serve{again}"
+                "no process works on the unfinished agents; go on with: entourage run --resume AGENT{again}, \
+                 or with all of them: entourage serve{again}"
             ));
         }
         if agents.is_empty() && !globals.json && !globals.quiet {
             let filtered =
                 self.status.is_some() || self.kind.is_some() || self.search.is_some() || self.since.is_some();
             out::note(match filtered {
-                true => "no agent is like that",
-                false => "no agents yet; `entourage run \"…\"` makes one",
+                true => "no agent matches",
+                false => "no agents yet; `entourage run \"…\"` starts one",
             });
         }
         Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `entourage answer`: what an agent waits for.
+//! `entourage answer`: answers a question that an agent waits on.
 
 use clap::Args;
 use entourage_types::{
@@ -19,17 +19,17 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
   entourage answer @last 2                        the second of the options that are shown
-  entourage answer @last --decline                the only open question; the agent goes on without
-  entourage answer qst_0199… --approve            a call that waits for leave is made
+  entourage answer @last --decline                the only open question; the agent goes on unanswered
+  entourage answer qst_0199… --approve            let the agent make a call that waits for approval
   entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
-  entourage answer qst_0199… --always             and the rule asks this agent no more about this tool
+  entourage answer qst_0199… --always             and stop this rule from asking this agent about this tool
   entourage answer qst_0199… --reject \"too dear\"
-  entourage answer qst_0199… --give-up            a call that may have taken effect is left (or --retry)
+  entourage answer qst_0199… --give-up            do not repeat a call that may have taken effect (or --retry)
 
-The number of an option stands for it, and `yes` and `no` approve and reject a call that waits for leave.
-Other words for such a call are what the agent reads instead of its result; words for one
-that may have taken effect are its result. `entourage tree` shows open questions. Each is answered
-once, by whoever is first.";
+The number of an option means that option, and `yes` and `no` approve and reject a call that waits for approval.
+For such a call, the agent reads any other text instead of its result; a text for a call that may have
+taken effect is its result. `entourage tree` shows open questions. Each question takes one answer,
+the first.";
 
 const USAGE: &str = "\
 entourage answer [OPTIONS] <QUESTION> <TEXT|--decline|--approve|--always|--reject [<REASON>]|--retry|--give-up>";
@@ -38,11 +38,11 @@ entourage answer [OPTIONS] <QUESTION> <TEXT|--decline|--approve|--always|--rejec
 #[derive(Debug, Args)]
 #[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Answer {
-    /// The question's id, the end of one, or `@last` for the only one that is open
+    /// The question's id, the end of one, or `@last` for the only open question
     question: Which<QuestionId>,
     #[command(flatten)]
     given: Given,
-    /// With --approve or --always: the arguments to call with, instead of the agent's own, as JSON
+    /// With --approve or --always: arguments for the call instead of the agent's own, as JSON
     #[arg(long, value_name = "JSON", value_parser = arguments, conflicts_with_all = ["text", "decline", "reject", "retry", "give_up"])]
     arguments: Option<Value>,
 }
@@ -51,24 +51,24 @@ pub(crate) struct Answer {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Given {
-    /// The answer: words, or the number of an option
+    /// The answer: text, or the number of an option
     text: Option<String>,
-    /// Rather not say
+    /// Decline to answer
     #[arg(long)]
     decline: bool,
-    /// Let the call be made
+    /// Let the agent make the call
     #[arg(long)]
     approve: bool,
-    /// Let it be made, and do not ask this agent again what this rule asks about this tool
+    /// Let the agent make the call, and do not ask again what this rule asks about this tool and agent
     #[arg(long)]
     always: bool,
-    /// Do not let it be made, and why not
+    /// Do not let the agent make the call; a reason may follow
     #[arg(long, value_name = "REASON", num_args = 0..=1)]
     reject: Option<Option<String>>,
-    /// Make the call in doubt again
+    /// Make the doubtful call again
     #[arg(long)]
     retry: bool,
-    /// Go on without the call in doubt
+    /// Go on without repeating the doubtful call
     #[arg(long)]
     give_up: bool,
 }
@@ -88,8 +88,7 @@ impl Given {
     }
 }
 
-/// How a question is answered from another terminal: the command, with the options that lead
-/// to the same data.
+/// The command that answers a question from another terminal, with the options that lead to the same data.
 pub(super) fn command(question: &Question, again: &str) -> String {
     let id = question.id;
     match question.about {
@@ -99,11 +98,11 @@ pub(super) fn command(question: &Question, again: &str) -> String {
     }
 }
 
-/// What a person's words answer a question with: the option whose number they are, a plain yes or no to a
-/// call that waits for leave, or the words themselves.
+/// Converts what a person typed to an answer: the option of that number, a plain yes or no to a call that
+/// waits for approval, or the text itself.
 ///
 /// # Errors
-/// The numbers that there are, where it is none of them.
+/// The range of valid numbers, when the typed number is not one.
 pub(super) fn typed(question: &Question, words: &str) -> Result<Reply, String> {
     let (options, trimmed) = (&question.options, words.trim());
     if question.about == About::Approval {
@@ -128,7 +127,7 @@ pub(super) fn typed(question: &Question, words: &str) -> Result<Reply, String> {
     }
 }
 
-/// Arguments as they are typed.
+/// Parses arguments as a person types them.
 pub(super) fn arguments(text: &str) -> Result<Value, String> {
     let wrong = |why: &str| format!("{why}. Give an object, such as {{\"amount\": 50}}");
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;
@@ -136,13 +135,13 @@ pub(super) fn arguments(text: &str) -> Result<Value, String> {
 }
 
 impl Answer {
-    pub(crate) async fn obey(self, globals: &Globals) -> backend::Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> backend::Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let id = self.question.find(&*backend).await?;
         let given = match self.given.answer(self.arguments) {
             Reply::Text(words) => {
                 let open = backend.questions(None).await?;
-                // What is not open any more is refused below, with the reason.
+                // A question that is no longer open is refused below, with the reason.
                 let asked = open.iter().find(|question| question.id == id);
                 asked.map_or(Ok(Reply::Text(words.clone())), |question| typed(question, &words))
             }
@@ -153,14 +152,14 @@ impl Answer {
             out::json(&question)?;
         } else if !globals.quiet {
             let others = backend.questions(Some(question.root)).await?;
-            // The answer stands, whatever can be said of what comes next.
+            // The answer is committed, whatever the requests below return.
             let agent = backend.agent(question.agent).await.ok();
             let paused = agent.filter(|agent| agent.waiting_on == Some(WaitingOn::Resume));
             let next = match (paused, backend.is_at_work(Some(question.root))) {
                 (Some(Agent { id, .. }), _) => {
                     format!("the agent is paused; resume it with: entourage resume {id}{}", globals.again())
                 }
-                // It reads the answers together.
+                // The agent reads all answers together.
                 (None, true) if others.iter().any(|other| other.agent == question.agent) => {
                     "the agent still waits for an answer to another question".to_owned()
                 }
@@ -176,7 +175,7 @@ impl Answer {
     }
 }
 
-/// The answer that a line gives: a command's, or that of the person's [words](typed).
+/// Converts a line to an answer: by its command, or by [its text](typed).
 pub(crate) fn chosen(question: &Question, line: &str) -> Result<Reply, String> {
     let (command, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
@@ -185,7 +184,7 @@ pub(crate) fn chosen(question: &Question, line: &str) -> Result<Reply, String> {
         "/reject" => return Ok(Reply::Reject { reason: (!rest.is_empty()).then(|| rest.to_owned()) }),
         "/edit" => {
             let arguments = Some(arguments(rest)?);
-            // It holds for what the person saw.
+            // Approves exactly the call that the person saw.
             let digest = question.proposal.as_ref().map(|proposal| proposal.digest.clone());
             return Ok(Reply::Approve { arguments, always: false, digest });
         }
@@ -194,13 +193,13 @@ pub(crate) fn chosen(question: &Question, line: &str) -> Result<Reply, String> {
     typed(question, line)
 }
 
-/// Whether this is the answer with which a question was closed.
+/// Whether this is the answer that closed a question.
 pub(super) fn stands(closed: &Question, answer: &Reply) -> bool {
     let words = answer.in_words(closed.otherwise);
     match (answer, closed.answer.as_deref().zip(words.as_deref())) {
         (Reply::Declined, _) => closed.status == QuestionStatus::Declined,
         _ if closed.status != QuestionStatus::Answered => false,
-        // Words that are a verdict stand as that.
+        // Text that is a verdict is stored as the verdict.
         (Reply::Text(_), Some((stands, given))) => {
             stands.trim().to_lowercase() == given.trim().to_lowercase()
         }
@@ -263,8 +262,8 @@ mod tests {
         assert_eq!(typed(&leave, "yes, but later"), text("yes, but later"));
     }
 
-    /// An answer whose acknowledgement was lost is known again as it is stored, and that of somebody else is not
-    /// taken for it.
+    /// A client whose answer's acknowledgement was lost recognizes its answer in the stored question, and
+    /// does not take another's answer for its own.
     #[test]
     fn what_a_question_was_closed_with_is_told_from_what_was_given() {
         use QuestionStatus::{Answered, Declined, Expired};

@@ -1,4 +1,4 @@
-//! `entourage backup`: a copy of the database, also while a server works on it.
+//! `entourage backup`: copies the database, also while a server works on it.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use super::{
     out,
 };
 
-/// How often a person hears how far it has come.
+/// How often the progress is shown.
 const TOLD: Duration = Duration::from_secs(2);
 
 const AFTER_HELP: &str = "\
@@ -26,11 +26,11 @@ Examples:
   entourage backup monday.db
   entourage --data /srv/entourage backup /mnt/copies/$(date +%F).db
 
-Agents and servers go on meanwhile and do not wait for it. The file appears once it is whole; one that is there is
-never overwritten. To put a copy back, stop the server, and put it in the place of entourage.db (and remove
+Agents and servers keep working meanwhile. The file appears once it is complete; an existing file is
+never overwritten. To restore a copy, stop the server and replace entourage.db with it (and remove
 entourage.db-wal, if there is one).";
 
-/// Copy the database into a file, also while a server works on it
+/// Copy the database to a file, also while a server works on it
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Backup {
@@ -39,7 +39,7 @@ pub(crate) struct Backup {
 }
 
 impl Backup {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let from = globals.settings()?.data.join(DATABASE);
         let (to, tells) = (self.file.clone(), !globals.json && !globals.quiet);
         let mut last = Instant::now();
@@ -61,10 +61,10 @@ impl Backup {
     }
 }
 
-/// Why there is no copy. The store tells what fails while it is written as if of the database.
+/// Why there is no copy. The store reports write errors as if they were of the database.
 fn unwritten(file: &Path, error: Error) -> Failure {
     let why = match error {
-        // It names the file that is at fault.
+        // This error names the file at fault.
         Error::Unusable { .. } | Error::Damaged(_) => return error.into(),
         Error::DiskFull(why) => format!("the disk is full ({why}). Free some space, or name another disk"),
         Error::Unavailable { cause, detail } => format!("{cause} ({detail})"),

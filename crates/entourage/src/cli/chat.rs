@@ -35,17 +35,17 @@ pub(super) use wish::is_end;
 const AFTER_HELP: &str = "\
 Examples:
   entourage chat                        a new conversation
-  entourage chat --kind researcher      with another kind of agent
-  entourage chat --agency studio        with an agency (`entourage agency` lists them)
+  entourage chat --kind researcher      talk to another kind of agent
+  entourage chat --agency studio        talk to an agency (`entourage agency` lists them)
   entourage chat agt_0199…              go on with an earlier one (`entourage agents` lists them)
 
-In the conversation: /help lists the commands, /quit ends, and what is typed while agents work is read
-before their next step. A paste is one message. Everything is kept: come back at any time.";
+In the conversation: /help lists the commands, and /quit ends it. Agents that work read what you type
+before their next step. A paste is one message. Everything is saved: come back at any time.";
 
-/// The file in the data directory with what was typed.
+/// The file in the data directory with the input history.
 const HISTORY: &str = "chat_history";
 
-/// Talk with an agent on the terminal
+/// Talk to an agent on the terminal
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Chat {
@@ -54,16 +54,16 @@ pub(crate) struct Chat {
     /// The kind of agent to talk to [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "agent")]
     kind: Option<String>,
-    /// The agency to talk to, by its file or its name: its first entry point answers
+    /// The agency to talk to, by file or name: its first entry point answers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "kind"])]
     agency: Option<String>,
-    /// A directory that agents may read; nothing in it is ever changed
+    /// A directory that agents may read and never change
     #[arg(long, value_name = "DIR")]
     files: Option<std::path::PathBuf>,
 }
 
 impl Chat {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         if globals.json {
             return Err(Failure::usage(
                 "a conversation has no --json. Use `entourage run --json`, or the HTTP API",
@@ -109,7 +109,7 @@ impl Chat {
                 break exit.map_err(|failure| talk.in_words(failure));
             }
         };
-        // What follows stands where the prompt stood.
+        // The lines that follow replace the prompt.
         drop(lines);
         talk.farewell().await;
         exit
@@ -121,33 +121,33 @@ struct Talk<'a> {
     backend: Arc<dyn Backend>,
     globals: &'a Globals,
     settings: &'a Settings,
-    /// Whom a first message is for.
+    /// The kind that a first message goes to.
     kind: Option<String>,
     kinds: Kinds,
     interrupt: CancellationToken,
     session: Option<Session>,
-    /// Whether a line editor has the bottom of the terminal.
+    /// Whether a line editor holds the bottom of the terminal.
     edited: bool,
-    /// The last event when the agents were told to rest.
+    /// The last event when it was shown that the agents rest.
     told: u64,
-    /// The number behind the last item of the root that was shown.
+    /// The number after the root's last item that was shown.
     shown: u64,
-    /// The first message, until there is an agent that has it or it was refused; and the last one that was sent.
+    /// The first message, until an agent has it or it was refused; and the last message that was sent.
     first: Option<String>,
     saying: Option<Saying>,
-    /// Whether whoever was at work is gone.
+    /// Whether the process that worked on the conversation is gone.
     alone: bool,
 }
 
 impl Talk<'_> {
-    /// Listens, and does what the person wants then. Returns how the conversation ends, if it does.
+    /// Shows what happens, then does what the user asks for. Returns how the conversation ends, if it does.
     async fn go_on(&mut self, lines: &mut Lines) -> Result<Option<Exit>> {
         let wish = match self.listen(lines).await? {
             End::Interrupted => return Ok(Some(Exit::Interrupted)),
             End::Closed => Wish::Quit,
             End::Command(command) => Wish::of(&command),
             End::Answered => return Ok(None),
-            // What others say and what comes by itself is shown while a person thinks what to say.
+            // Messages of others and spontaneous results are shown while the user thinks what to type.
             End::Rest(_) if self.session.is_some() && input::is_interactive() => return Ok(None),
             End::Rest(rest) => {
                 let question = asked(rest);
@@ -174,7 +174,7 @@ impl Talk<'_> {
         Ok(None)
     }
 
-    /// Has an agent made for a first message. Where that is refused, a person may say another one.
+    /// Creates an agent for a first message. If that is refused, the user may type another one.
     async fn create(&mut self, text: String) -> Result<()> {
         let saying = Saying::of(&text, &mut self.saying);
         self.first = Some(text);
@@ -212,7 +212,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Answers what is asked.
+    /// Answers a question.
     async fn reply(&mut self, question: Question, line: &str) -> Result<()> {
         match &mut self.session {
             Some(session) => session.reply(question, line).await,
@@ -220,11 +220,11 @@ impl Talk<'_> {
         }
     }
 
-    /// Shows what was said before.
+    /// Shows the conversation so far.
     async fn greet(&self, session: &mut Session) -> Result<()> {
         let paint = out::stdout();
         for entry in transcript(&*self.backend, session.root(), |_| false).await? {
-            // What came meanwhile is shown as it comes.
+            // Entries that arrive meanwhile are shown as they arrive.
             if entry.item_seq.is_some_and(|seq| seq >= self.shown) {
                 continue;
             }
@@ -239,11 +239,11 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Shows what happens until the agents have answered, rest, or the person wants something else.
+    /// Shows what happens until the agents have answered or rest, or the user asks for something else.
     async fn listen(&mut self, lines: &mut Lines) -> Result<End> {
         let Some(session) = &mut self.session else { return Ok(End::Rest(Rest::Ended(Status::Idle))) };
-        // Whoever pipes a conversation in cannot be asked, and says the next thing once the last
-        // is answered.
+        // A user who pipes a conversation in cannot be asked; the next line is sent once the last is
+        // answered.
         let typing = input::is_interactive().then_some(lines);
         let end = session.until_rest(typing, Typed::Said).await?;
         let is_news = session.progress.last > self.told;
@@ -263,7 +263,7 @@ impl Talk<'_> {
         Ok(end)
     }
 
-    /// Shows what the root said in the run that it has ended, as far as it was not shown as it came.
+    /// Shows the messages of the root in the run that has ended, except those that were streamed.
     async fn answers(&mut self) -> Result<()> {
         let Some(session) = &mut self.session else { return Ok(()) };
         let spoken = session.view.said();
@@ -286,7 +286,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Says that nothing goes on any more.
+    /// Reports that the agents rest, and why.
     fn rests(&self, rest: &Rest) {
         let (Some(session), paint) = (&self.session, out::stderr()) else { return };
         match rest {
@@ -305,18 +305,18 @@ impl Talk<'_> {
         }
     }
 
-    /// Says whom a person talks to, and how.
+    /// Says which agent the user talks to, and how.
     fn welcome(&self) {
         if input::is_interactive() && !self.globals.quiet {
             let whom = self.kind.as_ref().map(|kind| format!("{kind}: ")).unwrap_or_default();
             out::note(
                 out::stderr()
-                    .dim(format!("{whom}/help lists the commands, Ctrl-D leaves; everything is kept")),
+                    .dim(format!("{whom}/help lists the commands, Ctrl-D leaves; everything is saved")),
             );
         }
     }
 
-    /// What a person wants; none once the question that they have before them is not open any more.
+    /// Waits for what the user types; none once the question that is shown is no longer open.
     async fn wish_while(&mut self, question: Option<&Question>, lines: &mut Lines) -> Result<Option<Wish>> {
         let wish = wish::next(&self.interrupt, self.edited, lines);
         tokio::pin!(wish);
@@ -335,11 +335,11 @@ impl Talk<'_> {
 
     async fn tree(&self) -> Result<()> {
         let Some(session) = &self.session else {
-            out::note("there is no agent yet: say something");
+            out::note("there is no agent yet: type a message");
             return Ok(());
         };
         let root = session.root();
-        // Here, or in the engine that this conversation has reached.
+        // Here, or in the process that this conversation is connected to.
         let is_at_work = true;
         tree::show(&self.backend.tree(root).await?, &self.backend.questions(Some(root)).await?, is_at_work)
     }
@@ -348,7 +348,7 @@ impl Talk<'_> {
         let left = self.backend.leave().await;
         if let Some(session) = self.session.as_ref().filter(|_| !self.globals.quiet) {
             let at_work = left == Left::AtWork && !self.alone;
-            let goes_on = if at_work { "it goes on without you" } else { "everything is kept" };
+            let goes_on = if at_work { "the agents keep working" } else { "everything is saved" };
             let (root, again) = (session.root(), self.globals.again());
             out::note(out::stderr().dim(match session.progress.status() {
                 Status::Cancelled => {
@@ -360,7 +360,7 @@ impl Talk<'_> {
     }
 }
 
-/// The question that the next line answers, where nobody can be asked on a terminal.
+/// The question that the next line answers, where the user cannot be asked on a terminal.
 fn asked(rest: Rest) -> Option<Question> {
     match rest {
         Rest::Asks(questions) if !input::is_interactive() => questions.into_iter().next(),

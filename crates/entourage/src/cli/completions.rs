@@ -1,4 +1,4 @@
-//! `entourage completions`: the command line for a shell to complete.
+//! `entourage completions`: writes shell completions.
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -20,7 +20,7 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn obey(self) -> Result<Exit> {
+    pub(crate) fn run(self) -> Result<Exit> {
         let mut text = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "entourage", &mut text);
         out::piece(String::from_utf8_lossy(&text))?;

@@ -1,4 +1,4 @@
-//! `entourage context`: what an agent's model sees, and what that costs.
+//! `entourage context`: shows what an agent's model sees, and what that costs.
 
 use clap::Args;
 use entourage_types::{AgentId, Cost};
@@ -16,19 +16,19 @@ Examples:
   entourage context agt_0199…           each block with its tokens, their cached share and cost
   entourage context agt_0199… --json    for programs; `cost` in billionths of a US dollar
 
-Tokens are estimated, put right by what the provider counted last.";
+Tokens are estimated, and corrected by the provider's last count.";
 
 /// Show what an agent's model sees, block by block
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Context {
-    /// The agent; `entourage tree` shows them
+    /// The agent's id; `entourage tree` shows it
     agent: Which<AgentId>,
 }
 
 impl Context {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
-        // Only a engine that could work knows its tools and its model's window and price.
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
+        // Only an engine that can run agents knows its tools and the window and price of its model.
         let settings = globals.settings()?;
         let is_begun = entourage::is_begun(&settings);
         let purpose = if is_begun { Purpose::Work { files: false, begins: false } } else { Purpose::Look };

@@ -1,5 +1,5 @@
-//! The line editor of a conversation: what is typed stands on a line of its own, below everything that is
-//! shown meanwhile; a paste is one text, whatever its lines; history is kept.
+//! The line editor of a conversation: input is on a line of its own, below all output; a paste is one text,
+//! however many lines it has; the history is saved.
 
 use std::{
     fs,
@@ -16,21 +16,21 @@ use tokio::sync::mpsc;
 
 use super::{chat::is_end, screen};
 
-/// What stands before what is typed.
+/// The prompt before the input.
 const PROMPT: &str = "> ";
 /// How many texts are kept.
 const KEPT: usize = 1000;
-/// How long, in milliseconds, Esc may be the beginning of another key: nothing is shown meanwhile.
+/// How long, in milliseconds, Esc may be the beginning of another key: no output is shown meanwhile.
 const ESCAPE: u16 = 500;
-/// How long what was written may take to be shown at the end: a paste that never ends holds it up.
+/// How long pending output may take to be shown at the end: a paste that never ends blocks it.
 const SHOWN_IN: Duration = Duration::from_secs(1);
-/// What is written and changes nothing: the editor begins a line after each text that does not end one.
+/// Output that changes nothing on the screen: the editor begins a line after each text that does not end one.
 const NOTHING: &str = "\x1b[A\n";
 
-/// How the terminal was before.
+/// The state of the terminal before.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// The terminal is as it was once this is dropped.
+/// Restores the terminal when dropped.
 pub(super) struct Editing(());
 
 impl Drop for Editing {
@@ -42,7 +42,7 @@ impl Drop for Editing {
     }
 }
 
-/// Begins to read what is typed, by a thread of its own; none where this is no terminal for it.
+/// Starts reading input on a thread of its own; none where the terminal does not support it.
 pub(super) fn start(history: PathBuf, lines: mpsc::Sender<String>) -> Option<Editing> {
     let terminals = io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
     let before = tcgetattr(io::stdin()).ok().filter(|_| terminals)?;
@@ -74,7 +74,7 @@ fn read(mut editor: Editor<(), FileHistory>, history: &Path, lines: &mpsc::Sende
                 }
             }
             Err(ReadlineError::Interrupted) => {
-                // As if the terminal had seen to it.
+                // As if the terminal had sent the signal.
                 let _ =
                     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
                 return;
@@ -85,7 +85,7 @@ fn read(mut editor: Editor<(), FileHistory>, history: &Path, lines: &mpsc::Sende
     }
 }
 
-/// Has the file of the history be for its owner alone, as it is when it is made.
+/// Makes the history file private to its owner, as it is when it is created.
 fn private(path: &Path) -> io::Result<()> {
     match fs::set_permissions(path, fs::Permissions::from_mode(0o600)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -93,8 +93,8 @@ fn private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits until all is shown that was written above the editor, which takes one text at a time from its queue of
-/// one: as it takes the second of these, it has shown what was there before the first.
+/// Waits until all output above the editor is shown. The editor takes one text at a time from its queue of
+/// one: when it takes the second of these, it has shown everything before the first.
 fn flush(mut printer: screen::Printer) {
     let (done, shown) = channel();
     std::thread::spawn(move || {
@@ -105,12 +105,12 @@ fn flush(mut printer: screen::Printer) {
     let _ = shown.recv_timeout(SHOWN_IN);
 }
 
-/// Puts the terminal back as it was, at once. The thread that reads may still be waiting for a key, and what was
-/// written be held up by it.
+/// Restores the terminal at once. The thread that reads may still be waiting for a key, and may hold up
+/// pending output.
 pub(super) fn restore() {
     let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(before) = before else { return };
     let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
-    // No bracketed paste any more, and no prompt that nobody reads.
+    // Ends bracketed paste and removes the prompt, which no thread reads any more.
     let _ = io::stdout().lock().write_all(b"\x1b[?2004l\r\x1b[K");
 }

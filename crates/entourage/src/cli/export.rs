@@ -1,4 +1,4 @@
-//! `entourage export`: an agent's transcript as a document.
+//! `entourage export`: writes an agent's transcript as a document.
 
 use clap::Args;
 use entourage_types::{Agent, AgentId, Item, ItemBody};
@@ -24,13 +24,13 @@ Examples:
 pub(crate) struct Export {
     /// The agent
     agent: Which<AgentId>,
-    /// As Markdown, which it is without this as well
+    /// Write Markdown, which is the default
     #[arg(long)]
     markdown: bool,
 }
 
 impl Export {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         if self.markdown && globals.json {
             return Err(Failure::usage("give either --markdown or --json"));
         }
@@ -55,7 +55,7 @@ fn head(agent: &Agent, is_at_work: bool) -> String {
     format!("# {title}\n\n{kind}, {status}, begun {created}, `{id}`\n")
 }
 
-/// An item with its heading. What is not prose stands in a fence that nothing in it ends.
+/// An item with its heading. What is not prose is in a fence that its text cannot end.
 fn section(item: &Item, kind: &str) -> String {
     match &item.body {
         ItemBody::Message(message) => format!("## {}\n\n{}\n", words::author(&message.from), message.text),
@@ -94,7 +94,7 @@ fn fenced(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    /// A text that is all fences ends none of ours.
+    /// A text of fences cannot end the fence around it.
     #[test]
     fn a_fence_is_longer_than_any_in_it() {
         assert_eq!(super::fenced("a"), "```\na\n```");

@@ -1,4 +1,4 @@
-//! How a command ends, and how a person is told what went wrong: one line, its cause and the next step.
+//! How a command ends, and how it reports an error: one line, with its cause and the next step.
 
 use std::process::ExitCode;
 
@@ -9,13 +9,13 @@ use super::{out, text::text};
 pub(crate) enum Exit {
     /// Done.
     Done = 0,
-    /// It was tried and failed.
+    /// The command tried and failed.
     Failed = 1,
-    /// What was typed or set must change first.
+    /// The arguments or settings must change first.
     Usage = 2,
-    /// A question is open and nobody is there to answer.
+    /// A question is open and no user is present to answer.
     NeedsAnswer = 3,
-    /// A person stopped it.
+    /// A user stopped it.
     Interrupted = 130,
 }
 
@@ -29,17 +29,17 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
-    /// Each line stands for itself; none at all when there is nobody to tell.
+    /// Each line is a message of its own; empty if nothing is to be shown.
     text: String,
     met: Met,
 }
 
-/// What a failure met, where a command may go on from it.
+/// The cause of a failure that a command may recover from.
 #[derive(Debug)]
 enum Met {
-    /// Nothing to go on from.
+    /// No cause to recover from.
     Other,
-    /// A engine that is gone, and who that was: another may come. What it was asked last it may have heard.
+    /// An engine that is gone, and its name: another may start. It may have received the last request.
     EngineGone { who: String, heard: bool },
     /// A question that is not open any more.
     NotOpen,
@@ -53,23 +53,23 @@ impl Failure {
         Self::new(Exit::Failed, text.into())
     }
 
-    /// What was typed or set must change first.
+    /// The arguments or settings must change first.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::new(Exit::Usage, text.into())
     }
 
-    /// Whoever read our output has stopped reading: that is no failure of ours.
+    /// The reader of our output has stopped reading: that is no failure of the command.
     pub(crate) fn unread() -> Self {
         Self::new(Exit::Done, String::new())
     }
 
-    /// The engine that was worked with is gone: who that was, and what to do next.
+    /// The connected engine is gone: its name, and what to do next.
     pub(crate) fn gone(who: String, next: &str) -> Self {
         let text = format!("{who}. {next}");
         Self { met: Met::EngineGone { who, heard: false }, ..Self::failed(text) }
     }
 
-    /// The same, where the engine may have heard what it was asked, and done it: the answer alone was lost.
+    /// Marks that the engine may have received and executed the request, and only the answer was lost.
     pub(crate) fn heard(mut self) -> Self {
         if let Met::EngineGone { heard, .. } = &mut self.met {
             *heard = true;
@@ -77,11 +77,12 @@ impl Failure {
         self
     }
 
-    /// The same for what must not be done twice: where it may have been done, with the command that shows whether.
+    /// Adds a hint for a request that must not be repeated: if the engine may have executed it, the command
+    /// that shows whether it did.
     pub(crate) fn look_first(mut self, look: &str) -> Self {
         if let Met::EngineGone { who, heard: true } = &self.met {
             self.text = format!(
-                "{who}. It may have taken what was sent: look with `{look}` before you send it again"
+                "{who}. It may have received what was sent: look with `{look}` before you send it again"
             );
         }
         self
@@ -92,7 +93,7 @@ impl Failure {
         Self { met: Met::NotOpen, ..Self::usage(text) }
     }
 
-    /// Events were asked for from one on that the database does not have: not any more, or not yet.
+    /// The client asked for events after a cursor that the database does not have: no longer, or not yet.
     pub(crate) fn cursor_gone(text: impl Into<String>) -> Self {
         Self { met: Met::CursorGone, ..Self::usage(text) }
     }
@@ -101,7 +102,7 @@ impl Failure {
         Self { exit, text, met: Met::Other }
     }
 
-    /// Tells it on stderr.
+    /// Reports it on stderr.
     pub(crate) fn tell(self) -> Exit {
         for line in self.text.lines().filter(|line| !line.trim().is_empty()) {
             out::note(text![out::stderr().red("error:"), " ", ended(line)]);
@@ -109,12 +110,12 @@ impl Failure {
         self.exit
     }
 
-    /// Whether what was typed or set must change first.
+    /// Whether the arguments or settings must change first.
     pub(crate) fn is_usage(&self) -> bool {
         self.exit == Exit::Usage
     }
 
-    /// Who is gone, where nothing else is wrong: another may come.
+    /// The name of the engine that is gone, if that is the failure: another may start.
     pub(crate) fn who_is_gone(&self) -> Option<&str> {
         match &self.met {
             Met::EngineGone { who, .. } => Some(who),
@@ -122,7 +123,7 @@ impl Failure {
         }
     }
 
-    /// Whether what was asked may have been done all the same.
+    /// Whether the engine may have executed the request all the same.
     pub(crate) fn may_be_done(&self) -> bool {
         matches!(self.met, Met::EngineGone { heard: true, .. })
     }
@@ -132,18 +133,18 @@ impl Failure {
         matches!(self.met, Met::NotOpen)
     }
 
-    /// Whether events were asked for from one on that the database does not have.
+    /// Whether the client asked for events after a cursor that the database does not have.
     pub(crate) fn is_cursor_gone(&self) -> bool {
         matches!(self.met, Met::CursorGone)
     }
 
-    /// What went wrong, for output that is not a terminal's.
+    /// The text of the failure, for output other than a terminal.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 }
 
-/// A sentence ends with a full stop.
+/// Ends a sentence with a full stop.
 fn ended(line: &str) -> String {
     let line = line.trim_end();
     let closed = line.ends_with(['.', '!', '?', '`', ':', ')']);
@@ -157,7 +158,7 @@ impl From<entourage::Error> for Failure {
             Error::Engine(error) => error.into(),
             Error::Store(error) => error.into(),
             Error::Kinds(mistakes) => Self::usage(format!(
-                "{mistakes}\nNothing was started. `entourage kinds check` looks at the files again"
+                "{mistakes}\nNothing was started. `entourage kinds check` checks the files again"
             )),
             Error::DataDirectory { .. } => Self::failed(error.to_string()),
             error => Self::usage(error.to_string()),
@@ -172,22 +173,22 @@ impl From<entourage_engine::Error> for Failure {
         match error {
             Error::Store(error) => error.into(),
             Error::NotFound { noun: "agent", .. } => {
-                Self::usage(format!("{text}. `entourage agents` lists those there are"))
+                Self::usage(format!("{text}. `entourage agents` lists them"))
             }
             Error::NotFound { noun: "question", .. } => {
                 Self::usage(format!("{text}. `entourage tree` shows the open ones"))
             }
             Error::NotFound { noun: "grant", .. } => {
-                Self::usage(format!("{text}. `entourage grants` lists those that stand"))
+                Self::usage(format!("{text}. `entourage grants` lists those in force"))
             }
             Error::NotFound { noun: "job", .. } => {
-                Self::usage(format!("{text}. `entourage jobs` lists those there are"))
+                Self::usage(format!("{text}. `entourage jobs` lists them"))
             }
             Error::NotFound { noun: "receiver", .. } => {
-                Self::usage(format!("{text}. `entourage webhooks` lists those there are"))
+                Self::usage(format!("{text}. `entourage webhooks` lists them"))
             }
             Error::Kinds(mistakes) => {
-                Self::usage(format!("{mistakes}. `entourage kinds check` looks at the files again"))
+                Self::usage(format!("{mistakes}. `entourage kinds check` checks the files again"))
             }
             Error::UnknownKind { .. } => {
                 Self::usage(format!("{text}. `entourage kinds list` describes them"))
@@ -198,7 +199,7 @@ impl From<entourage_engine::Error> for Failure {
             Error::Gone(_) => Self::usage(format!("{text}. Start a new one with `entourage run`")),
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::NotOpen { .. } => {
-                Self::not_open(format!("{text}. It is answered once, by whoever is first"))
+                Self::not_open(format!("{text}. A question takes one answer, the first"))
             }
             _ => Self::usage(text),
         }

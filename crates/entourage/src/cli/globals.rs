@@ -1,4 +1,4 @@
-//! What every command understands, and the settings it leads to.
+//! The options of every command, and the settings they lead to.
 
 use std::path::PathBuf;
 
@@ -10,31 +10,32 @@ use super::{failure::Failure, supervise};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(crate) struct Globals {
-    // The variables are read with the settings. Clap would show each that is set as a part of the usage.
-    /// Where everything is kept [default: $XDG_DATA_HOME/entourage or ~/.local/share/entourage] [env: ENTOURAGE_DATA]
+    // `Settings` reads the variables. Clap would show each that is set as a part of the usage.
+    /// The data directory [default: $XDG_DATA_HOME/entourage or ~/.local/share/entourage] [env:
+    /// ENTOURAGE_DATA]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The file of settings [default: entourage.toml in the data directory] [env: ENTOURAGE_CONFIG]
+    /// The settings file [default: entourage.toml in the data directory] [env: ENTOURAGE_CONFIG]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// The model, as provider::name, or `rehearsal` [env: ENTOURAGE_MODEL]
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// JSON on stdout, for programs
+    /// Print JSON on stdout, for programs
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Nothing but the result and errors
+    /// Print only the result and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// More of the log on stderr; twice for all of it
+    /// Print more of the log on stderr; give it twice for all of it
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// How the log is written
+    /// The format of the log
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LogFormat {
     Text,
@@ -42,7 +43,7 @@ pub(crate) enum LogFormat {
 }
 
 impl Globals {
-    /// The settings, with what the command line says.
+    /// The settings, with the options of the command line.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::load(self.data.as_deref(), self.config.as_deref())?;
         for ignored in &settings.ignored {
@@ -56,7 +57,7 @@ impl Globals {
         Ok(settings)
     }
 
-    /// The options that lead another command to the same data, for commands shown to a person.
+    /// The options with which another command uses the same data, for commands shown to a user.
     pub(crate) fn again(&self) -> String {
         let mut options = String::new();
         let given =
@@ -73,7 +74,7 @@ impl Globals {
     }
 }
 
-/// A text as one word for a shell.
+/// Quotes a text as one word for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

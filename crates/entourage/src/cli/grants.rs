@@ -15,12 +15,12 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage grants                all that stand
+  entourage grants                all grants in force
   entourage grants agt_0199…      those of one agent
-  entourage revoke grt_0199…      takes one back
+  entourage revoke grt_0199…      revoke one
 
-A grant is made by answering a question with --always. It is for one agent, one tool and one rule; a
-rule that changes asks again.";
+Answering a question with --always creates a grant. It is for one agent, one tool and one rule; if the
+rule changes, it asks again.";
 
 /// List what agents may do without asking again
 #[derive(Debug, Args)]
@@ -30,16 +30,16 @@ pub(crate) struct Grants {
     agent: Option<Which<AgentId>>,
 }
 
-/// Take a grant back: what it covered is asked about again
+/// Revoke a grant: the agent asks again about what it covered
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  entourage revoke grt_0199…      `entourage grants` lists them")]
 pub(crate) struct Revoke {
-    /// The grant
+    /// The grant's id
     grant: Which<GrantId>,
 }
 
 impl Grants {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = match self.agent {
             Some(agent) => Some(agent.find(&*backend).await?),
@@ -57,14 +57,14 @@ impl Grants {
             }
         }
         if grants.is_empty() && !globals.json && !globals.quiet {
-            out::note("no grant stands: every call that a rule holds back is asked about");
+            out::note("no grant is in force: agents ask about every call that a rule holds back");
         }
         Ok(Exit::Done)
     }
 }
 
 impl Revoke {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let grant = self.grant.find(&*backend).await?;
         let grant = backend.revoke(grant).await?;
@@ -72,7 +72,7 @@ impl Revoke {
             out::json(&grant)?;
         } else if !globals.quiet {
             out::note(format!(
-                "{}: calls of `{}` that its rule holds back are asked about again",
+                "{}: the agent asks again about calls of `{}` that the rule holds back",
                 grant.status, grant.tool
             ));
         }

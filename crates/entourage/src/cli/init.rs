@@ -1,4 +1,4 @@
-//! `entourage init`: a file of settings and a kind to start from.
+//! `entourage init`: writes a settings file and a kind to start from.
 
 use std::{
     fs,
@@ -19,9 +19,9 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage init                     entourage.toml and kinds/critic.md in the data directory
-  entourage init --data ./agents     in a directory of your own; name it with --data again later
+  entourage init --data ./agents     in a directory of your own; give the same --data to later commands
 
-Nothing is overwritten. Every setting in the file stands behind a `#`, with its default.";
+Nothing is overwritten. Every setting in the file is commented out with a `#`, and shows its default.";
 
 /// The kind, as the README shows it.
 const KIND: &str = "\
@@ -33,20 +33,20 @@ tools: [read_file, ask_user]
 You are a critic. Read what you are given, name its three weakest points, and say how to mend each.
 ";
 
-/// Write a commented file of settings and an example of a kind
+/// Write a commented settings file and an example of a kind
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Init {}
 
 impl Init {
-    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         let file = settings.file.clone().unwrap_or_else(|| settings.data.join(FILE));
         let kind = settings.kinds.clone().unwrap_or_else(|| settings.data.join("kinds")).join("critic.md");
         let files = [(&file, template()), (&kind, KIND.to_owned())];
-        // Looked at before anything is written: all of it or nothing.
+        // Checked before anything is written: all files or none.
         if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
-            let text = format!("{} is there already, and nothing is overwritten", there.display());
+            let text = format!("{} already exists, and nothing is overwritten", there.display());
             return Err(Failure::usage(format!("{text}. Move it away, or name another --data")));
         }
         for (path, text) in &files {
@@ -64,7 +64,7 @@ impl Init {
     }
 }
 
-/// Writes a new file, and the directories above it, for their owner alone: keys may come to stand there.
+/// Writes a new file, and the directories above it, private to their owner: keys may be written there.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut directories = fs::DirBuilder::new();
     let mut options = fs::OpenOptions::new();

@@ -1,4 +1,4 @@
-//! Lines that a person types.
+//! Reads lines that a user types.
 
 use std::{
     io::{self, BufRead, IsTerminal},
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::editor::{self, Editing};
 use super::out;
 
-/// Whether a person can be asked: one who sees the question and can type.
+/// Whether a user can be asked, who sees the question and can type.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && !is_in_background()
 }
@@ -19,7 +19,7 @@ pub(crate) fn is_interactive() -> bool {
 /// Whether the terminal's keys go to another program, and reading them would stop this one.
 #[cfg(unix)]
 pub(crate) fn is_in_background() -> bool {
-    // A terminal that is not the process's own has no foreground to tell of.
+    // A terminal that does not control this process has no foreground to report.
     rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|front| front != rustix::process::getpgrp())
 }
 
@@ -28,8 +28,8 @@ pub(crate) fn is_in_background() -> bool {
     false
 }
 
-/// What is typed, read by a thread of its own: a runtime would wait for one of its own that is still
-/// reading when the process shall end.
+/// Input, read by a thread of its own: when the process ends, a runtime would wait for a thread of its own
+/// that is still reading.
 pub(crate) struct Lines {
     lines: mpsc::Receiver<String>,
     #[cfg(unix)]
@@ -37,7 +37,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Begins to read line by line.
+    /// Starts reading line by line.
     pub(crate) fn start() -> Self {
         let (sender, lines) = mpsc::channel(16);
         read(sender);
@@ -48,7 +48,7 @@ impl Lines {
         }
     }
 
-    /// Begins to read with a line editor where there is a terminal for it, else line by line. With an
+    /// Starts reading with a line editor where the terminal supports it, otherwise line by line. With an
     /// editor, a text may have several lines.
     #[cfg(unix)]
     pub(crate) fn edited(history: PathBuf) -> Self {
@@ -65,7 +65,7 @@ impl Lines {
         Self::start()
     }
 
-    /// Whether a line editor reads, which shows its own prompt and keeps what is written above it.
+    /// Whether a line editor reads, which shows its own prompt and keeps output above it.
     pub(crate) fn is_edited(&self) -> bool {
         #[cfg(unix)]
         {
@@ -77,7 +77,7 @@ impl Lines {
         }
     }
 
-    /// The next text, without its end; none when there will be no more.
+    /// The next text, without its line end; none after the last.
     pub(crate) async fn next(&mut self) -> Option<String> {
         self.lines.recv().await
     }
@@ -90,7 +90,7 @@ fn read(sender: mpsc::Sender<String>) {
                 Ok(line) => line,
                 Err(error) => return out::note(format!("stdin cannot be read any more: {error}")),
             };
-            // What is no text is said with signs in its place: it must not end what comes after it.
+            // Bytes that are not text are replaced by signs: they must not end the input after them.
             let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(&line)).into_owned();
             if sender.blocking_send(line).is_err() {
                 return;

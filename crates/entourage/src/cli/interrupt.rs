@@ -1,4 +1,4 @@
-//! Ctrl-C and its like: the first asks us to end well, the second ends us.
+//! Handles Ctrl-C and similar signals: the first ends the command cleanly, the second at once.
 
 use std::io::{IsTerminal, stderr, stdin, stdout};
 
@@ -6,14 +6,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Exit;
 
-/// A token that is cancelled by the first Ctrl-C, by the request to terminate, and by the end of the terminal, unless
-/// that is ignored, as under `nohup`. A second Ctrl-C or request ends the process at once: everything that counts is on
-/// disk.
+/// A token that the first Ctrl-C or request to terminate cancels, or the end of the terminal unless that is
+/// ignored, as under `nohup`. A second Ctrl-C or request ends the process at once: everything that counts is
+/// on disk.
 pub(crate) fn token() -> CancellationToken {
     token_of(!is_hangup_ignored())
 }
 
-/// The same for a server, which reads its files anew when it is told of the end of a terminal.
+/// Like [`token`], for a server: there SIGHUP reloads its files instead.
 pub(crate) fn token_of_server() -> CancellationToken {
     token_of(false)
 }
@@ -24,7 +24,7 @@ fn token_of(hears_hangup: bool) -> CancellationToken {
     tokio::spawn(async move {
         asked(hears_hangup).await;
         first.cancel();
-        // The end of a terminal may be told twice, by the shell and by the system.
+        // The end of a terminal may be signalled twice, by the shell and by the system.
         asked(false).await;
         #[cfg(unix)]
         super::editor::restore();
@@ -59,7 +59,7 @@ fn hangups(hears_hangup: bool) -> std::io::Result<Option<tokio::signal::unix::Si
     hears_hangup.then(|| signal(SignalKind::hangup())).transpose()
 }
 
-/// Whether whoever started this process has it go on after the end of the terminal.
+/// Whether this process was started so that it continues after the end of the terminal.
 fn is_hangup_ignored() -> bool {
     // The lowest bit stands for SIGHUP.
     let ignored = |status: &str| {
@@ -68,7 +68,7 @@ fn is_hangup_ignored() -> bool {
     };
     match std::fs::read_to_string("/proc/self/status").ok().and_then(|status| ignored(&status)) {
         Some(mask) => mask & 1 == 1,
-        // Where that is not told, `nohup` leaves no terminal.
+        // Where the system does not tell, `nohup` leaves no terminal.
         None => !(stdin().is_terminal() || stdout().is_terminal() || stderr().is_terminal()),
     }
 }

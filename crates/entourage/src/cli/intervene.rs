@@ -1,5 +1,5 @@
-//! `entourage pause`, `resume`, `comment`, `steer`, `modify`, `stop`, `retry`, `delete`: what a person does to an
-//! agent at work.
+//! `entourage pause`, `resume`, `comment`, `steer`, `modify`, `stop`, `retry`, `delete`: interventions of a
+//! user in the work of an agent.
 
 use clap::Args;
 use entourage_types::{Action, AgentId, InterventionStatus};
@@ -15,23 +15,23 @@ use super::{
 /// An agent, and a reason if there is one.
 #[derive(Debug, Args)]
 pub(crate) struct Plain {
-    /// The agent; `entourage tree` shows them
+    /// The agent's id; `entourage tree` shows it
     agent: Which<AgentId>,
     /// Why, for the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
 
-/// An agent, and words for it.
+/// An agent, and a text for it.
 #[derive(Debug, Args)]
 pub(crate) struct Worded {
-    /// The agent; `entourage tree` shows them
+    /// The agent's id; `entourage tree` shows it
     agent: Which<AgentId>,
-    /// The words
+    /// The text
     text: String,
 }
 
-/// Says how paused agents are got going again.
+/// Shows how to resume paused agents.
 pub(super) fn note_paused(agents: &[AgentId], globals: &Globals) {
     for agent in agents {
         out::note(format!("{agent} is paused; {}", resume_with(*agent, globals)));
@@ -43,13 +43,13 @@ fn resume_with(agent: AgentId, globals: &Globals) -> String {
 }
 
 impl Plain {
-    pub(crate) async fn obey(self, action: Action, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, action: Action, globals: &Globals) -> Result<Exit> {
         intervene(&self.agent, action, self.reason.as_deref(), globals).await
     }
 }
 
 impl Worded {
-    pub(crate) async fn obey(self, action: Action, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, action: Action, globals: &Globals) -> Result<Exit> {
         intervene(&self.agent, action, Some(&self.text), globals).await
     }
 }
@@ -67,15 +67,15 @@ async fn intervene(
         out::json(&done)?;
     } else if !globals.quiet {
         let note = match (done.status, backend.is_at_work(Some(done.root))) {
-            // Its words are on record; the agent is still to read them.
+            // The text is stored; the agent has yet to read it.
             (InterventionStatus::Applied, true) => format!("{action}: done"),
             (InterventionStatus::Applied, false) if action != Action::Steer => format!("{action}: done"),
             (InterventionStatus::Pending, true) => {
-                format!("{action}: the agent comes to it before its next step")
+                format!("{action}: the agent gets it before its next step")
             }
-            (_, false) if action == Action::Pause => format!("{action}: kept"),
+            (_, false) if action == Action::Pause => format!("{action}: stored"),
             (_, false) => format!(
-                "{action}: kept; the agent comes to it when it goes on: entourage run --resume {}{}",
+                "{action}: stored; the agent gets it when it goes on: entourage run --resume {}{}",
                 done.root,
                 globals.again()
             ),

@@ -1,4 +1,4 @@
-//! `entourage jobs`: what the upkeep found and did, and having one of its jobs done now.
+//! `entourage jobs`: shows what maintenance found and repaired, and runs one of its jobs now.
 
 use clap::{Args, Subcommand};
 use entourage_engine::JobRecord;
@@ -15,14 +15,14 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage jobs                  each job with its last round
-  entourage jobs run waits        do a round of one now; exit code 1 when it cannot be done
-  entourage doctor                what they would find at this moment
+  entourage jobs                  each job with its last run
+  entourage jobs run waits        run one job now; exit code 1 when it fails
+  entourage doctor                what the jobs would find at this moment
 
-A server does the rounds by itself, every five minutes. What they find is damage that agents themselves
-do not do: a database that was edited, or put back from a copy.";
+A server runs the jobs by itself, every five minutes. They find inconsistencies that agents themselves do not
+cause: in a database that was edited, or restored from a copy.";
 
-/// List the jobs that keep agents from being stuck, and do one now
+/// List the jobs that keep agents from being stuck, or run one now
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Jobs {
@@ -32,10 +32,10 @@ pub(crate) struct Jobs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the jobs, each with its last round (as without a command)
+    /// List the jobs, each with its last run (as without a command)
     #[command(after_help = "Example:\n  entourage jobs list --json")]
     List,
-    /// Do a round of one job now: find what is wrong, and mend it
+    /// Run one job now: find what is wrong, and repair it
     #[command(after_help = "Example:\n  entourage jobs run stranded")]
     Run {
         /// The job's name
@@ -44,7 +44,7 @@ enum Command {
 }
 
 impl Jobs {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let command = self.command.unwrap_or(Command::List);
         let purpose = if matches!(command, Command::List) { Purpose::Read } else { Purpose::Look };
         let backend = backend::connect(globals, &globals.settings()?, purpose).await?;
@@ -53,12 +53,12 @@ impl Jobs {
             Command::Run { name } => {
                 let done = backend.run_job(&name).await?;
                 show(globals, &done)?;
-                return Ok(if done.round.error.is_some() { Exit::Failed } else { Exit::Done });
+                return Ok(if done.job_run.error.is_some() { Exit::Failed } else { Exit::Done });
             }
         };
         jobs.iter().try_for_each(|job| show(globals, job))?;
         if !backend.is_at_work(None) && !globals.json && !globals.quiet {
-            out::note("nobody is at work here: rounds are done while `entourage serve` runs");
+            out::note("no process works here: a job runs by itself only while `entourage serve` runs");
         }
         Ok(Exit::Done)
     }
@@ -69,24 +69,27 @@ fn show(globals: &Globals, job: &JobRecord) -> Result<()> {
         return out::json(job);
     }
     let paint = out::stdout();
-    let JobRecord { purpose, round } = job;
-    out::result(text![paint.bold(format!("{:13}", round.job)), "  ", purpose])?;
+    let JobRecord { purpose, job_run } = job;
+    out::result(text![paint.bold(format!("{:13}", job_run.job)), "  ", purpose])?;
     let now = Time::now();
-    let came_of_it = format!("found {}, mended {}", round.found, round.mended);
+    let came_of_it = format!("found {}, repaired {}", job_run.found, job_run.repaired);
     let ago = |then| format!("{} ago", words::duration(now.since(then)));
-    let last = match (round.began, round.at) {
+    let last = match (job_run.began, job_run.at) {
         (Some(began), Some(at)) => {
             format!("{}, took {}: {came_of_it}", ago(at), words::duration(at.since(began)))
         }
         (None, Some(at)) => format!("{}: {came_of_it}", ago(at)),
-        (Some(began), None) => format!("begun {} and not over: {came_of_it}", ago(began)),
-        (None, None) => "no round yet".into(),
+        (Some(began), None) => format!("started {} and not finished: {came_of_it}", ago(began)),
+        (None, None) => "no run yet".into(),
     };
-    let next =
-        if round.due > now { format!("in {}", words::duration(round.due.since(now))) } else { "now".into() };
-    out::result(paint.dim(format!("  {last}; next {next}; {} mended in all", round.mended_ever)))?;
-    match &round.error {
-        Some(error) => out::result(text!["  ", paint.red("the last round failed:"), " ", error]),
+    let next = if job_run.due > now {
+        format!("in {}", words::duration(job_run.due.since(now)))
+    } else {
+        "now".into()
+    };
+    out::result(paint.dim(format!("  {last}; next {next}; {} repaired in all", job_run.repaired_ever)))?;
+    match &job_run.error {
+        Some(error) => out::result(text!["  ", paint.red("the last run failed:"), " ", error]),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The log, on stderr: warnings for a person at work, what happens for a server.
+//! The log, on stderr: only warnings for commands of a user, and what happens for a server.
 
 use tracing_subscriber::{EnvFilter, fmt};
 
@@ -8,20 +8,20 @@ use super::{
     out,
 };
 
-/// Where a filter may be set, the first that is.
+/// The variables that may set a filter; the first that is set counts.
 const VARIABLES: [&str; 2] = ["ENTOURAGE_LOG", "LOG_LEVEL"];
 
-/// These log the words of providers and servers, some of which repeat the key. They return them too,
-/// and what they return is told without the key.
+/// The first two log messages of providers and servers, some of which repeat the key. They return the
+/// messages too, and the engine removes the key from those before it shows them.
 ///
-/// What reads pages logs each mistake in them, of which a page may have millions.
+/// The parsers of pages log each mistake in them, of which a page may have millions.
 const SILENT: &str = "genai=off,rmcp=off,html5ever=off,markup5ever=off,markup5ever_rcdom=off,dom_query=off,\
                       dom_smoothie=off,htmd=off,selectors=off,cssparser=off";
 
 /// What is logged unless something else is set.
 fn usual(verbose: u8, serves: bool) -> &'static str {
     match (verbose, serves) {
-        // What the commands show themselves is not told twice: attempts that failed, and how long it takes.
+        // Commands show failed attempts and long steps themselves, so the log does not repeat them.
         (0, false) => "warn,entourage_engine::run::call_model=error,entourage_engine::watch=error",
         (0, true) => "warn,entourage=info,entourage_server=info,entourage_engine=info",
         (1, _) => "info",
@@ -47,7 +47,7 @@ pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
     };
     let json = globals.log_format == LogFormat::Json;
     let log = fmt().with_env_filter(filter).with_writer(move || out::Log { json });
-    // A second start in one process has no effect, and no process makes one.
+    // A second start in one process has no effect, and no process does it.
     let _ = match globals.log_format {
         LogFormat::Json => log.json().flatten_event(true).try_init(),
         LogFormat::Text => log.with_ansi(false).with_target(globals.verbose > 0).try_init(),
@@ -69,11 +69,11 @@ mod tests {
         }};
     }
 
-    /// How long an agent has been at work stands in the picture of `run`, and is logged by a server.
+    /// The display of `run` shows how long an agent has been at work; a server logs it.
     #[test]
     fn what_a_command_shows_is_not_logged_beside_it() {
         assert!(!warned!(usual(0, false), "entourage_engine::watch"));
-        assert!(warned!(usual(0, false), "entourage_engine::upkeep"));
+        assert!(warned!(usual(0, false), "entourage_engine::maintenance"));
         assert!(warned!(usual(0, true), "entourage_engine::watch"));
         assert!(warned!(usual(1, false), "entourage_engine::watch"));
     }

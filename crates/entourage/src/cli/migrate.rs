@@ -1,4 +1,4 @@
-//! `entourage migrate`: the database, brought to this program's version.
+//! `entourage migrate`: migrates the database to this program's version.
 
 use clap::Args;
 use entourage::DATABASE;
@@ -13,15 +13,15 @@ Examples:
   entourage --data /srv/entourage migrate --json
 
 Every command that opens the database does this by itself, unless the settings say `store.migrate = false`.
-It goes one way: an older program cannot read the database afterwards. Each step is whole or not at all.";
+There is no way back: an older program cannot read the database afterwards. Each step is atomic.";
 
-/// Bring the database to this program's version
+/// Migrate the database to this program's version
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Migrate {}
 
 impl Migrate {
-    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         let path = settings.data.join(DATABASE);
         let before = SqliteStore::version_of(&path)?.filter(|version| *version > 0);
@@ -32,9 +32,9 @@ impl Migrate {
         }
         let path = path.display();
         out::result(match before {
-            None => format!("{path} was made, of version {VERSION}"),
-            Some(VERSION) => format!("{path} is of version {VERSION} already"),
-            Some(before) => format!("{path} was of version {before} and is of version {VERSION} now"),
+            None => format!("{path} was created with version {VERSION}"),
+            Some(VERSION) => format!("{path} already has version {VERSION}"),
+            Some(before) => format!("{path} was migrated from version {before} to version {VERSION}"),
         })?;
         Ok(Exit::Done)
     }

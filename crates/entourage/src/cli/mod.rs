@@ -1,4 +1,4 @@
-//! The command line: one file per command, and what they share.
+//! The command line: one file per command, and shared code.
 
 mod agency;
 mod agents;
@@ -92,28 +92,28 @@ enum Command {
     Answer(answer::Answer),
     Grants(grants::Grants),
     Revoke(grants::Revoke),
-    /// Let an agent begin nothing new until it is resumed
+    /// Pause an agent: it begins nothing new until it is resumed
     #[command(after_help = "Example:\n  entourage pause agt_0199… --reason \"until Monday\"")]
     Pause(intervene::Plain),
-    /// Let a paused agent go on
+    /// Resume a paused agent
     #[command(after_help = "Example:\n  entourage resume agt_0199…")]
     Resume(intervene::Plain),
-    /// Put a remark for people into an agent's log; the agent never sees it
+    /// Add a remark for people to an agent's log; the agent never sees it
     #[command(after_help = "Example:\n  entourage comment agt_0199… \"checked by hand\"")]
     Comment(intervene::Worded),
-    /// Write to an agent what it reads before its next model call
+    /// Send an agent a message that it reads before its next model call
     #[command(after_help = "Example:\n  entourage steer agt_0199… \"only sources from this year\"")]
     Steer(intervene::Worded),
-    /// Give an agent a new instruction; what it is doing is dropped
+    /// Give an agent a new instruction; it drops its current work
     #[command(after_help = "Example:\n  entourage modify agt_0199… \"compare two of them instead\"")]
     Modify(intervene::Worded),
-    /// End what an agent is doing, with all it gave to others; it can be written to again
+    /// Stop an agent's current work and everything it delegated; it still takes messages
     #[command(after_help = "Example:\n  entourage stop agt_0199…")]
     Stop(intervene::Plain),
-    /// Begin a failed run again, or make a waiting attempt now
+    /// Start a failed run again, or make a waiting attempt now
     #[command(after_help = "Example:\n  entourage retry agt_0199…")]
     Retry(intervene::Plain),
-    /// End an agent for good, with all below it; what it wrote stays readable
+    /// End an agent and all agents below it for good; what they wrote stays readable
     #[command(after_help = "Example:\n  entourage delete agt_0199…")]
     Delete(intervene::Plain),
     Session(sessions::Sessions),
@@ -137,15 +137,15 @@ enum Command {
     Supervise(supervise::Supervise),
 }
 
-/// How long tasks that are still under way may keep the process from ending.
+/// How long running tasks may delay the end of the process.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
 
-/// Reads the command line, does what it says, and tells how it went.
+/// Reads the command line, runs the command, and reports a failure.
 pub(crate) fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let done = match entourage::runtime() {
         Ok(runtime) => {
-            let done = runtime.block_on(obey(cli));
+            let done = runtime.block_on(run(cli));
             runtime.shutdown_timeout(LAST_MOMENT);
             done
         }
@@ -158,13 +158,13 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// Shows what is wrong with the arguments, or the help that they ask for. The parser repeats arguments, which
-/// may be another program's words: it gets them as a terminal may show them.
+/// may be another program's text: it gets them in the form in which a terminal may show them.
 fn refuse(error: &clap::Error) -> ! {
     let shown =
         std::env::args_os().map(|argument| Text::from(argument.to_string_lossy()).as_str().to_owned());
     match Cli::try_parse_from(shown) {
         Err(error) => error.exit(),
-        // It was the very characters that cannot be shown.
+        // The parser refused exactly the characters that a terminal must not show.
         Ok(_) => {
             let exit = Failure::usage(error.to_string()).tell();
             std::process::exit(exit as i32)
@@ -172,47 +172,47 @@ fn refuse(error: &clap::Error) -> ! {
     }
 }
 
-async fn obey(cli: Cli) -> Result<Exit, Failure> {
+async fn run(cli: Cli) -> Result<Exit, Failure> {
     let Cli { globals, command } = cli;
     logs::start(&globals, matches!(command, Command::Serve(_)))?;
     match command {
-        Command::Run(run) => run.obey(&globals).await,
-        Command::Chat(chat) => chat.obey(&globals).await,
-        Command::Serve(serve) => serve.obey(&globals).await,
-        Command::Tree(tree) => tree.obey(&globals).await,
-        Command::Tail(tail) => tail.obey(&globals).await,
-        Command::Show(show) => show.obey(&globals).await,
-        Command::Export(export) => export.obey(&globals).await,
-        Command::Answer(answer) => answer.obey(&globals).await,
-        Command::Grants(grants) => grants.obey(&globals).await,
-        Command::Revoke(revoke) => revoke.obey(&globals).await,
-        Command::Pause(plain) => plain.obey(Action::Pause, &globals).await,
-        Command::Resume(plain) => plain.obey(Action::Resume, &globals).await,
-        Command::Comment(worded) => worded.obey(Action::Comment, &globals).await,
-        Command::Steer(worded) => worded.obey(Action::Steer, &globals).await,
-        Command::Modify(worded) => worded.obey(Action::Modify, &globals).await,
-        Command::Stop(plain) => plain.obey(Action::Stop, &globals).await,
-        Command::Retry(plain) => plain.obey(Action::Retry, &globals).await,
-        Command::Delete(plain) => plain.obey(Action::Delete, &globals).await,
-        Command::Session(sessions) => sessions.obey(&globals).await,
-        Command::Context(context) => context.obey(&globals).await,
-        Command::Agents(agents) => agents.obey(&globals).await,
-        Command::Usage(usage) => usage.obey(&globals).await,
-        Command::Models(models) => models.obey(&globals).await,
-        Command::Kinds(kinds) => kinds.obey(&globals).await,
-        Command::Agency(agency) => agency.obey(&globals).await,
-        Command::Token(token) => token.obey(&globals),
-        Command::Init(init) => init.obey(&globals),
-        Command::Doctor(doctor) => doctor.obey(&globals).await,
-        Command::Jobs(jobs) => jobs.obey(&globals).await,
-        Command::Webhooks(webhooks) => webhooks.obey(&globals).await,
-        Command::Backup(backup) => backup.obey(&globals).await,
-        Command::Prune(prune) => prune.obey(&globals).await,
-        Command::Migrate(migrate) => migrate.obey(&globals),
-        Command::Completions(completions) => completions.obey(),
-        Command::Openapi(openapi) => openapi.obey(),
-        Command::Settings(settings) => settings.obey(&globals),
-        Command::Supervise(supervise) => supervise.obey().await,
+        Command::Run(run) => run.run(&globals).await,
+        Command::Chat(chat) => chat.run(&globals).await,
+        Command::Serve(serve) => serve.run(&globals).await,
+        Command::Tree(tree) => tree.run(&globals).await,
+        Command::Tail(tail) => tail.run(&globals).await,
+        Command::Show(show) => show.run(&globals).await,
+        Command::Export(export) => export.run(&globals).await,
+        Command::Answer(answer) => answer.run(&globals).await,
+        Command::Grants(grants) => grants.run(&globals).await,
+        Command::Revoke(revoke) => revoke.run(&globals).await,
+        Command::Pause(plain) => plain.run(Action::Pause, &globals).await,
+        Command::Resume(plain) => plain.run(Action::Resume, &globals).await,
+        Command::Comment(worded) => worded.run(Action::Comment, &globals).await,
+        Command::Steer(worded) => worded.run(Action::Steer, &globals).await,
+        Command::Modify(worded) => worded.run(Action::Modify, &globals).await,
+        Command::Stop(plain) => plain.run(Action::Stop, &globals).await,
+        Command::Retry(plain) => plain.run(Action::Retry, &globals).await,
+        Command::Delete(plain) => plain.run(Action::Delete, &globals).await,
+        Command::Session(sessions) => sessions.run(&globals).await,
+        Command::Context(context) => context.run(&globals).await,
+        Command::Agents(agents) => agents.run(&globals).await,
+        Command::Usage(usage) => usage.run(&globals).await,
+        Command::Models(models) => models.run(&globals).await,
+        Command::Kinds(kinds) => kinds.run(&globals).await,
+        Command::Agency(agency) => agency.run(&globals).await,
+        Command::Token(token) => token.run(&globals),
+        Command::Init(init) => init.run(&globals),
+        Command::Doctor(doctor) => doctor.run(&globals).await,
+        Command::Jobs(jobs) => jobs.run(&globals).await,
+        Command::Webhooks(webhooks) => webhooks.run(&globals).await,
+        Command::Backup(backup) => backup.run(&globals).await,
+        Command::Prune(prune) => prune.run(&globals).await,
+        Command::Migrate(migrate) => migrate.run(&globals),
+        Command::Completions(completions) => completions.run(),
+        Command::Openapi(openapi) => openapi.run(),
+        Command::Settings(settings) => settings.run(&globals),
+        Command::Supervise(supervise) => supervise.run().await,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `entourage openapi`: the description of the HTTP API.
+//! `entourage openapi`: writes the description of the HTTP API.
 
 use clap::Args;
 
@@ -15,7 +15,7 @@ Examples:
 pub(crate) struct Openapi {}
 
 impl Openapi {
-    pub(crate) fn obey(self) -> Result<Exit> {
+    pub(crate) fn run(self) -> Result<Exit> {
         out::piece(entourage_server::openapi_json())?;
         Ok(Exit::Done)
     }

@@ -1,5 +1,5 @@
-//! Writing: results on stdout, all else on stderr. Nothing here fails loudly: whoever stops
-//! reading has had enough. What is written is a [`Text`], which holds nothing that acts on a terminal.
+//! Writes results to stdout, and everything else to stderr. A reader that closes the pipe causes no error.
+//! All output is a [`Text`], which holds nothing that acts on a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -14,7 +14,7 @@ use super::{
     text::{self, Text, text},
 };
 
-/// Writes a result, with a line's end.
+/// Writes a result and a line end.
 pub(crate) fn result(text: impl Into<Text>) -> Result<(), Failure> {
     piece(text![text, "\n"])
 }
@@ -24,7 +24,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     result(text::json(&serde_json::to_string(value)?))
 }
 
-/// A value as it is shown: what a person stopped is no failure.
+/// A value as it is shown: work stopped by a user is not shown as failed.
 pub(crate) fn shown(value: &impl Serialize) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(value)?;
     let word = |name: &str| value.get(name).and_then(Value::as_str);
@@ -47,29 +47,29 @@ pub(crate) fn piece(text: impl Into<Text>) -> Result<(), Failure> {
     })
 }
 
-/// Writes a line for a person.
+/// Writes a line for the user.
 pub(crate) fn note(line: impl Into<Text>) {
     aside(text![line, "\n"]);
 }
 
-/// Writes a text for a person, as it is.
+/// Writes a text for the user, without a line end.
 pub(crate) fn aside(text: impl Into<Text>) {
     let text = text.into();
-    // Nobody can be told that nobody can be told.
+    // If stderr fails, there is nowhere to report it.
     let _ = screen::above(&text, |text| io::stderr().lock().write_all(text));
 }
 
-/// How stdout is painted.
+/// The colours of stdout.
 pub(crate) fn stdout() -> Paint {
     Paint::on(io::stdout().is_terminal())
 }
 
-/// How stderr is painted.
+/// The colours of stderr.
 pub(crate) fn stderr() -> Paint {
     Paint::on(io::stderr().is_terminal())
 }
 
-/// Where the log goes, an event at a time.
+/// The writer of the log, which gets one event at a time.
 pub(crate) struct Log {
     /// Whether an event is JSON.
     pub(crate) json: bool,

@@ -1,4 +1,4 @@
-//! Colours, where a terminal shows them and nobody minds.
+//! Colours output, where the terminal shows colours and the user has not switched them off.
 
 use entourage_types::ShownStatus;
 
@@ -9,14 +9,14 @@ pub(crate) fn is_dumb() -> bool {
     std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Paints text, or leaves it.
+/// Colours text, or leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
     on: bool,
 }
 
 impl Paint {
-    /// Paints on a terminal, unless `NO_COLOR` is set or it is dumb.
+    /// Colours text on a terminal, unless `NO_COLOR` is set or the terminal is dumb.
     pub(crate) fn on(terminal: bool) -> Self {
         let minds = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self { on: terminal && !minds && !is_dumb() }

@@ -1,27 +1,27 @@
-//! Answers under way, put together from pieces: whatever breaks off, comes twice or is missing, what is
-//! handed on is the beginning of one text.
+//! Assembles streamed answers from pieces: although pieces may break off, repeat or go missing, the pieces
+//! passed on always form the beginning of one text.
 
 use std::collections::HashMap;
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{AgentId, Event, EventBody, ItemBody};
 
-/// What has come of each agent's answer under way.
+/// The streamed part of each agent's current answer.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces(HashMap<AgentId, Heard>);
 
-/// What has come of one answer.
+/// The streamed part of one answer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Heard {
-    /// The number of its item, and which attempt at it.
+    /// The number of its item, and of the attempt at it.
     attempt: (u64, u64),
-    /// Characters.
+    /// Its length in characters.
     length: u64,
 }
 
 impl Pieces {
-    /// What a piece adds to what has come before: nothing where that is there already, and a reset first
-    /// where it belongs to another attempt, as after a restart of the server.
+    /// Returns what a piece adds to the previous ones: nothing if it is a repetition; a reset first if it
+    /// belongs to another attempt, such as after a restart of the server.
     pub(crate) fn take(&mut self, delta: &AgentDelta) -> Vec<AgentDelta> {
         let heard = self.0.entry(delta.agent).or_default();
         let attempt = (delta.item_seq, delta.attempt);
@@ -36,7 +36,7 @@ impl Pieces {
             *heard = Heard { attempt, length: 0 };
         }
         match &delta.piece {
-            // One in between is missing: the whole text comes with the item.
+            // A piece in between is missing: the item brings the whole text.
             Piece::Text(_) if delta.offset > heard.length => {}
             Piece::Text(text) => {
                 let known = usize::try_from(heard.length - delta.offset).unwrap_or(usize::MAX);
@@ -57,7 +57,7 @@ impl Pieces {
         news
     }
 
-    /// A turn has come whole, or nobody asks for it any more.
+    /// Forgets the answer when its turn is complete or its run has ended.
     pub(crate) fn event(&mut self, event: &Event) {
         let is_over = match &event.body {
             EventBody::Item { item: Some(item), .. } => matches!(item.body, ItemBody::Turn(_)),
@@ -81,14 +81,14 @@ mod tests {
         AgentDelta { agent: of, run, item_seq: 1, attempt, offset, piece }
     }
 
-    /// What is taken of these, as it is handed on; a reset is a bar.
+    /// The pieces that are passed on of these; a reset is a bar.
     fn handed_on(deltas: &[AgentDelta]) -> String {
         let mut pieces = Pieces::default();
         let news = deltas.iter().flat_map(|delta| pieces.take(delta));
         news.map(|delta| if let Piece::Text(text) = delta.piece { text } else { "|".into() }).collect()
     }
 
-    /// A higher attempt begins anew, and pieces of the one before come too late.
+    /// A higher attempt starts again, and later pieces of the previous attempt are ignored.
     #[test]
     fn an_attempt_that_broke_off_is_not_gone_on_with_by_the_next() {
         let agent = AgentId::new();
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(handed_on(&deltas), "one tw|one two");
     }
 
-    /// What comes again after a broken connection is not shown twice, and nothing is shown behind a gap.
+    /// Pieces repeated after a broken connection are not shown twice, and nothing is shown after a gap.
     #[test]
     fn pieces_that_come_twice_or_behind_a_gap_add_nothing() {
         let agent = AgentId::new();

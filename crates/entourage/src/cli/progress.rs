@@ -1,4 +1,4 @@
-//! Where a tree stands, as its events tell.
+//! Tracks the state of a tree from its events.
 
 mod rest;
 
@@ -15,28 +15,28 @@ use super::words;
 pub(crate) use rest::Rest;
 use rest::ends_questions;
 
-/// Where a tree stands.
+/// The state of a tree.
 pub(crate) struct Progress {
     root: AgentId,
-    /// In the order they were made.
+    /// In the order of their creation.
     members: Vec<Member>,
     runs: HashMap<RunId, (Usage, Cost)>,
     questions: BTreeMap<QuestionId, Question>,
     /// Tasks that have not ended, and those whose result has not been read yet.
     tasks: HashMap<TaskId, Task>,
-    /// The messages of the person that the root has yet to read.
+    /// The user's messages that the root has yet to read.
     unread: HashSet<PostId>,
-    /// Whether the root has yet to read the message that it was made with.
+    /// Whether the root has yet to read the message that it was created with.
     begins: bool,
-    /// Whether somebody has something to do of which no event tells yet.
+    /// Whether an agent has something to do that no event shows yet.
     stirring: bool,
-    /// What people did to agents that these have yet to come to.
+    /// Interventions that the agents have yet to apply.
     pending: HashMap<InterventionId, Box<Intervention>>,
-    /// The last event that was taken.
+    /// The number of the last event.
     pub(crate) last: u64,
-    /// Who wrote last.
+    /// The agent that streamed text last.
     writer: Option<AgentId>,
-    /// Whether a person stopped the root's last run.
+    /// Whether a user stopped the root's last run.
     pub(crate) stopped: bool,
     /// Why the root's last run failed.
     pub(crate) error: Option<String>,
@@ -51,20 +51,20 @@ pub(crate) struct Member {
     pub(crate) waiting_on: Option<WaitingOn>,
     /// Why its last run failed or was stopped.
     stop_reason: Option<StopReason>,
-    /// The status that its last own event told.
+    /// The status in the agent's own last event.
     told: Status,
-    /// Calls under way, in words.
+    /// Descriptions of the running calls.
     calls: Vec<(CallId, String)>,
-    /// When it asks the model again, and why.
+    /// When it calls the model again, and why.
     again: Option<(Time, String)>,
-    /// What it is saying, as far as it has come.
+    /// The text that it has streamed so far.
     pub(crate) text: String,
     /// The tool that it is about to call.
     about_to: Option<String>,
 }
 
 impl Progress {
-    /// A tree of which nothing is known yet.
+    /// A tree without any event yet.
     pub(crate) fn new(root: AgentId) -> Self {
         Self {
             root,
@@ -83,27 +83,27 @@ impl Progress {
         }
     }
 
-    /// The root was made with a message: it will run.
+    /// Records that the root was created with a message: it will run.
     pub(crate) fn begins(&mut self) {
         self.begins = true;
     }
 
-    /// The root was told something: it will run. What others tell it says nothing about this message.
+    /// Records a message to the root: it will run. Other senders' messages say nothing about this one.
     pub(crate) fn told(&mut self, post: PostId) {
         self.unread.insert(post);
     }
 
-    /// Somebody has something to do of which no event tells yet: the next one will.
+    /// Records that an agent has something to do that no event shows yet: the next event will.
     pub(crate) fn stir(&mut self) {
         self.stirring = true;
     }
 
-    /// Whether no event has told yet what is to be done.
+    /// Whether there is work that no event shows yet.
     pub(crate) fn is_stirring(&self) -> bool {
         self.stirring
     }
 
-    /// A question was answered; the event that says so is on its way.
+    /// Records that a question was answered; the event follows.
     pub(crate) fn answered(&mut self, id: QuestionId) {
         self.questions.remove(&id);
     }
@@ -116,36 +116,36 @@ impl Progress {
         self.members.iter().find(|member| member.id == id)
     }
 
-    /// Who is writing, and if several are, who wrote last.
+    /// The agent that is writing; if there are several, the one that wrote last.
     pub(crate) fn writing(&self) -> Option<&Member> {
         let last = self.writer.and_then(|writer| self.member(writer));
         let writes = |member: &&Member| !member.text.trim().is_empty();
         last.filter(writes).or_else(|| self.members.iter().find(writes))
     }
 
-    /// What all runs used together.
+    /// The usage and cost of all runs.
     pub(crate) fn spent(&self) -> (Usage, Cost) {
         let mut cost = Cost::default();
         self.runs.values().for_each(|(_, run)| cost += *run);
         (self.runs.values().map(|(usage, _)| *usage).sum(), cost)
     }
 
-    /// The questions that nobody has answered, oldest first.
+    /// The unanswered questions, oldest first.
     pub(crate) fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.values()
     }
 
-    /// Where the root stands.
+    /// The status of the root.
     pub(crate) fn status(&self) -> Status {
         self.member(self.root).map_or(Status::Idle, |root| root.status)
     }
 
-    /// The same, as it is shown.
+    /// The status of the root as it is shown.
     pub(crate) fn shown(&self) -> ShownStatus {
         self.member(self.root).map_or(ShownStatus::Idle, Member::shown)
     }
 
-    /// Takes a committed fact.
+    /// Applies an event.
     pub(crate) fn event(&mut self, event: &Event) {
         self.last = event.seq;
         self.stirring = false;
@@ -171,8 +171,8 @@ impl Progress {
                 }
             }
             EventBody::Run { run, status, waiting_on, usage, cost, error, stop_reason } => {
-                // An agent stands where its run does. Where that is no change to it, only this
-                // tells; otherwise its own event follows.
+                // An agent has the status of its run. If that is no change for the agent, only this event
+                // shows it; otherwise an event of the agent follows.
                 if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == *status) {
                     member.stop_reason = *stop_reason;
                     member.stands(*status, *waiting_on);
@@ -198,7 +198,7 @@ impl Progress {
                     InterventionStatus::Pending => self.pending.insert(intervention.id, intervention.clone()),
                     InterventionStatus::Applied => self.pending.remove(&intervention.id),
                 };
-                // Where an agent that waits stands then, the next event of it tells.
+                // The agent's next event shows the status of an agent that waits.
                 if let Some(member) = self.member_mut(event.agent)
                     && intervention.status == InterventionStatus::Applied
                 {
@@ -236,7 +236,7 @@ impl Progress {
                 self.unread.remove(&post);
             }
         }
-        // A result was read: as a message, or as the output of the call that waited for it.
+        // The agent read a result: as a message, or as the output of the call that waited for it.
         self.tasks.retain(|id, task| {
             let read = match &item.body {
                 ItemBody::Message(message) => message.task == Some(*id),
@@ -246,7 +246,7 @@ impl Progress {
             !(read && item.agent == task.from && task.status.is_terminal())
         });
         if let ItemBody::Turn(Turn { used: Some(used), .. }) = &item.body {
-            // The run's own event, which tells its whole use, comes when it stops.
+            // The run's own event, which has its total usage, comes when it stops.
             let (usage, cost) = self.runs.entry(item.run).or_default();
             *usage += used.usage;
             *cost += used.cost.unwrap_or_default();
@@ -259,13 +259,13 @@ impl Progress {
                 member.calls = turn.calls.iter().map(|call| (call.id, words::call(call))).collect();
             }
             ItemBody::Output(output) => member.calls.retain(|(call, _)| *call != output.call),
-            // Whoever reads is at work; the event that says so comes with the next.
+            // An agent that reads a message is at work; the event that shows it comes with the next message.
             ItemBody::Message(_) => member.status = Status::Running,
             ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
         }
     }
 
-    /// Takes a piece of an answer under way.
+    /// Applies a piece of a streamed answer.
     pub(crate) fn delta(&mut self, delta: &AgentDelta) {
         let Some(member) = self.member_mut(delta.agent) else { return };
         match &delta.piece {
@@ -282,7 +282,7 @@ impl Progress {
         }
     }
 
-    /// What an agent is doing, in a few words.
+    /// Describes in a few words what an agent is doing.
     pub(crate) fn doing(&self, member: &Member) -> String {
         match member.status {
             Status::Running if !member.calls.is_empty() => member.calls(),
@@ -311,12 +311,12 @@ impl Progress {
 }
 
 impl Member {
-    /// Where it stands, as it is shown.
+    /// Its status as it is shown.
     pub(crate) fn shown(&self) -> ShownStatus {
         ShownStatus::of(self.status, self.stop_reason)
     }
 
-    /// Whether its last own event told that it is paused.
+    /// Whether its own last event says that it is paused.
     fn is_held(&self) -> bool {
         self.waiting_on == Some(WaitingOn::Resume)
     }

@@ -1,4 +1,4 @@
-//! `entourage prune`: what is old enough, forgotten now.
+//! `entourage prune`: deletes old data now.
 
 use std::time::Duration;
 
@@ -15,27 +15,28 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage prune --events 30d               events older than 30 days; the last of each tree stays
-  entourage prune --trees 52w                trees at rest for a year, with everything in them
-  entourage prune                            as the settings say (`retention`)
+  entourage prune --events 30d               delete events older than 30 days; the last of each tree stays
+  entourage prune --trees 52w                delete trees at rest for a year, with everything in them
+  entourage prune                            delete what the settings say (`retention`)
 
-Answers to requests and deliveries of webhooks are forgotten as the settings say in any case: after a day unless
-they say otherwise. What is forgotten is gone; `entourage backup` keeps a copy. A server forgets by itself, as its settings say.";
+In any case it also deletes answers to requests and deliveries of webhooks as the settings say, by default
+after a day. What is deleted is gone; `entourage backup` makes a copy first. A server prunes by itself, as its
+settings say.";
 
-/// Forget what is older than it is to be kept
+/// Delete data that is older than its retention
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Prune {
-    /// How long events are kept: 30d, 52w
+    /// How long to keep events: 30d, 52w
     #[arg(long, value_name = "TIME", value_parser = time)]
     events: Option<Duration>,
-    /// How long trees at rest are kept
+    /// How long to keep trees at rest
     #[arg(long, value_name = "TIME", value_parser = time)]
     trees: Option<Duration>,
 }
 
 impl Prune {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         let mut patience = Patience::new(globals);
         let engine = loop {
@@ -56,8 +57,8 @@ impl Prune {
         } else {
             let Pruned { events, trees, requests, deliveries } = pruned;
             out::result(format!(
-                "forgot {trees} trees, {events} events of others, {requests} answers to requests and {deliveries} \
-                 deliveries"
+                "deleted {trees} trees, {events} events of others, {requests} answers to requests and \
+                 {deliveries} deliveries"
             ))?;
         }
         Ok(Exit::Done)

@@ -1,5 +1,5 @@
-//! Questions as a person sees them. What is approved is shown by us: the call itself, not words about it,
-//! and behind a margin, so that nothing in it can pass for a line of ours.
+//! Formats questions for a user. For an approval the program itself shows the call, not a text about it,
+//! behind a margin, so that nothing in the call can pass for a line of the program.
 
 use entourage_types::{About, Question};
 
@@ -10,7 +10,7 @@ use super::{
     words,
 };
 
-/// Who asks what, on one line.
+/// The kind that asks and its question, on one line.
 pub(crate) fn in_short(question: &Question, paint: Paint) -> Text {
     let asked = match &question.proposal {
         Some(proposal) => words::short(&format!("{} {}", proposal.tool, proposal.arguments)),
@@ -19,7 +19,7 @@ pub(crate) fn in_short(question: &Question, paint: Paint) -> Text {
     text![lead(question, paint), " ", asked]
 }
 
-/// All of a question, with what it can be answered with and until when; each line with its end.
+/// The whole question, with its options and its deadline; each line with its end.
 pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
     let columns = screen::columns();
     let mut whole = text![lead(question, paint)];
@@ -51,13 +51,13 @@ pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
 fn lead(question: &Question, paint: Paint) -> Text {
     let asks = match question.about {
         About::Information => " asks:",
-        About::Approval => " asks for leave to call:",
+        About::Approval => " asks for approval to call:",
         About::Doubt => " may or may not have called:",
     };
     text![paint.yellow("?"), " ", paint.bold(&question.kind), asks]
 }
 
-/// Whether a question fits on the line of whoever asks.
+/// Whether a question fits on the line that names the asking kind.
 fn is_short(question: &Question, columns: usize) -> bool {
     let Question { text, kind, .. } = question;
     !text.contains('\n') && text![kind, text].width() + " ? asks:  ".len() < columns

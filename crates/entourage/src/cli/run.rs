@@ -1,4 +1,4 @@
-//! `entourage run`: one task from beginning to end.
+//! `entourage run`: runs one task to its end.
 
 use std::{
     io::{IsTerminal, Read},
@@ -31,14 +31,14 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage run \"Compare the two offers\" --files ./offers    agents may read that directory
-  entourage run \"Plan a trip, but ask me first\"              questions are asked on the terminal
-  entourage run \"Summarise today's news\" > news.md           the answer alone, progress on stderr
+  entourage run \"Plan a trip, but ask me first\"              agents ask on the terminal
+  entourage run \"Summarise today's news\" > news.md           only the answer, progress on stderr
   echo \"What is 6 x 7?\" | entourage run - --json             events and the result, for programs
-  entourage run --resume                                     go on with what was interrupted
+  entourage run --resume                                     continue the newest unfinished task
 
 Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 a question is open, 130 interrupted.";
 
-/// Have one task done: the answer comes on stdout
+/// Run one task and print the answer on stdout
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Run {
@@ -48,23 +48,24 @@ pub(crate) struct Run {
     /// The kind of agent that gets it [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "resume")]
     kind: Option<String>,
-    /// The agency that gets it, by its file or its name: its first entry point answers
+    /// The agency that gets it, by file or name: its first entry point answers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "kind"])]
     agency: Option<String>,
-    /// A directory that agents may read; nothing in it is ever changed
+    /// A directory that agents may read and never change
     #[arg(long, value_name = "DIR")]
     files: Option<PathBuf>,
-    /// Go on with this agent, or with the newest that has not finished
+    /// Continue this agent, or the newest that has not finished
     #[arg(long, value_name = "AGENT", num_args = 0..=1)]
     resume: Option<Option<Which<AgentId>>>,
 }
 
-/// How often what was followed in another process is looked at again once that has ended, and how soon.
+/// How often, and after which pause, `run` tries again to continue a tree that it followed in another
+/// process, after that process has ended.
 const FOLLOWED: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(250);
 /// The tools that read the directory of `--files`.
 const READING: [&str; 2] = ["list_files", "read_file"];
-/// So many of an agent's last items tell whether it reads files.
+/// How many of an agent's last items are searched for calls that read files.
 const LATELY: u64 = 200;
 
 /// The result, for programs.
@@ -82,19 +83,20 @@ struct Report<'a> {
 }
 
 impl Run {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let started = Instant::now();
         if let (Some(None), Some(task)) = (&self.resume, &self.task)
             && (task == "@last" || task.starts_with("agt_"))
         {
             let why =
-                format!("`{task}` would be said to the agent: write `--resume {task}`, one behind the other");
+                format!("`{task}` would be sent to the agent: write `--resume {task}`, one after the other");
             return Err(Failure::usage(why));
         }
         let (interrupt, mut followed) = (interrupt::token(), None);
         for _ in 0..FOLLOWED {
             match self.once(globals, (started, &interrupt), &mut followed).await {
-                // It was followed in another process, which has ended: it has the answer by now, or goes on here.
+                // The tree was followed in another process, which has ended: it has the answer by now, or
+                // continues here.
                 Err(failure)
                     if failure.who_is_gone().is_some() && followed.is_some() && self.task.is_none() =>
                 {
@@ -106,7 +108,8 @@ impl Run {
         self.once(globals, (started, &interrupt), &mut followed).await
     }
 
-    /// Works on it, or follows who does. `followed` is the root, once it is known, of what was there before.
+    /// Runs the tree, or follows the process that does. `followed` is the root, once it is known, of a tree
+    /// that existed before.
     async fn once(
         &self,
         globals: &Globals,
@@ -141,10 +144,10 @@ impl Run {
             && !globals.quiet
             && has_read_files(&*backend, root).await.unwrap_or(false)
         {
-            let next = "no directory is named now; with --files DIR it reads one";
+            let next = "no directory is given now; --files DIR gives one";
             out::note(out::stderr().yellow(format!("note: agent {root} has read files before, and {next}")));
         }
-        // Where this is refused, the agent must not have been told anything yet.
+        // If this is refused, no message may have been sent to the agent yet.
         backend.work(root).await?;
         if let (Some(task), Begun::Before) = (&task, begun) {
             session.tell(task).await?;
@@ -227,14 +230,14 @@ impl Run {
             _ => {}
         }
         if exit == Exit::Failed {
-            let (why, again) = (error.unwrap_or("it did not say why"), globals.again());
-            let next = format!("`entourage tail {root}{again}` shows how it came to that");
+            let (why, again) = (error.unwrap_or("no reason is known"), globals.again());
+            let next = format!("`entourage tail {root}{again}` shows what led to it");
             Failure::failed(format!("the run {status}: {}. {next}", why.trim_end_matches('.'))).tell();
         }
         Ok(exit)
     }
 
-    /// Tells what is asked and how to go on.
+    /// Shows the open questions and how to go on.
     fn tell_questions(&self, globals: &Globals, root: AgentId, questions: &[Question]) {
         let (paint, again) = (out::stderr(), globals.again());
         for question in questions {
@@ -244,7 +247,7 @@ impl Run {
         out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
     }
 
-    /// Lets go of the agents, and tells how to come back to them.
+    /// Stops waiting for the agents, and shows how to come back to them.
     async fn leave(&self, globals: &Globals, backend: &dyn Backend, root: AgentId) {
         if !globals.quiet && !backend.is_at_work(Some(root)) {
             out::note(out::stderr().dim("stopping; Ctrl-C again ends at once"));
@@ -263,16 +266,16 @@ impl Run {
     }
 }
 
-/// What a newcomer may do next, once the rehearsal has shown what there is to see.
+/// Shows a new user what to try next, after a run of the rehearsal.
 fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) {
     let (again, database) = (globals.again(), settings.data.join(entourage::DATABASE));
     out::note(format!("Every step is on disk, and so are notes: {}. Try next:", database.display()));
-    out::note(format!("  entourage tree {root}{again}     who worked for whom"));
-    out::note(format!("  entourage tail {root}{again}     each step, as it was"));
-    out::note(format!("  entourage doctor{again}     how to have a real model do it"));
+    out::note(format!("  entourage tree {root}{again}     the agents and who started them"));
+    out::note(format!("  entourage tail {root}{again}     every step, in order"));
+    out::note(format!("  entourage doctor{again}     how to set up a real model"));
 }
 
-/// Whether an agent has called tools that read files lately.
+/// Whether an agent has recently called tools that read files.
 async fn has_read_files(backend: &dyn Backend, agent: AgentId) -> Result<bool> {
     let items = backend.agent(agent).await?.items;
     let lately = backend.items(agent, items.saturating_sub(LATELY)).await?;
@@ -280,7 +283,7 @@ async fn has_read_files(backend: &dyn Backend, agent: AgentId) -> Result<bool> {
     Ok(lately.iter().any(|item| matches!(&item.body, ItemBody::Turn(turn) if turn.calls.iter().any(reads))))
 }
 
-/// What another terminal can do meanwhile.
+/// The commands that another terminal can use meanwhile.
 pub(super) fn beside(root: AgentId) -> String {
     format!("{root}; from another terminal: entourage tree, tail --follow, steer @last \"…\", stop @last")
 }
@@ -288,7 +291,7 @@ pub(super) fn beside(root: AgentId) -> String {
 async fn newest_unfinished(backend: &dyn Backend) -> Result<AgentId> {
     backend.unfinished().await?.into_iter().next().ok_or_else(|| {
         Failure::usage(
-            "there is nothing to resume: no agent is unfinished. `entourage agents` lists those there are",
+            "there is nothing to resume: no agent is unfinished. `entourage agents` lists all agents",
         )
     })
 }
@@ -310,12 +313,13 @@ fn text(given: &str) -> Result<String> {
     }
 }
 
-/// What the agent said in the runs that ended, each since it was last spoken to; while none has, what it says.
+/// The agent's messages in the runs that ended, each since the last message to it; if none has ended, its
+/// messages so far.
 fn answers(entries: &[Entry], ends: &[u64]) -> Option<String> {
     let mut from = 0;
     let mut said = Vec::new();
     for end in ends {
-        // What was asked and answered stands among the items without a number of its own.
+        // Questions and their answers are among the items and have no number of their own.
         let is_before = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < *end);
         let upto = entries.iter().rposition(is_before).map_or(from, |last| last + 1);
         said.extend(answer(&entries[from..upto]));
@@ -324,7 +328,7 @@ fn answers(entries: &[Entry], ends: &[u64]) -> Option<String> {
     if ends.is_empty() { answer(entries) } else { (!said.is_empty()).then(|| said.join("\n\n")) }
 }
 
-/// What the agent said since it was last spoken to.
+/// The agent's messages since the last message to it.
 fn answer(entries: &[Entry]) -> Option<String> {
     let asked = entries.iter().rposition(|entry| entry.role == Role::User).map_or(0, |last| last + 1);
     let said: Vec<&str> = entries[asked..]

@@ -1,7 +1,7 @@
-//! The lines at the bottom of the terminal that are drawn again and again.
+//! Draws the lines at the bottom of the terminal that change continuously.
 //!
-//! The cursor rests at the beginning of the line below them: what a person types, and the `^C` that
-//! the terminal echoes, stands there and goes with them.
+//! The cursor rests at the beginning of the line below them: the user's input, and the `^C` that the terminal
+//! echoes, appear there and are erased with them.
 
 use std::{
     io::{self, Write},
@@ -13,19 +13,19 @@ use rustyline::ExternalPrinter;
 
 use super::text::Text;
 
-/// What stands there now.
+/// The lines that are drawn now.
 static SHOWN: Mutex<Vec<Text>> = Mutex::new(Vec::new());
 
-/// What writes above a line editor, while there is one.
+/// The printer above a line editor, while there is one.
 static EDITOR: Mutex<Option<Printer>> = Mutex::new(None);
 
-/// Writes above a line editor.
+/// A printer that writes above a line editor.
 pub(super) type Printer = Box<dyn ExternalPrinter + Send>;
 
-/// The size of a terminal that does not say: lines and columns.
+/// The size assumed for a terminal that does not report one: lines and columns.
 const USUAL: (usize, usize) = (24, 80);
 
-/// Puts these lines where the last ones stood. Of those that find no room the first are left out: news
+/// Replaces the drawn lines by these. If there is not enough room, the first are left out, because the news
 /// is at the end. Each is cut before the last column, where terminals differ in what comes next.
 pub(crate) fn show(mut lines: Vec<Text>) {
     let (height, width) = size();
@@ -39,7 +39,7 @@ pub(crate) fn show(mut lines: Vec<Text>) {
     *shown = lines;
 }
 
-/// A line was typed below the lines: the terminal has gone on by a row.
+/// Records that the user typed a line below the lines: the terminal has moved down by a row.
 pub(crate) fn entered() {
     let mut shown = shown();
     if !shown.is_empty() {
@@ -47,12 +47,13 @@ pub(crate) fn entered() {
     }
 }
 
-/// Has a line editor keep the bottom of the terminal, or no longer. Returns what wrote above the one before.
+/// Gives the bottom of the terminal to a line editor, or takes it back. Returns the previous editor's
+/// printer.
 pub(super) fn edited(printer: Option<Printer>) -> Option<Printer> {
     mem::replace(&mut *EDITOR.lock().unwrap_or_else(PoisonError::into_inner), printer)
 }
 
-/// Writes a text above the lines that stand at the bottom, by `write` unless a line editor has it.
+/// Writes a text above the lines at the bottom: with `write`, or through the line editor while there is one.
 pub(crate) fn above(text: &Text, write: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
     if let Some(printer) = &mut *EDITOR.lock().unwrap_or_else(PoisonError::into_inner) {
         return printer.print(text.as_str().to_owned()).map_err(io::Error::other);
@@ -77,11 +78,11 @@ fn shown() -> MutexGuard<'static, Vec<Text>> {
     SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// To the beginning of the first line, from below the last. A terminal that has become narrower has
-/// broken lines that were drawn when it was wider.
+/// Moves the cursor from below the last line to the beginning of the first. A terminal that has become
+/// narrower has wrapped lines that were drawn when it was wider.
 fn up(lines: &[Text], columns: usize) -> String {
     let rows: usize = lines.iter().map(|line| line.height(columns)).sum();
-    // Zero would go up by one.
+    // Zero would move up by one.
     if rows == 0 { "\r".to_owned() } else { format!("\r\x1b[{rows}A") }
 }
 
@@ -98,7 +99,7 @@ fn drawn(lines: &[Text]) -> String {
 }
 
 fn draw(text: &str) {
-    // In one piece, so that nothing flickers. A terminal that is gone needs no picture.
+    // In one piece, so that nothing flickers. A terminal that is gone needs no output.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -120,7 +121,7 @@ fn size() -> (usize, usize) {
 mod tests {
     use super::*;
 
-    /// Lines that a narrower terminal has broken are all gone over.
+    /// All rows of lines that a narrower terminal has wrapped are counted.
     #[test]
     fn lines_that_a_resize_broke_are_counted() {
         let lines = ["x".repeat(79), String::new(), "漢".repeat(30)].map(Text::from);

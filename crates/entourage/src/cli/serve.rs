@@ -1,4 +1,4 @@
-//! `entourage serve`: the HTTP API, and the agents at work behind it.
+//! `entourage serve`: serves the HTTP API and runs the agents.
 
 use std::net::SocketAddr;
 
@@ -23,20 +23,20 @@ Examples:
   ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM=HS256 ENTOURAGE_SERVER__AUTH__JWT__KEY=… \\
     entourage serve --bind 0.0.0.0:4180    for others, who need a token (`entourage token`)
 
-The API is described at /openapi.json. Ctrl-C or SIGTERM ends it; agents go on at the next start. SIGHUP
-reads the kinds anew, as `entourage kinds reload` does.";
+/openapi.json describes the API. Ctrl-C or SIGTERM ends the server; agents continue at its next start. SIGHUP
+makes it read the kinds again, as `entourage kinds reload` does.";
 
-/// Serve the HTTP API, and let all agents work
+/// Serve the HTTP API and run all agents
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Serve {
-    /// The address to listen at; any other than a loopback one needs authentication
+    /// The address to listen at; any address other than loopback needs authentication
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
 }
 
 impl Serve {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let mut settings = globals.settings()?;
         settings.server.bind = self.bind.unwrap_or(settings.server.bind);
         let server = settings.server.clone();
@@ -68,7 +68,7 @@ impl Serve {
         let broken = shutdown.clone();
         let agents = async {
             let ended = worker.await;
-            // Without anybody at work there is nothing to serve.
+            // If no agent can work, there is nothing to serve.
             broken.cancel();
             ended
         };
@@ -89,13 +89,13 @@ impl Serve {
     }
 }
 
-/// An address as it is typed.
+/// Parses an address as users type it.
 fn address(given: &str) -> Result<SocketAddr, String> {
     let wanted = "give HOST:PORT, with an IP address for HOST, such as 127.0.0.1:4180 or [::1]:4180";
     given.parse().map_err(|_| wanted.to_owned())
 }
 
-/// Says where it is, who may come in, and what answers.
+/// Shows its address, its authentication and its model.
 fn greet(
     globals: &Globals,
     running: &Running,
@@ -123,7 +123,7 @@ fn greet(
     Ok(())
 }
 
-/// Who may come in, in words.
+/// Describes the authentication.
 pub(super) fn auth(settings: &Settings) -> String {
     match &settings.auth {
         Auth::None => "none: this machine only".to_owned(),

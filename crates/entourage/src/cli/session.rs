@@ -1,5 +1,5 @@
-//! A person and a tree of agents: what happens is shown, questions are asked as they open, until
-//! the agents rest or the person has had enough.
+//! A user's session with a tree of agents: shows what happens and asks questions as they open, until the
+//! agents rest or the user ends it.
 
 mod typed;
 
@@ -29,25 +29,25 @@ use super::{
     view::View,
 };
 
-/// How often the terminal is drawn again while nothing happens.
+/// How often the terminal is redrawn while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How a stretch of work ended.
+/// Why [`Session::until_rest`] returned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The agents rest. Of a rest that lasts a conversation is told once.
+    /// The agents rest. A conversation is told once of a rest that lasts.
     Rest(Rest),
-    /// The root has ended a run: what it said stands in its transcript; only in a conversation.
+    /// The root has ended a run, and its transcript has its messages; only in a conversation.
     Answered,
-    /// The person has had enough.
+    /// The user interrupted it.
     Interrupted,
-    /// The person gave a command; only in a conversation.
+    /// The user typed a command; only in a conversation.
     Command(String),
-    /// The person is gone; only in a conversation.
+    /// The input has ended; only in a conversation.
     Closed,
 }
 
-/// What a line means that answers no question.
+/// The meaning of a line that answers no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Typed {
     /// Nothing.
@@ -56,7 +56,7 @@ pub(crate) enum Typed {
     Said,
 }
 
-/// When a tree was begun.
+/// When a tree was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begun {
     /// Just now, with a message.
@@ -65,7 +65,7 @@ pub(crate) enum Begun {
     Before,
 }
 
-/// One person and one tree.
+/// The session of one user with one tree.
 pub(crate) struct Session {
     backend: Arc<dyn Backend>,
     root: AgentId,
@@ -73,32 +73,34 @@ pub(crate) struct Session {
     pub(crate) progress: Progress,
     pub(crate) view: View,
     interrupt: CancellationToken,
-    /// The question that the person has before them.
+    /// The question that the user sees.
     asking: Option<Question>,
     asked: HashSet<QuestionId>,
     pieces: Pieces,
-    /// The messages that this person wrote.
+    /// The messages that this user sent.
     own: HashSet<PostId>,
-    /// Whether the next message that the root reads is the one that it was made with.
+    /// Whether the next message that the root reads is the one that it was created with.
     begins: bool,
-    /// The number behind the last item of the root.
+    /// The number after the root's last item.
     pub(crate) heard: u64,
-    /// Whether the root has ended a run of which nobody was told yet.
+    /// Whether the root has ended a run that has not been reported yet.
     pub(crate) answered: bool,
-    /// For each run that the root has ended since this person came, the number behind its last item.
+    /// For each run that the root has ended during this session, the number after its last item.
     pub(crate) ends: Vec<u64>,
-    /// Whether the person was told of the rest that lasts.
+    /// Whether a rest that lasts was reported.
     rested: bool,
-    /// Whether a pause is told of and not waited out: who goes on with a tree wants it to go on.
+    /// Whether a pause ends the wait instead of being waited out: a user who continues a tree wants it to
+    /// continue.
     tells_of_pause: bool,
-    /// What is being done of what was typed: where the engine goes meanwhile, it is done first by the next one.
+    /// The typed line that is being handled: if the engine goes away meanwhile, the next engine gets it
+    /// first.
     pub(crate) undone: Option<String>,
-    /// What was said last, where no engine has said yet that it took it.
+    /// The last message, while no engine has acknowledged it.
     saying: Option<Saying>,
 }
 
 impl Session {
-    /// Begins with what a tree has come to, which is not shown again.
+    /// Starts from the current state of a tree, which is not shown again.
     pub(crate) async fn new(
         backend: Arc<dyn Backend>,
         root: AgentId,
@@ -109,7 +111,7 @@ impl Session {
         let mut progress = Progress::new(root);
         let mut heard = 0;
         match begun {
-            // All of it is news.
+            // Everything is new.
             Begun::Now => progress.begins(),
             Begun::Before => {
                 for event in backend.history(root, None).await? {
@@ -141,8 +143,8 @@ impl Session {
         })
     }
 
-    /// Goes on with another engine, where the one before is gone: from the last event that was taken, with what
-    /// was being done, and then with what was kept meanwhile.
+    /// Continues with another engine after the previous one is gone: from the last event that was read, with
+    /// the line that was being handled, and then with the lines that were kept meanwhile.
     pub(crate) async fn go_on(
         &mut self,
         backend: Arc<dyn Backend>,
@@ -155,7 +157,7 @@ impl Session {
         if asked.is_none() {
             Saying::leave_old(&mut self.saying, &mut self.undone);
         }
-        // Before any news: it answers the question that the person had before them as they typed it, and no other.
+        // Before any new event: the line answers the question that the user saw when typing it, and no other.
         while let Some(line) = self.undone.take().or_else(|| kept.pop_front()) {
             if let Some(question) = &asked {
                 self.ask_again(question);
@@ -165,8 +167,8 @@ impl Session {
         Ok(())
     }
 
-    /// Looks whether a tree that seems to have ended has something to do after all. False when
-    /// it has nothing to go on with and never had.
+    /// Checks whether a tree that seems to have ended still has something to do. False if it has nothing to
+    /// continue and never had.
     pub(crate) async fn resume(&mut self) -> Result<bool> {
         let Some(Rest::Ended(status)) = self.progress.rest() else { return Ok(true) };
         if self.backend.has_work(self.root).await? {
@@ -176,18 +178,18 @@ impl Session {
         Ok(status != Status::Idle)
     }
 
-    /// The top of the tree.
+    /// The root of the tree.
     pub(crate) fn root(&self) -> AgentId {
         self.root
     }
 
-    /// A message of this person's, written before.
+    /// Records an earlier message of this user.
     pub(crate) fn knows(&mut self, post: Option<PostId>) {
         self.own.extend(post);
     }
 
-    /// Shows what happens until the agents rest. With `lines`, the person is asked; and in a conversation
-    /// what happens is shown while the agents rest, too: others may write to them.
+    /// Shows what happens until the agents rest. With `lines`, the user is asked questions; in a
+    /// conversation, events are shown while the agents rest too, because others may write to them.
     pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
@@ -219,7 +221,7 @@ impl Session {
                         self.view.clear();
                         return Ok(End::Closed);
                     }
-                    // Nobody is there any more.
+                    // The input has ended: no more questions.
                     None => {
                         lines = None;
                         self.asking = None;
@@ -236,17 +238,17 @@ impl Session {
         }
     }
 
-    /// Whether what happens is shown at once: not below a question that is being answered.
+    /// Whether events are shown at once: not below a question that is being answered.
     fn shows(&self) -> bool {
         self.asking.is_none() || self.view.is_above()
     }
 
-    /// What happens next; dropping the future loses nothing.
+    /// The next signal; dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Signal> {
         self.follow.next().await
     }
 
-    /// Takes in what happened.
+    /// Handles a signal.
     pub(crate) async fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
         match signal {
             Signal::Event(event) => {
@@ -269,10 +271,10 @@ impl Session {
                 let open = |id: QuestionId| self.progress.open_questions().any(|question| question.id == id);
                 if let Some(question) = self.asking.take_if(|question| !open(question.id)) {
                     let late = question.due.is_some_and(|due| due <= event.at);
-                    let why = if late { "(nobody answered in time)" } else { "(it was answered elsewhere)" };
+                    let why = if late { "(no answer in time)" } else { "(it was answered elsewhere)" };
                     out::note(out::stderr().dim(why));
                 }
-                // That an intervention was met does not say yet whether there is work behind it.
+                // An applied intervention does not show yet whether work follows.
                 if stirs && self.goes_on().await? {
                     self.progress.stir();
                 }
@@ -290,7 +292,7 @@ impl Session {
         Ok(())
     }
 
-    /// Shows what somebody else said to the root.
+    /// Shows a message from another sender to the root.
     fn hear(&mut self, event: &Event) {
         let EventBody::Item { item: Some(item), .. } = &event.body else { return };
         let ItemBody::Message(message) = &item.body else { return };
@@ -300,27 +302,28 @@ impl Session {
             if !own {
                 self.view.heard(&message.text);
             }
-            // It did arrive, or somebody else said the same: said again, it is another message.
+            // The message did arrive, or another sender sent the same text: sent again, it is another
+            // message.
             if self.saying.as_ref().is_some_and(|saying| saying.text == message.text) {
                 self.saying = None;
             }
         }
     }
 
-    /// Whether a tree that has ended was told something meanwhile: another run reads it, and no event may tell
-    /// of that yet.
+    /// Whether a tree that has ended got another message meanwhile: another run reads it, possibly before any
+    /// event shows that.
     async fn is_told_more(&self, rest: &Rest) -> Result<bool> {
         let all_ended = || self.progress.members().iter().all(|member| member.status.is_terminal());
         Ok(matches!(rest, Rest::Ended(_)) && all_ended() && self.goes_on().await?)
     }
 
-    /// Whether the tree has something to do, or more happened in it than was told here.
+    /// Whether the tree has something to do, or has events that were not read here.
     async fn goes_on(&self) -> Result<bool> {
         let has_work = self.backend.has_work(self.root).await?;
         Ok(has_work || !self.backend.history(self.root, Some(self.progress.last)).await?.is_empty())
     }
 
-    /// Puts the next open question before the person, unless there is one already.
+    /// Shows the next open question to the user, unless one is shown already.
     fn ask(&mut self) {
         if self.asking.is_some() {
             return;
@@ -332,7 +335,7 @@ impl Session {
         let paint = out::stderr();
         let text = text!["\n", question::in_full(&question, paint)];
         let hint = match question.about {
-            About::Approval => "a number, /edit {…}, /reject why, or what the agent shall read instead",
+            About::Approval => "a number, /edit {…}, /reject why, or a text for the agent to read instead",
             _ if question.options.is_empty() => "/decline to decline",
             _ => "a number, your own words, or /decline",
         };
@@ -345,7 +348,7 @@ impl Session {
         self.asking = Some(question);
     }
 
-    /// Puts a question before the person again that refused an answer, without a word: they know what it asks.
+    /// Asks a question again whose answer was refused, without showing it: the user knows what it asks.
     fn ask_again(&mut self, question: &Question) {
         let is_open = self.progress.open_questions().any(|open| open.id == question.id);
         if is_open && self.asked.insert(question.id) {
@@ -354,7 +357,7 @@ impl Session {
     }
 }
 
-/// The number of the root's item that an event tells of.
+/// The number of the root's item in an event.
 fn item_of(event: &Event, root: AgentId) -> Option<u64> {
     match event.body {
         EventBody::Item { item_seq, .. } if event.agent == root => Some(item_seq),
@@ -362,7 +365,7 @@ fn item_of(event: &Event, root: AgentId) -> Option<u64> {
     }
 }
 
-/// The next line; never, where nobody types.
+/// The next line; never ready without input.
 async fn next(lines: &mut Option<&mut Lines>) -> Option<String> {
     match lines {
         Some(lines) => lines.next().await,

@@ -1,4 +1,4 @@
-//! `entourage session`: the sessions of an agent, and closing the one that is open.
+//! `entourage session`: lists the sessions of an agent and closes the open one.
 
 use clap::{Args, Subcommand};
 use entourage_types::{Action, AgentId};
@@ -16,9 +16,9 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage session list agt_0199…     what earlier conversations were about
-  entourage session close agt_0199…    sum this one up, and begin the next with a clean context";
+  entourage session close agt_0199…    summarise this one, and start the next with a clean context";
 
-/// See the closed sessions of an agent, or close the one that is open
+/// List the closed sessions of an agent, or close the open one
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Sessions {
@@ -30,20 +30,20 @@ pub(crate) struct Sessions {
 enum Command {
     /// List the closed sessions, newest first
     List {
-        /// The agent; `entourage tree` shows them
+        /// The agent's id; `entourage tree` shows it
         agent: Which<AgentId>,
-        /// At most this many
+        /// Show at most this many
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
-    /// Sum the open session up and archive it, once the agent rests
+    /// Summarise the open session and archive it, once the agent rests
     Close(intervene::Plain),
 }
 
 impl Sessions {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         match self.command {
-            Command::Close(plain) => plain.obey(Action::CloseSession, globals).await,
+            Command::Close(plain) => plain.run(Action::CloseSession, globals).await,
             Command::List { agent, limit } => list(&agent, limit, globals).await,
         }
     }
@@ -66,7 +66,7 @@ async fn list(agent: &Which<AgentId>, limit: u32, globals: &Globals) -> Result<E
         out::result(text![number, " ", when, " ", size, "\n  ", words::cut(&session.summary, 400)])?;
     }
     if sessions.is_empty() && !globals.json && !globals.quiet {
-        out::note("no closed sessions; `entourage session close` closes the one that is open");
+        out::note("no closed sessions; `entourage session close` closes the open one");
     }
     Ok(Exit::Done)
 }

@@ -1,4 +1,4 @@
-//! `entourage settings`: every setting there is.
+//! `entourage settings`: lists every setting.
 
 use clap::Args;
 use entourage::settings;
@@ -8,20 +8,20 @@ use super::{backend::Result, failure::Exit, globals::Globals, out};
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage settings                                         every key, what it says, its default
+  entourage settings                                         every key, its meaning, its default
   entourage settings | grep retention
   entourage settings --json                                  one key a line; its default is TOML
   cargo run -p entourage -- settings > docs/settings.md      the copy in the repository
 
-`entourage init` writes them as a file to start from. `entourage doctor` shows what is set up.";
+`entourage init` writes them to a file to start from. `entourage doctor` shows what is set up.";
 
-/// Write every setting and variable with its default, as a page in Markdown
+/// Write every setting and variable with its default as a Markdown page
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Settings {}
 
 impl Settings {
-    pub(crate) fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) fn run(self, globals: &Globals) -> Result<Exit> {
         match globals.json {
             true => settings::keys().iter().try_for_each(|key| out::json(&line(key)))?,
             false => out::piece(settings::markdown())?,

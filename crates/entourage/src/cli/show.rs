@@ -1,4 +1,4 @@
-//! `entourage show`: all that an agent was told, said and did, in full.
+//! `entourage show`: shows an agent's whole transcript.
 
 use clap::Args;
 use entourage_types::{AgentId, Item, ItemBody};
@@ -16,11 +16,11 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage show                  the newest agent
-  entourage show agt_0199…        this one; `entourage tree` shows those it gave work to
+  entourage show agt_0199…        this one; `entourage tree` shows its sub-agents
   entourage show @last | less
   entourage show @last --json     one item a line
 
-`entourage tail` shows what happens in a whole tree, in short; `entourage export` writes a document.";
+`entourage tail` shows the events of a whole tree, in short; `entourage export` writes a document.";
 
 /// Show an agent's transcript in full
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub(crate) struct Show {
 }
 
 impl Show {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let id = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let agent = backend.agent(id).await?;
@@ -49,7 +49,7 @@ impl Show {
     }
 }
 
-/// Hands on all items of an agent, a page at a time: a transcript may be long.
+/// Passes all items of an agent to `take`, a page at a time: a transcript may be long.
 pub(super) async fn each_item(
     backend: &dyn Backend,
     agent: AgentId,
@@ -64,7 +64,7 @@ pub(super) async fn each_item(
     }
 }
 
-/// An item in full, under a line that says whose words these are.
+/// An item in full, under a line that names its author.
 fn shown(item: &Item) -> Text {
     let paint = out::stdout();
     let (who, body) = match &item.body {

@@ -1,4 +1,4 @@
-//! `entourage supervise`: how this program starts the MCP servers of this machine. Not for people.
+//! `entourage supervise`: starts the MCP servers of this machine for this program. Not for users.
 
 use std::ffi::OsString;
 
@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::{backend::Result, failure::Exit};
 
-/// The word for it on the command line.
+/// Its name on the command line.
 #[cfg(target_os = "linux")]
 const COMMAND: &str = "supervise";
 
-/// Run a command, and end all that it has started when the input of this one ends
+/// Run a command, and end all processes that it started when the input of this one ends
 #[derive(Debug, Args)]
 #[command(hide = true)]
 pub(crate) struct Supervise {
@@ -19,13 +19,13 @@ pub(crate) struct Supervise {
     command: Vec<OsString>,
 }
 
-/// The first words of the command: this program itself, also where its file was replaced since.
+/// The first arguments of the command: this program itself, even if its file has been replaced since.
 #[cfg(target_os = "linux")]
 pub(super) fn words() -> Option<Vec<OsString>> {
     Some(["/proc/self/exe", COMMAND, "--"].map(OsString::from).to_vec())
 }
 
-/// Other systems have no way to find what a server has started.
+/// Other systems have no way to find the processes that a server has started.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn words() -> Option<Vec<OsString>> {
     None
@@ -33,18 +33,18 @@ pub(super) fn words() -> Option<Vec<OsString>> {
 
 impl Supervise {
     #[cfg(target_os = "linux")]
-    pub(crate) async fn obey(self) -> Result<Exit> {
+    pub(crate) async fn run(self) -> Result<Exit> {
         let mut words = self.command.into_iter();
         let command = words.next().unwrap_or_default();
         match entourage_tools::supervise(command, words.collect()).await {
-            // Its input may still be read by a thread, which only the end of the process ends.
+            // A thread may still be reading its input; only the end of the process ends that thread.
             Ok(code) => std::process::exit(code.into()),
             Err(error) => Err(super::failure::Failure::failed(format!("it does not start: {error}"))),
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(crate) async fn obey(self) -> Result<Exit> {
+    pub(crate) async fn run(self) -> Result<Exit> {
         Err(super::failure::Failure::usage("this system has no way to do that"))
     }
 }

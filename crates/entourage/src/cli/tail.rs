@@ -1,4 +1,4 @@
-//! `entourage tail`: what happened in a tree, and what happens.
+//! `entourage tail`: shows the events of a tree.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -20,28 +20,28 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage tail                          all events of the newest tree
-  entourage tail agt_0199… --follow       what was, then what comes, until Ctrl-C
+  entourage tail agt_0199… --follow       all events so far, then new ones until Ctrl-C
   entourage tail --after 120 --json       events above number 120, one JSON object a line
 
-Numbers have no gaps: whoever comes back with --after the last one has missed nothing. Where the settings let go
-of old events (`retention.events`), a number from before them is refused.";
+Numbers have no gaps: --after with the last number you saw misses no event. If the settings delete old events
+(`retention.events`), a number from before the first that is kept is refused.";
 
-/// Show what happened in a tree of agents, event by event
+/// Show the events of a tree of agents
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tail {
     /// Any agent of the tree [default: the newest one]
     agent: Option<Which<AgentId>>,
-    /// Only events above this number [default: from the first that is kept]
+    /// Only events above this number [default: all that are kept]
     #[arg(long, value_name = "N")]
     after: Option<u64>,
-    /// Go on with what comes
+    /// Keep showing new events
     #[arg(long, short)]
     follow: bool,
 }
 
 impl Tail {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let root = backend.agent(agent).await?.root;
@@ -83,7 +83,7 @@ fn write(event: &Event, kinds: &mut HashMap<AgentId, String>, globals: &Globals)
     out::result(text![number, "  ", paint.bold(kind), " ", text])
 }
 
-/// The time of day at which something happened, where this machine stands.
+/// The time of day of an event, in this machine's time zone.
 fn clock(event: &Event) -> String {
     let at = Timestamp::from_microsecond(event.at.micros()).unwrap_or_default();
     at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()

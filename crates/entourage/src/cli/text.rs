@@ -1,7 +1,7 @@
-//! Text as a terminal may have it: what is not ours cannot move the cursor, paint, or turn around what
-//! is read.
+//! Text that is safe for a terminal: foreign text cannot move the cursor, change colours, or reverse the
+//! reading direction.
 //!
-//! Everything that is written goes through [`Text`], and the one way into it is a filter. Only
+//! All output goes through [`Text`], and the only way into it is a filter. Only
 //! [`Paint`](super::paint::Paint) adds escape sequences, so a new command cannot forget to filter.
 
 use std::fmt::{self, Display, Write};
@@ -9,18 +9,18 @@ use std::fmt::{self, Display, Write};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// What begins each row of a text that somebody else wrote, beneath a line of ours.
+/// The start of each row of foreign text below a line of the program.
 const MARGIN: &str = "  │ ";
-/// How many columns a tab takes where rows are counted.
+/// Replaces a tab where rows are counted.
 const TAB: &str = "    ";
-/// The end of what is painted.
+/// Ends the style of painted text.
 const PLAIN: &str = "\x1b[0m";
 
 /// A text that is safe to write, painted or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text(String);
 
-/// Joins what can be shown into one [`Text`].
+/// Joins parts into one [`Text`].
 macro_rules! text {
     ($($part:expr),* $(,)?) => {{
         let mut text = $crate::cli::text::Text::default();
@@ -33,7 +33,7 @@ pub(crate) use text;
 impl<T: Display> From<T> for Text {
     fn from(foreign: T) -> Self {
         let mut filter = Filter::default();
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = write!(filter, "{foreign}");
         Self(filter.written)
     }
@@ -46,14 +46,15 @@ impl FromIterator<Text> for Text {
 }
 
 impl Text {
-    /// A piece of a text that comes in pieces. `before` is the last character of the piece before it, and then
-    /// that of this one: what joins two signs, or ends a line of Windows, may come with the second.
+    /// Filters a piece of a streamed text. `before` is the last character of the previous piece, and
+    /// afterwards of this one: a character that joins two signs, or ends a Windows line, may come with the
+    /// next piece.
     pub(super) fn following(before: &mut Option<char>, piece: &str) -> Self {
         let held = before.take_if(|char| *char == '\r').map(String::from).unwrap_or_default();
         let whole = held + piece;
         let now = whole.strip_suffix('\r').unwrap_or(&whole);
         let mut filter = Filter { before: *before, ..Filter::default() };
-        // A string takes everything.
+        // Writing to a string cannot fail.
         let _ = filter.write_str(now);
         *before = if now.len() < whole.len() { Some('\r') } else { filter.before };
         Self(filter.written)
@@ -69,7 +70,7 @@ impl Text {
         if self.0.is_empty() { self } else { Self(format!("\x1b[{style}m{}{PLAIN}", self.0)) }
     }
 
-    /// As it is written.
+    /// The text as it is written to the terminal.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
@@ -79,11 +80,11 @@ impl Text {
         self.pieces().map(|piece| piece.width()).sum()
     }
 
-    /// How many rows a terminal with so many columns breaks it into.
+    /// How many rows it takes on a terminal with this many columns.
     pub(super) fn height(&self, columns: usize) -> usize {
         let (mut rows, mut taken) = (1, 0);
         for width in self.pieces().map(|piece| piece.width()) {
-            // A wide sign is not torn apart: it begins the next row.
+            // A wide sign is not split: it begins the next row.
             if taken + width > columns {
                 rows += 1;
                 taken = 0;
@@ -93,12 +94,12 @@ impl Text {
         rows
     }
 
-    /// On one line, and as much of it as this many columns hold.
+    /// On one line, cut to this many columns.
     pub(super) fn cut(&self, columns: usize) -> Self {
         let (mut cut, mut left) = (String::new(), Some(columns));
         for piece in self.pieces() {
             if let Piece::Style(style) = piece {
-                // What is painted ends, also where the text does not get as far.
+                // Styles end, even if the text is cut before.
                 cut.push_str(style);
                 continue;
             }
@@ -124,11 +125,11 @@ impl Text {
     }
 }
 
-/// A part of a text that is not taken apart.
+/// A part of a text that is never split.
 enum Piece<'a> {
-    /// An escape sequence of ours.
+    /// An escape sequence of the program.
     Style(&'a str),
-    /// What a reader takes for one sign.
+    /// One grapheme.
     Shown(&'a str),
 }
 
@@ -151,11 +152,11 @@ impl Piece<'_> {
     }
 }
 
-/// Lets pass what only shows, and writes the rest as codes.
+/// Passes characters that only show, and writes the others as codes.
 #[derive(Default)]
 struct Filter {
     written: String,
-    /// What stands before what comes next, as [`shows`] knows it.
+    /// The character before the next one, as [`shows`] tracks it.
     before: Option<char>,
 }
 
@@ -164,7 +165,7 @@ impl Write for Filter {
         let mut chars = text.chars().peekable();
         while let Some(char) = chars.next() {
             match char {
-                // The line ends of Windows are line ends.
+                // Windows line ends count as line ends.
                 '\r' if chars.peek() == Some(&'\n') => {}
                 char if shows(&mut self.before, char) => self.written.push(char),
                 char => write!(self.written, "{}", char.escape_unicode())?,
@@ -174,17 +175,16 @@ impl Write for Filter {
     }
 }
 
-/// Whether a terminal does something else with a character than show it, or shows nothing where there is
-/// something.
+/// Whether a terminal does something other than show a character, or shows nothing for it.
 pub(super) fn acts(char: char) -> bool {
-    // C0, DEL and C1 (0x9B begins an escape sequence as ESC [ does); what changes the direction of
-    // reading shows words in another order than they are in.
+    // C0, DEL and C1 (0x9B begins an escape sequence as ESC [ does); characters that change the reading
+    // direction show text in another order.
     let turns = matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || hides(char) || char.is_control() && !matches!(char, '\n' | '\t')
 }
 
-/// Whether a character shows nothing, or passes for the end of a line: a person would give leave for words
-/// that they do not see, or that each font shows in its own way.
+/// Whether a character shows nothing, or looks like the end of a line: a user would approve text that they do
+/// not see, or that each font shows differently.
 fn hides(char: char) -> bool {
     matches!(
         char,
@@ -215,11 +215,11 @@ fn hides(char: char) -> bool {
     ) || u32::from(char) & 0xfffe == 0xfffe // no character in any plane
 }
 
-/// Whether a character only shows where it stands. `before` is the character before it, and then this one, if it
-/// is one on which the next may build.
+/// Whether a character only shows. `before` is the character before it, and afterwards this one, if the next
+/// character may build on it.
 fn shows(before: &mut Option<char>, char: char) -> bool {
     let shows = !acts(char) && !hides_between(*before, char);
-    // A form is that of its sign: where the sign joins others, so does the form.
+    // A form belongs to its sign: if the sign joins others, so does the form.
     let builds = shows && (!is_form(char) || before.is_some_and(pictured));
     *before = Some(char).filter(|_| builds);
     shows
@@ -230,14 +230,14 @@ fn is_form(char: char) -> bool {
     matches!(char, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Whether a character is a picture, or among those that may be.
+/// Whether a character is a picture, or in a block with pictures.
 fn pictured(char: char) -> bool {
     matches!(char, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')
 }
 
-/// Whether a character that joins signs, keeps them apart or chooses their form stands where there is nothing
-/// to join and no form to choose: such words look like others. The scripts that are written in joined letters
-/// need the first two, emoji the first and the last.
+/// Whether a character that joins or separates signs or chooses their form is where there is nothing to join
+/// and no form to choose: such text looks like other text. Scripts with joined letters need the first two,
+/// emoji the first and the last.
 fn hides_between(before: Option<char>, char: char) -> bool {
     let joined = |char| {
         matches!(char, '\u{600}'..='\u{109f}' | '\u{1780}'..='\u{18af}' | '\u{1900}'..='\u{1cff}'
@@ -258,7 +258,7 @@ fn hides_between(before: Option<char>, char: char) -> bool {
     }
 }
 
-/// JSON in which the same characters are written as JSON's escapes: the same value.
+/// The same JSON value, with these characters written as JSON escapes.
 pub(super) fn json(written: &str) -> String {
     let mut safe = String::with_capacity(written.len());
     let mut before = None;
@@ -267,7 +267,7 @@ pub(super) fn json(written: &str) -> String {
             safe.push(char);
         } else {
             for unit in char.encode_utf16(&mut [0; 2]) {
-                // A string takes everything.
+                // Writing to a string cannot fail.
                 let _ = write!(safe, "\\u{unit:04x}");
             }
         }
@@ -275,7 +275,7 @@ pub(super) fn json(written: &str) -> String {
     safe
 }
 
-/// A text of somebody else in rows of at most so many columns, broken between words where that goes.
+/// Breaks foreign text into rows of at most this many columns, between words where possible.
 pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
     let Text(safe) = Text::from(foreign);
     let columns = columns.max(2);
@@ -304,7 +304,7 @@ pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
     rows
 }
 
-/// A text of somebody else behind a margin of ours: none of its rows can pass for one of ours.
+/// Foreign text behind a margin of the program: none of its rows can pass for a line of the program.
 pub(super) fn block(foreign: &str, columns: usize) -> Vec<String> {
     let rows = rows(foreign.trim_ascii(), columns.saturating_sub(MARGIN.width()));
     rows.into_iter().map(|row| format!("{MARGIN}{row}")).collect()

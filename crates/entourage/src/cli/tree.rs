@@ -1,4 +1,4 @@
-//! `entourage tree`: who works for whom, and where they stand.
+//! `entourage tree`: shows the agents of a tree, their status and their usage.
 
 use clap::Args;
 use entourage_types::{Agent, AgentId, Question, WaitingOn};
@@ -20,7 +20,7 @@ Examples:
   entourage tree agt_0199…        the tree that this agent belongs to
   entourage tree --json           the same for programs";
 
-/// Show a tree of agents: who works for whom, where they stand, what they used
+/// Show a tree of agents: parents and sub-agents, their status and usage
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tree {
@@ -29,7 +29,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
         let tree = backend.tree(agent).await?;
@@ -48,17 +48,19 @@ impl Tree {
                     tree.agents.iter().filter(is_paused).map(|agent| agent.id).collect();
                 intervene::note_paused(&paused, globals);
             }
-            // The database is in our hands, so nobody else has anything going.
+            // This command holds the database, so no other process works on it.
             if !is_at_work && !globals.quiet && backend.has_work(root).await? {
                 let again = globals.again();
-                out::note(format!("nobody is at work; go on with: entourage run --resume {root}{again}"));
+                out::note(format!(
+                    "no process works on it; go on with: entourage run --resume {root}{again}"
+                ));
             }
         }
         Ok(Exit::Done)
     }
 }
 
-/// Writes a tree for a person. `is_at_work` says whether anybody works on it.
+/// Writes a tree for a user. `is_at_work` says whether a process works on it.
 pub(super) fn show(tree: &Found, questions: &[Question], is_at_work: bool) -> Result<()> {
     let paint = out::stdout();
     for (branch, agent) in words::branches(&tree.agents, words::place) {

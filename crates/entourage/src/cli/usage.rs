@@ -1,4 +1,4 @@
-//! `entourage usage`: what agents used, and what that cost.
+//! `entourage usage`: shows what agents used, and what that cost.
 
 use clap::Args;
 use entourage_engine::UsageQuery;
@@ -21,8 +21,8 @@ Examples:
   entourage usage --by agent --tree agt_0199…
   entourage usage --by day --json           for programs; `cost` in billionths of a US dollar
 
-Days are of UTC. Answers of no use are counted: they were paid for. Where the price of a model is
-not known, its calls are named; set `models.prices` to have them counted.";
+Days are in UTC. Discarded answers count too: they were paid for. If the price of a model is not known,
+a note gives the number of its calls; set `models.prices` to count their cost.";
 
 /// Show what agents used: tokens and cost, by day, model, kind, tree, agent or run
 #[derive(Debug, Args)]
@@ -34,22 +34,22 @@ pub(crate) struct Usage {
     /// From this day on, such as 2026-11-22
     #[arg(long, value_name = "DAY")]
     from: Option<Day>,
-    /// Up to this day, and it included
+    /// Up to and including this day
     #[arg(long, value_name = "DAY")]
     to: Option<Day>,
-    /// Only of the tree with this agent at its top
+    /// Only the tree with this agent as its root
     #[arg(long, value_name = "AGENT")]
     tree: Option<Which<AgentId>>,
-    /// Only of this agent
+    /// Only this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<Which<AgentId>>,
-    /// Only of this run
+    /// Only this run
     #[arg(long, value_name = "RUN")]
     run: Option<RunId>,
 }
 
 impl Usage {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let Self { by, from, to, tree, agent, run } = self;
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let root = match tree {
@@ -80,10 +80,10 @@ impl Usage {
     }
 }
 
-/// How much of a name a column shows, in characters: a provider may call a model whatever it likes.
+/// How much of a name a column shows, in characters: providers may choose names of any length.
 const NAME: usize = 100;
 
-/// Columns of equal width: names to the left, figures to the right.
+/// Formats columns of equal width: names to the left, figures to the right.
 fn table(by: &[UsageBy], rows: &[UsageRow], total: Tally) -> Vec<String> {
     let figures = ["calls", "in", "cached", "out", "reasoning", "cost"];
     let mut lines = vec![[names(by), figures.map(String::from).to_vec()].concat()];

@@ -1,4 +1,4 @@
-//! `entourage webhooks`: how the receivers of webhooks stand, and trying anew what did not arrive.
+//! `entourage webhooks`: shows the state of webhook receivers, and retries failed deliveries.
 
 use clap::{Args, Subcommand};
 use entourage_engine::ReceiverRecord;
@@ -15,18 +15,18 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage webhooks              each receiver: what it has still to be told, and what went wrong
-  entourage webhooks retry crm    try again now, also what was given up
+  entourage webhooks              each receiver: its pending deliveries, and what went wrong
+  entourage webhooks retry crm    retry its deliveries now, also those that were given up
 
-Receivers stand in the settings:
+Set up receivers in the settings:
   [webhooks.crm]
   url = \"https://crm.example.com/hooks\"
   secret = \"whsec_…\"              (`echo whsec_$(openssl rand -base64 32)` makes one)
-  events = [\"task.completed\"]     (everything unless given)
+  events = [\"task.completed\"]     (all events by default)
 
-They are told while `entourage serve` runs, or any other command that lets agents work.";
+Deliveries are sent while `entourage serve` runs, or any other command that runs agents.";
 
-/// List the receivers of webhooks, and try anew what did not arrive
+/// List the receivers of webhooks, or retry failed deliveries
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Webhooks {
@@ -36,10 +36,10 @@ pub(crate) struct Webhooks {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the receivers, each with how it stands (as without a command)
+    /// List the receivers, each with its state (as without a command)
     #[command(after_help = "Example:\n  entourage webhooks list --json")]
     List,
-    /// Try everything again now that did not arrive at a receiver, also what was given up
+    /// Retry all failed deliveries to a receiver now, also those that were given up
     #[command(after_help = "Example:\n  entourage webhooks retry crm")]
     Retry {
         /// The receiver's name
@@ -48,7 +48,7 @@ enum Command {
 }
 
 impl Webhooks {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let command = self.command.unwrap_or(Command::List);
         let purpose = if matches!(command, Command::List) { Purpose::Read } else { Purpose::Look };
         let backend = backend::connect(globals, &globals.settings()?, purpose).await?;
@@ -59,11 +59,9 @@ impl Webhooks {
         receivers.iter().try_for_each(|receiver| show(globals, receiver))?;
         if !globals.json && !globals.quiet {
             if receivers.is_empty() {
-                out::note(
-                    "nobody is told anything: `entourage webhooks --help` shows how to set a receiver up",
-                );
+                out::note("there is no receiver: `entourage webhooks --help` shows how to set one up");
             } else if !backend.is_at_work(None) {
-                out::note("nobody is at work here: receivers are told while `entourage serve` runs");
+                out::note("no process works here: deliveries are sent while `entourage serve` runs");
             }
         }
         Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! Which agent, question or grant a person means: by its id, by a part of it, or the newest.
+//! Finds the agent, question or grant that a user means: by its id, by a part of it, or the newest.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -11,25 +11,25 @@ use super::{
     words,
 };
 
-/// The newest there is.
+/// Stands for the newest.
 const LAST: &str = "@last";
-/// So many characters of an id are enough to look for it.
+/// The fewest characters of an id that are looked up.
 const FEWEST: usize = 4;
-/// So many are named where several are meant.
+/// How many matches are listed if there are several.
 const NAMED: usize = 5;
 
-/// What a person typed for an id.
+/// What a user typed for an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Which<T> {
     /// The newest.
     Last,
     /// This one.
     Id(T),
-    /// The one whose id begins or ends so, without its prefix.
+    /// The one whose id begins or ends with this, without its prefix.
     Part(String),
 }
 
-/// What has ids that a person types.
+/// A thing with ids that users type.
 #[async_trait]
 pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     /// What it is called.
@@ -38,13 +38,13 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     const PREFIX: &'static str;
     /// The command that lists them.
     const LIST: &'static str;
-    /// Said where there is none.
+    /// The error when there is none.
     const NONE: &'static str;
 
-    /// The one that `@last` means: the newest; of questions, the only open one.
+    /// The one that `@last` means: the newest; for questions, the only open one.
     async fn last(backend: &dyn Backend) -> Result<Option<Self>>;
 
-    /// All that a part of an id may mean, each with what tells it from the others.
+    /// All candidates for a part of an id, each with a text that distinguishes it.
     async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>>;
 }
 
@@ -71,9 +71,9 @@ impl<T: Named> FromStr for Which<T> {
 }
 
 impl<T: Named> Which<T> {
-    /// The id.
+    /// Finds the id.
     pub(crate) async fn find(&self, backend: &dyn Backend) -> Result<T> {
-        let list = format!("`{}` lists those there are", T::LIST);
+        let list = format!("`{}` lists them", T::LIST);
         let part = match self {
             Self::Id(id) => return Ok(*id),
             Self::Last => {
@@ -113,7 +113,7 @@ impl Named for AgentId {
     const NOUN: &'static str = "agent";
     const PREFIX: &'static str = Self::PREFIX;
     const LIST: &'static str = "entourage agents";
-    const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` makes one";
+    const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
 
     async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
         let (agents, _) =
@@ -176,7 +176,7 @@ impl Named for GrantId {
     const NOUN: &'static str = "standing grant";
     const PREFIX: &'static str = Self::PREFIX;
     const LIST: &'static str = "entourage grants";
-    const NONE: &'static str = "no grant stands";
+    const NONE: &'static str = "no grant is in force";
 
     async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
         Ok(backend.grants(None).await?.first().map(|grant| grant.id))
@@ -192,7 +192,7 @@ impl Named for GrantId {
 mod tests {
     use super::*;
 
-    /// What is no id, no part of one and not the newest is refused before anything is looked up.
+    /// A text that is no id, no part of one and not `@last` is refused before any lookup.
     #[test]
     fn a_part_of_an_id_is_taken_and_nothing_else() {
         let part = |given: &str| given.parse::<Which<AgentId>>();

@@ -1,4 +1,4 @@
-//! How things are said in one line.
+//! Describes things in one line.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{paint::Paint, text::Text};
 
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
-/// The arguments that say most about a call, the first that is there.
+/// The arguments that say most about a call; the first that is present is shown.
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
 
 /// The sign of a status.
@@ -27,7 +27,7 @@ pub(crate) const fn sign(status: ShownStatus) -> &'static str {
     }
 }
 
-/// A status, with what is waited on.
+/// Describes a status, with what the agent waits on.
 pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
     match on.filter(|_| status == ShownStatus::Waiting) {
         Some(WaitingOn::User) => "waits for an answer".into(),
@@ -39,15 +39,15 @@ pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
     }
 }
 
-/// Where an agent stands: its sign, and its status in words. What is on record as running does not run where
-/// nobody `is_at_work` on its tree.
+/// The state of an agent: its sign, and its status as text. An agent that is stored as running is suspended
+/// if no process `is_at_work` on its tree.
 pub(crate) fn standing(agent: &Agent, is_at_work: bool, paint: Paint) -> (Text, Text) {
     let shown = agent.shown();
     let shown = if is_suspended(shown, is_at_work) { ShownStatus::Waiting } else { shown };
     (paint.status(shown, sign(shown)), paint.status(shown, stands(agent, is_at_work)))
 }
 
-/// Where an agent stands, in words alone: as it is exported.
+/// The state of an agent as text alone, for exports.
 pub(crate) fn stands(agent: &Agent, is_at_work: bool) -> String {
     match agent.shown() {
         shown if is_suspended(shown, is_at_work) => "suspended".into(),
@@ -66,7 +66,7 @@ pub(crate) fn short(text: &str) -> String {
 
 /// A text on one line, with at most this many characters.
 pub(crate) fn cut(text: &str, most: usize) -> String {
-    // Other separators are not blanks: whoever writes them shows them as what they are.
+    // Other separators are not blanks: the filter of the output shows them as codes.
     let line = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -74,7 +74,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A call with what it is about.
+/// A call with its most telling argument.
 pub(crate) fn call(call: &ToolCall) -> String {
     let telling = TELLING.iter().find_map(|name| call.arguments.get(name));
     let first = || {
@@ -93,7 +93,7 @@ pub(crate) fn spent(usage: Usage, cost: Cost) -> String {
     if cost == Cost::default() { format!("{tokens} tokens") } else { format!("{tokens} tokens · {cost}") }
 }
 
-/// A number with its thousands apart.
+/// A number with separated thousands.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -106,7 +106,7 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
-/// A duration as a person says it.
+/// A duration as people write it.
 pub(crate) fn duration(duration: Duration) -> String {
     match duration.as_secs() {
         0..60 => format!("{:.1} s", duration.as_secs_f64()),
@@ -125,14 +125,14 @@ pub(crate) fn again(left: Duration, error: &str) -> String {
     if error.is_empty() { left } else { format!("{left} ({})", short(error)) }
 }
 
-/// Until when a question can be answered, and what is done then.
+/// How long a question can be answered, and what is done then.
 pub(crate) fn limit(question: &Question) -> Option<String> {
     let left = question.due?.since(Time::now());
     let then = question.otherwise.map(|verdict| format!(", then: {}", verdict.in_words()));
     Some(format!("open for {}{}", duration(left), then.unwrap_or_default()))
 }
 
-/// What an event tells, without who and when; none when it is of no interest to a person.
+/// Describes an event, without its agent and time; none if it is of no interest to a user.
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
         EventBody::AgentCreated { title, .. } => format!("begins: {}", short(title)),
@@ -200,7 +200,7 @@ pub(crate) fn author(author: &Author) -> &str {
     }
 }
 
-/// Arguments, or another value, as a person reads them.
+/// Arguments, or another value, in a form that people read.
 pub(crate) fn arguments(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }

@@ -1,4 +1,4 @@
-//! Reading the settings from where they stand.
+//! Reads the settings from their file and the environment.
 
 use std::{
     collections::BTreeMap,
@@ -20,14 +20,14 @@ use crate::{Error, Result};
 pub const FILE: &str = "entourage.toml";
 
 impl Settings {
-    /// The settings from their file and the environment. `data` is the data directory: that of
-    /// `ENTOURAGE_DATA` when none is given, or else the platform's. `file` is the settings' file:
-    /// that of `ENTOURAGE_CONFIG`, or else the one in the data directory; it must exist when named.
+    /// Reads the settings from their file and the environment. `data` is the data directory; if not given,
+    /// that of `ENTOURAGE_DATA`, or else the platform's. `file` is the settings file; if not given, that of
+    /// `ENTOURAGE_CONFIG`, or else the one in the data directory. A named file must exist.
     ///
     /// # Errors
-    /// [`Error::Settings`] names the file and line, or the variable's place in the settings.
+    /// [`Error::Settings`] names the file and line, or the variable.
     pub fn load(data: Option<&Path>, file: Option<&Path>) -> Result<Self> {
-        // A place need not be text; every other value is.
+        // A path need not be UTF-8; every other value must be.
         let place = |named: Option<&Path>, variable: &str| {
             let set = || std::env::var_os(format!("{PREFIX}{variable}")).filter(|set| !set.is_empty());
             named.map(Path::to_owned).or_else(|| set().map(PathBuf::from))
@@ -57,16 +57,16 @@ impl Settings {
         let text = read(&path, must_exist)?;
         let model = variables.remove(MODEL.0).map(|model| (MODEL.0.to_owned(), model));
         variables.retain(|name, _| OWN.iter().all(|(own, _)| own != name));
-        // The environment belongs to everybody: others may set names like ours for reasons of their own,
-        // as Kubernetes does for each service. Only what names a setting is taken at its word.
+        // Other programs share the environment and may set names with our prefix for reasons of their own, as
+        // Kubernetes does for each service. Only a variable that names a setting is an error if it is wrong.
         let (known, unknown): (BTreeMap<_, _>, BTreeMap<_, _>) =
             variables.into_iter().partition(|(name, _)| variables::setting(name).is_some());
         let mut known: Vec<(String, String)> = known.into_iter().chain(model).collect();
         let mut settings = merged(&text, &known).map_err(|error| match toml::from_str::<Self>(&text) {
-            // The file alone is read with lines to name.
+            // Parsing the file alone gives line numbers.
             Err(error) => mistake(&path, &text, &error),
             Ok(_) => {
-                // The last that was taken away is the one without which all is well.
+                // The culprit is the last variable whose removal makes the rest valid.
                 let (mut culprit, mut value) = (String::new(), String::new());
                 while merged(&text, &known).is_err() && !known.is_empty() {
                     (culprit, value) = known.remove(0);
@@ -76,7 +76,7 @@ impl Settings {
                     why = why.replace(&value, "this");
                 }
                 let place = format!("the variable {PREFIX}{culprit}");
-                Error::Settings { place, why: format!("{why}. Mend or unset it") }
+                Error::Settings { place, why: format!("{why}. Correct or unset it") }
             }
         })?;
         if let Some(key) = positive::wrong(&settings) {
@@ -85,11 +85,11 @@ impl Settings {
                 true => format!("the variable {PREFIX}{variable}"),
                 false => path.display().to_string(),
             };
-            let why = format!("`{key}` must be greater than 0; leave it out for what is usual");
+            let why = format!("`{key}` must be greater than 0; leave it out for the default");
             return Err(Error::Settings { place, why });
         }
         (settings.data, settings.file) = (data, Some(path));
-        // The variable with a name of its own is the last, and wins.
+        // The variable with a name of its own is applied last, and wins.
         let of_its_key = MODEL.1.replace('.', SEPARATOR);
         let names_model = |name: &&String| *name == MODEL.0 || name.eq_ignore_ascii_case(&of_its_key);
         let named = known.iter().map(|(name, _)| name).rfind(names_model);
@@ -100,7 +100,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Who names the model, where that is neither the file nor whoever has set another one since.
+    /// What names the model, if that is not the file and no other model was set since.
     #[must_use]
     pub fn names_model(&self) -> Option<&str> {
         let named = self.model_from.as_ref()?;
@@ -109,14 +109,14 @@ impl Settings {
 
     /// The directory with the user's kinds, if there is one.
     ///
-    /// A directory that is set is returned whether it is there or not, so that its absence is told.
+    /// A configured directory is returned whether it exists or not, so that its absence is reported.
     #[must_use]
     pub fn kinds_directory(&self) -> Option<PathBuf> {
         self.kinds.clone().or_else(|| Some(self.data.join("kinds")).filter(|usual| usual.is_dir()))
     }
 }
 
-/// The settings of a file with those of variables, whose names are without their prefix.
+/// Merges the settings of a file with those of variables, whose names are without their prefix.
 fn merged(file: &str, variables: &[(String, String)]) -> Result<Settings, config::ConfigError> {
     let is_list = |name: &str| variables::setting(name).is_some_and(|key| key.is_list);
     let (lists, plain): (Vec<_>, Vec<_>) =
@@ -138,7 +138,7 @@ fn merged(file: &str, variables: &[(String, String)]) -> Result<Settings, config
     builder.build()?.try_deserialize()
 }
 
-/// The variables that say something to the engine, without their prefix.
+/// The variables with our prefix and a value, without the prefix.
 fn ours_among(variables: impl Iterator<Item = (String, String)>) -> impl Iterator<Item = (String, String)> {
     variables
         .filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?.to_owned(), value)))
@@ -156,12 +156,12 @@ fn read(path: &Path, must_exist: bool) -> Result<String> {
     }
 }
 
-/// Whether there is no such file; nor can there be, where its directory is none.
+/// Whether the file does not exist, or its directory is no directory.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// A mistake in the file with its line, in one line.
+/// Describes a mistake in the file with its line number, in one line.
 fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let (above, this) = before.rsplit_once('\n').map_or((None, before), |(above, this)| (Some(above), this));
@@ -172,8 +172,8 @@ fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
     Error::Settings { place: format!("{}:{line}", path.display()), why }
 }
 
-/// The key of the value that begins behind this part of a line, below those of the tables and lists in which it
-/// stands, as far as they are words.
+/// The dotted key of the value that begins after this part of a line, with the keys of the inline tables and
+/// lists around it, as far as they are bare keys.
 fn key_before(line: &str) -> String {
     let (mut above, mut key, mut begin, mut quote) = (Vec::new(), "", 0, None);
     let mut chars = line.char_indices();
@@ -257,7 +257,8 @@ mod tests {
         assert_eq!(settings.store.durability, super::super::Durability::Normal);
     }
 
-    /// Whoever sets another model after that is told of their own mistakes, not of the variable's.
+    /// A program that sets another model afterwards gets errors about its own mistakes, not about the
+    /// variable's.
     #[test]
     fn a_variable_names_no_model_but_its_own() {
         let mut settings = load("", &[("ENTOURAGE_MODEL", "rehearsal")]).expect("valid");

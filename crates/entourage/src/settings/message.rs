@@ -1,27 +1,27 @@
-//! Mistakes in settings, told without the values that are wrong: a key in the wrong place is still a key.
+//! Describes mistakes in settings without the wrong values: an API key in the wrong place is still a secret.
 
-/// What stands before a value in the messages of deserializers.
+/// The text before a value in the messages of deserializers.
 const BEFORE: [&str; 3] = ["invalid type: ", "invalid value: ", "unknown variant "];
-/// What stands behind it.
+/// The text after it.
 const BEHIND: &str = ", expected ";
 
-/// What stands before the name of a setting that is not there.
+/// The text before the name of an unknown setting.
 const UNKNOWN: &str = "unknown field `";
 
-/// A message on one line, without the value that it complains of.
+/// A message on one line, without the wrong value.
 pub(super) fn without_value(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = without_strange_name(line);
     let start = BEFORE.iter().filter_map(|before| Some(line.find(before)? + before.len())).min();
-    // The last one: the value may hold these words, what is expected does not.
+    // The last match: the value may contain this text, the expectation does not.
     let (Some(start), Some(end)) = (start, line.rfind(BEHIND)) else { return line };
     let Some(value) = line.get(start..end) else { return line };
     let sort = value.split(['`', '"', '\'']).next().unwrap_or_default();
     format!("{}{}", format!("{}{sort}", &line[..start]).trim_end(), &line[end..])
 }
 
-/// The message without the name of an unknown setting that is no word: what stands where a setting is named may be
-/// a key.
+/// The message without the name of an unknown setting, unless the name is a word: an API key may be where a
+/// setting is named.
 fn without_strange_name(line: String) -> String {
     let Some(begin) = line.find(UNKNOWN).map(|at| at + UNKNOWN.len()) else { return line };
     let Some(name) = line.get(begin..).and_then(|rest| rest.split('`').next()) else { return line };

@@ -1,7 +1,7 @@
-//! Everything an operator may set, in one place. Every setting has a default.
+//! All settings of an operator. Every setting has a default.
 //!
-//! Later ones win: the defaults, the file (`entourage.toml` in the data directory, or the one named
-//! by `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
+//! Later sources win: the defaults, the file (`entourage.toml` in the data directory, or the one named by
+//! `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
 mod load;
 mod message;
@@ -26,39 +26,40 @@ pub use time::time;
 #[cfg(not(feature = "server"))]
 pub use unserved::{Auth, Jwt, Server, Webhook};
 
-/// A model that something other than the file names: errors about the model point there.
+/// A model that something other than the file names: errors about the model refer to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedModel {
-    /// What names it, in words: `the variable ENTOURAGE_MODEL`, or `--model`.
+    /// What names it, as text: `the variable ENTOURAGE_MODEL`, or `--model`.
     pub by: String,
     /// The model's name.
     pub model: String,
 }
 
-/// Everything an operator may set.
+/// The settings of an operator.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Where everything is kept. Not in the file, which is itself found there.
+    /// The data directory. It cannot be set in the file, which is found there.
     #[serde(skip)]
     pub data: PathBuf,
-    /// The file that they were read from, if they were from one.
+    /// The file that the settings were read from, if any.
     #[serde(skip)]
     pub file: Option<PathBuf>,
-    /// The directory with the user's kinds; `kinds` in the data directory when there is one.
+    /// The directory with the user's kinds; by default `kinds` in the data directory, if it exists.
     pub kinds: Option<PathBuf>,
-    /// The file of an agency that stands elsewhere; the kinds beside it are read with it. Named on the
-    /// command line only.
+    /// The file of an agency in another directory; the kinds beside it are read too. Only the command line
+    /// sets it.
     #[serde(skip)]
     pub agency: Option<PathBuf>,
-    /// The first words of a command that runs a program as [`entourage_tools::supervise`] does, for the MCP
-    /// servers of this machine. The binary names itself.
+    /// The first arguments of a command that runs a program as [`entourage_tools::supervise`] does, for the
+    /// MCP servers of this machine. The binary names itself.
     #[serde(skip)]
     pub supervisor: Option<Vec<OsString>>,
-    /// The model that a variable or an option of the command line names, where one does, instead of the file.
+    /// The model that a variable or an option of the command line names instead of the file, if one does.
     #[serde(skip)]
     pub model_from: Option<NamedModel>,
-    /// What was set and has no effect, a sentence each: variables of the environment that name no setting.
+    /// Warnings about settings without effect, a sentence each: variables of the environment that name no
+    /// setting.
     #[serde(skip)]
     pub ignored: Vec<String>,
     /// The database.
@@ -69,17 +70,17 @@ pub struct Settings {
     pub tools: entourage_tools::Settings,
     /// The HTTP API.
     pub server: Server,
-    /// Whom the engine tells of tasks and questions, by name; nobody unless given.
+    /// The receivers of webhooks for tasks and questions, by name; none by default.
     pub webhooks: BTreeMap<String, Webhook>,
-    /// How agents are given their turns.
+    /// How agents are scheduled.
     pub dispatch: Dispatch,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
-    /// How long what happened is kept.
+    /// How long data is kept.
     pub retention: Retention,
 }
 
-/// How long what happened is kept, as `90d` or `52w`; for ever unless said.
+/// How long data is kept, as `90d` or `52w`; for ever by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
@@ -91,13 +92,13 @@ pub struct Retention {
     #[serde(deserialize_with = "time::if_any")]
     #[schemars(with = "Option<String>")]
     pub trees: Option<Duration>,
-    /// How long answers are kept to requests that carried an idempotency key, so that the same request again is answered
-    /// the same; 24 hours unless given.
+    /// How long answers to requests with an idempotency key are kept, so that the same request gets the same
+    /// answer again; 24 hours by default.
     #[serde(deserialize_with = "time::if_any")]
     #[schemars(with = "Option<String>")]
     pub requests: Option<Duration>,
-    /// How long it is kept what receivers of webhooks were told, from its arrival or from when it was given up; 24 hours
-    /// unless given.
+    /// How long deliveries to receivers of webhooks are kept after they arrived or were given up; 24 hours by
+    /// default.
     #[serde(deserialize_with = "time::if_any")]
     #[schemars(with = "Option<String>")]
     pub deliveries: Option<Duration>,
@@ -120,10 +121,10 @@ impl From<Retention> for entourage_engine::Retention {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Store {
-    /// What a commit has survived once it returned.
+    /// What a commit survives once it has returned.
     pub durability: Durability,
-    /// Whether a database of an older version is brought to this program's when it is opened;
-    /// otherwise `entourage migrate` does.
+    /// Whether a database of an older version is migrated to this program's version when it is opened;
+    /// otherwise `entourage migrate` does that.
     pub migrate: bool,
 }
 
@@ -133,7 +134,7 @@ impl Default for Store {
     }
 }
 
-/// What a commit has survived once it returned.
+/// What a commit survives once it has returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
@@ -144,17 +145,18 @@ pub enum Durability {
     Normal,
 }
 
-/// How agents are given their turns.
+/// How agents are scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dispatch {
-    /// Agents at work at once.
+    /// How many agents may work at once.
     pub concurrency: usize,
-    /// Seconds that those at work have to leave when the process shall end. Calls under way are broken off at once:
-    /// the next start goes on with them, and asks about one whose effect is in doubt.
+    /// How many seconds agents at work may take to stop when the process ends. Running calls are cancelled at
+    /// once: the next start continues them, and asks about a call whose effect is in doubt.
     pub grace_seconds: u64,
-    /// Failures in a row after which an agent's run is ended. A failure is an activation that ends with an error, or
-    /// an end of the whole process while it was at work, with nothing written since the one before.
+    /// After how many failures in a row an agent's run is ended. A failure is an activation that ends with an
+    /// error, or an end of the whole process during the activation, with nothing written since the previous
+    /// one.
     pub give_up_after: u32,
 }
 

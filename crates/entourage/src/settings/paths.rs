@@ -1,4 +1,4 @@
-//! Where data is kept when nobody says.
+//! The default data directory.
 
 use std::{env, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! Settings that must be greater than 0: with less, nothing would ever be done.
+//! Checks the settings that must be greater than 0: otherwise nothing would ever be done.
 
 use super::Settings;
 

@@ -1,11 +1,11 @@
-//! Stretches of time as people write them.
+//! Durations as people write them.
 
 use std::time::Duration;
 
 use jiff::{Span, SpanRelativeTo};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
-/// A stretch of time in weeks, days, hours, minutes and seconds: `90m`, `12h`, `30d`.
+/// Parses a duration in weeks, days, hours, minutes and seconds: `90m`, `12h`, `30d`.
 ///
 /// # Errors
 /// A sentence on how to write it.

@@ -1,19 +1,19 @@
-//! What a build without the feature `server` reads of the settings of the HTTP API and of webhooks, so that
-//! it works with a file that a server uses, too.
+//! The part of the settings of the HTTP API and of webhooks that a build without the feature `server` reads,
+//! so that it works with the settings file of a server.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The HTTP API's settings: all that matters without it is who the operator is, since the operator's files
-/// and MCP servers are not for the agents of other owners.
+/// The settings of the HTTP API. Without the API only the operator matters, since the operator's files and
+/// MCP servers are not for the agents of other owners.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Server {
-    /// Who may come in.
+    /// How clients authenticate.
     pub auth: Auth,
 }
 
-/// Who may come in where a server works with the same settings.
+/// How clients of a server with the same settings authenticate.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth {
@@ -24,7 +24,7 @@ pub enum Auth {
     Jwt(Jwt),
 }
 
-/// The tokens, as far as they say who the operator is.
+/// The settings of tokens, as far as they name the operator.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct Jwt {
     /// The operator's name, beside `local`.

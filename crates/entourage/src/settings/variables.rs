@@ -1,28 +1,28 @@
-//! Variables of the environment: which say something to the program, and which only look as if they did.
+//! Variables of the environment: those that the program reads, and those that only look alike.
 
 use super::reference::{Key, keys};
 
-/// What the names of all of them begin with.
+/// The prefix of their names.
 pub(super) const PREFIX: &str = "ENTOURAGE_";
-/// What parts the names of tables and keys in the name of a variable.
+/// Separates the names of tables and keys in the name of a variable.
 pub(super) const SEPARATOR: &str = "__";
-/// The data directory; a place that is named otherwise wins.
+/// The data directory; an explicit path wins.
 pub(super) const DATA: &str = "DATA";
-/// The file of settings; a place that is named otherwise wins.
+/// The settings file; an explicit path wins.
 pub(super) const CONFIG: &str = "CONFIG";
-/// The one setting with a name of its own.
+/// The only setting with a variable of its own name.
 pub(super) const MODEL: (&str, &str) = ("MODEL", "models.default");
 
-/// Variables that are no setting's, or not by its name, without their prefix.
+/// Variables that set no key, or not by its name, without their prefix.
 pub(super) const OWN: [(&str, &str); 5] = [
     (DATA, "The data directory, as `--data`."),
-    (CONFIG, "The file of settings, as `--config`."),
+    (CONFIG, "The settings file, as `--config`."),
     (MODEL.0, "The model, as `--model` or `models.default`."),
     ("LOG", "The log's level or filter, such as `info` or `warn,entourage_engine=debug`."),
-    ("TOKEN", "The token that commands show to a server that wants one."),
+    ("TOKEN", "The token that commands send to a server that requires one."),
 ];
 
-/// Variables of others that are read where the settings say nothing.
+/// Variables of other programs that apply where no setting is given.
 pub(super) const OTHERS: [(&str, &str); 8] = [
     ("ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `OPENROUTER_API_KEY", "`models.providers.NAME.key`"),
     (
@@ -37,7 +37,7 @@ pub(super) const OTHERS: [(&str, &str); 8] = [
         "as OpenTelemetry describes them",
     ),
     ("LOG_LEVEL", "`ENTOURAGE_LOG`"),
-    ("XDG_DATA_HOME", "where the data directory is, when nothing names it"),
+    ("XDG_DATA_HOME", "the parent of the data directory, if no data directory is set"),
 ];
 
 /// The setting that a variable names, by its name without the prefix.
@@ -46,9 +46,9 @@ pub(super) fn setting(name: &str) -> Option<&'static Key> {
     keys().iter().find(|key| key.is_at(&parts))
 }
 
-/// A sentence on a variable that names nothing, with what it may have been meant for.
+/// A sentence about a variable that names no setting, with the setting it resembles.
 pub(super) fn unknown(name: &str) -> String {
-    // Names that differ in more than this have nothing to do with each other.
+    // Names that are less alike than this are unrelated.
     const ALIKE: f64 = 0.7;
     let own = OWN.iter().map(|(own, _)| (*own).to_owned());
     let names = keys().iter().filter_map(Key::variable).chain(own);

@@ -1,8 +1,8 @@
-//! Traces over OTLP: where they go, and how they get there without anybody waiting for it.
+//! Traces over OTLP: where they are sent, and how, so that no agent waits for it.
 //!
-//! The spans are made by the engine from what is on record, whole and with their ids, so what is left
-//! to do here is to write them down as OTLP's JSON and to send them. The SDK of OpenTelemetry makes
-//! spans while things happen, in one process, with ids of its own.
+//! The engine makes the spans from stored data, complete and with their ids; this module writes them as
+//! OTLP's JSON and sends them. The SDK of OpenTelemetry makes spans while things happen, in one process, with
+//! ids of its own.
 
 mod otlp;
 mod queue;
@@ -16,22 +16,22 @@ pub use queue::Exporter;
 
 use crate::{Error, Result};
 
-/// Where traces go.
+/// Where traces are sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The address of a collector that speaks OTLP over HTTP, such as `http://127.0.0.1:4318`; what
-    /// `OTEL_EXPORTER_OTLP_ENDPOINT` says otherwise. Nothing is traced where neither is set.
+    /// The address of a collector that accepts OTLP over HTTP, such as `http://127.0.0.1:4318`; by default
+    /// that of `OTEL_EXPORTER_OTLP_ENDPOINT`. Without either, nothing is traced.
     pub otlp_endpoint: Option<String>,
-    /// Whether traces hold what models said, what tools were called with and what they returned.
+    /// Whether traces contain the messages of models, and the arguments and outputs of tools.
     pub content: bool,
 }
 
-/// The exporter that these settings and OpenTelemetry's own variables ask for, if they do. Call it on
-/// a runtime: a task of its own does the work.
+/// The exporter that these settings and OpenTelemetry's own variables configure, if they do. It needs a
+/// runtime: it starts a task of its own.
 ///
 /// # Errors
-/// [`Error::Settings`] when the address is none, or the variable with headers is not readable.
+/// [`Error::Settings`] when the address is invalid, or the variable with headers cannot be parsed.
 pub fn exporter(
     settings: &Settings,
     variable: impl Fn(&str) -> Option<String>,

@@ -1,4 +1,4 @@
-//! Spans as OTLP's JSON, and one request that brings them to a collector.
+//! Writes spans as OTLP's JSON and sends them to a collector.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 /// How long a collector may take for one request.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// OTLP's numbers for what stays inside, what goes out, and what failed.
+/// OTLP's numbers for internal spans, client spans, and failed spans.
 const INTERNAL: u8 = 1;
 const CLIENT: u8 = 3;
 const FAILED: u8 = 2;
 
-/// Brings spans to a collector.
+/// Sends spans to a collector.
 pub(super) struct Sender {
     client: Client,
     endpoint: Url,
@@ -26,7 +26,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// To an address, with headers as `name=value,…`.
+    /// A sender to an address, with headers as `name=value,…`.
     pub(super) fn new(endpoint: &str, headers: &str, service: String) -> Result<Self, String> {
         let no_url =
             || format!("`{endpoint}` is no address of a collector; write it as `http://127.0.0.1:4318`");
@@ -35,7 +35,8 @@ impl Sender {
             return Err(no_url());
         }
         entourage_llm::install_tls();
-        // A redirect would take the keys among the headers, and what was said, to whom nobody has named.
+        // A redirect would send the keys among the headers, and the content of messages, to an address that
+        // no setting names.
         let client = Client::builder().timeout(PATIENCE).redirect(Policy::none()).build();
         let client = client.map_err(|error| format!("no HTTP client can be made: {error}"))?;
         Ok(Self { client, endpoint, headers: parsed(headers)?, service })
@@ -51,7 +52,7 @@ impl Sender {
     }
 }
 
-/// Headers often hold a key, so a mistake in them is not repeated.
+/// Parses headers. They often hold a key, so an error does not repeat them.
 fn parsed(headers: &str) -> Result<HeaderMap, String> {
     let pairs = headers.split(',').map(str::trim).filter(|pair| !pair.is_empty());
     let header = |pair: &str| {

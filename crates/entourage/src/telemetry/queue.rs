@@ -1,5 +1,5 @@
-//! From whoever works to the collector: a queue with an end, and a task that empties it. Whatever
-//! becomes of the collector, nobody who puts a span into the queue ever waits.
+//! A bounded queue of spans, and a task that sends them to the collector. Whatever happens to the collector,
+//! a caller that adds a span never waits.
 
 use std::{
     sync::{
@@ -9,22 +9,22 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Span, Tracer, measure};
+use entourage_engine::{Span, Tracer, metrics};
 use tokio::sync::{mpsc, oneshot};
 
 use super::otlp::Sender;
 
-/// How many spans may wait; those that come when so many do are dropped, and counted.
+/// How many spans may wait; further ones are dropped and counted.
 const WAITING: usize = 4096;
-/// How many spans go with one request.
+/// How many spans one request sends.
 const BATCH: usize = 256;
-/// How long to wait for more before a request is made.
+/// How long to wait for more spans before a request is made.
 const GATHER: Duration = Duration::from_millis(500);
-/// How often the same spans are sent, and how long is waited in between.
+/// How many times the same spans are sent, and the pause in between.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Hands spans to a collector, from a task of its own.
+/// Sends spans to a collector, from a task of its own.
 pub struct Exporter {
     queue: mpsc::Sender<Job>,
     content: bool,
@@ -33,7 +33,7 @@ pub struct Exporter {
 
 enum Job {
     Span(Box<Span>),
-    /// Tell when all that came before has gone.
+    /// Signal when all earlier spans are sent.
     Flush(oneshot::Sender<()>),
 }
 
@@ -46,13 +46,13 @@ impl Exporter {
         Self { queue, content, dropped }
     }
 
-    /// How many spans no collector ever got.
+    /// How many spans were lost.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Returns once all spans so far have gone, or after this long.
+    /// Returns once all spans so far are sent, or after this long.
     pub async fn flush(&self, patience: Duration) {
         let (told, gone) = oneshot::channel();
         let flush = async {
@@ -78,7 +78,7 @@ impl Tracer for Exporter {
 
 fn count_dropped(dropped: &AtomicU64, lost: u64) {
     dropped.fetch_add(lost, Ordering::Relaxed);
-    measure::spans_dropped(lost);
+    metrics::spans_dropped(lost);
 }
 
 async fn empty(mut jobs: mpsc::Receiver<Job>, sender: Sender, dropped: Arc<AtomicU64>) {
@@ -101,13 +101,13 @@ async fn empty(mut jobs: mpsc::Receiver<Job>, sender: Sender, dropped: Arc<Atomi
         let lost = deliver(&sender, &spans, &mut is_down).await;
         count_dropped(&dropped, lost);
         for told in waiting {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = told.send(());
         }
     }
 }
 
-/// Sends spans, and again when that failed. Returns how many were lost.
+/// Sends spans, with retries. Returns how many were lost.
 async fn deliver(sender: &Sender, spans: &[Span], is_down: &mut bool) -> u64 {
     if spans.is_empty() {
         return 0;
@@ -118,10 +118,10 @@ async fn deliver(sender: &Sender, spans: &[Span], is_down: &mut bool) -> u64 {
                 *is_down = false;
                 return 0;
             }
-            // Told once, until it works again.
+            // Logged once, until it works again.
             Err(error) if !*is_down => {
                 *is_down = true;
-                tracing::warn!(%error, "traces do not arrive; agents go on, and what cannot wait is dropped");
+                tracing::warn!(%error, "traces do not arrive; agents go on, and excess spans are dropped");
             }
             Err(error) => tracing::debug!(%error, "traces do not arrive"),
         }

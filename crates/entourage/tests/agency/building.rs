@@ -1,4 +1,4 @@
-//! What cannot be put together is refused when it is put together, and says what to change.
+//! Tests of what builders refuse, and that the error says what to change.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ async fn an_agent_without_threads_says_so_and_asks_no_model() {
     assert_eq!(model.requests().len(), 0);
 }
 
-/// The names of an agent's tools are ones that providers take, and no two of its tools share one.
+/// The names of an agent's tools are valid for providers, and no two of its tools share one.
 #[test]
 fn tools_have_names_that_providers_take() {
     #[derive(Deserialize, JsonSchema)]
@@ -86,7 +86,7 @@ fn tools_have_names_that_providers_take() {
     assert!(Agent::builder("A").tool(tool("web_search")).build().is_ok());
 }
 
-/// A model and a built-in tool that are not there are refused when the agency is opened.
+/// Opening an agency refuses an unknown model and an unknown built-in tool.
 #[tokio::test]
 async fn a_model_and_a_built_in_tool_that_are_not_there_are_refused_at_opening() {
     let open = |agent: Agent, model: Option<&'static str>| async move {
@@ -109,7 +109,7 @@ async fn a_model_and_a_built_in_tool_that_are_not_there_are_refused_at_opening()
     assert!(refused.starts_with("A: there is no built-in tool `dig` here; there are: ask_user"), "{refused}");
 }
 
-/// An agent belongs to one open agency at a time: a second one is refused, and the first goes on.
+/// An agent belongs to one open agency at a time: a second one is refused, and the first continues.
 #[tokio::test]
 async fn an_agent_belongs_to_one_open_agency() {
     let a = agent("A");

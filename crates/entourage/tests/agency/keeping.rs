@@ -1,4 +1,4 @@
-//! Threads that are kept elsewhere, too.
+//! Tests of threads that are also kept in a thread store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage::{
-    agency::{Agency, AgencyBuilder, KeeperError, RunItem, ThreadKeeper, ThreadKey},
+    agency::{Agency, AgencyBuilder, RunItem, ThreadKey, ThreadStore, ThreadStoreError},
     types::{Author, Item, ItemBody, Message as Said, Turn},
 };
 use entourage_engine::Clock;
@@ -17,10 +17,10 @@ use entourage_testkit::{FakeClock, within};
 
 use crate::{agent, chain, hands_on, is, lines, scripted};
 
-/// How long a keeper is given for one save.
+/// How long the engine lets a thread store take for one save.
 const A_SAVES_TIME: Duration = Duration::from_secs(30);
 
-/// What becomes of a request to the keeper.
+/// The outcome of a request to the thread store.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Fails,
@@ -28,11 +28,11 @@ enum Fate {
     Hangs,
 }
 
-/// A database of somebody's own.
+/// A thread store.
 #[derive(Default)]
 struct Elsewhere {
     threads: Mutex<BTreeMap<ThreadKey, Vec<Item>>>,
-    /// What becomes of the next requests about threads with these recipients.
+    /// The outcomes of the next requests about threads with these recipients.
     loads: Mutex<Vec<(&'static str, Fate)>>,
     saves: Mutex<Vec<(&'static str, Fate)>>,
 }
@@ -53,8 +53,8 @@ impl Elsewhere {
     }
 }
 
-/// Nothing, or what is to become of this request.
-async fn meets(fates: &Mutex<Vec<(&'static str, Fate)>>, key: &ThreadKey) -> Result<(), KeeperError> {
+/// Gives this request its planned outcome, if it has one.
+async fn meets(fates: &Mutex<Vec<(&'static str, Fate)>>, key: &ThreadKey) -> Result<(), ThreadStoreError> {
     let fate = {
         let mut fates = fates.lock().unwrap();
         let at = fates.iter().position(|(recipient, _)| *recipient == key.recipient);
@@ -63,20 +63,20 @@ async fn meets(fates: &Mutex<Vec<(&'static str, Fate)>>, key: &ThreadKey) -> Res
     match fate {
         None => Ok(()),
         Some(Fate::Fails) => Err("the disk is full".into()),
-        Some(Fate::Crashes) => panic!("a keeper with a mistake"),
+        Some(Fate::Crashes) => panic!("a thread_store with a mistake"),
         Some(Fate::Hangs) => std::future::pending().await,
     }
 }
 
 #[async_trait]
-impl ThreadKeeper for Elsewhere {
-    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
+impl ThreadStore for Elsewhere {
+    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
         meets(&self.loads, thread).await?;
         let threads = self.threads.lock().unwrap();
         Ok(threads.get(thread).into_iter().flatten().map(|item| item.body.clone()).collect())
     }
 
-    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), KeeperError> {
+    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), ThreadStoreError> {
         meets(&self.saves, thread).await?;
         let mut threads = self.threads.lock().unwrap();
         let kept = threads.entry(thread.clone()).or_default();
@@ -90,9 +90,9 @@ impl ThreadKeeper for Elsewhere {
     }
 }
 
-async fn open(builder: AgencyBuilder, keeper: &Arc<Elsewhere>, model: &Arc<ScriptedModel>) -> Agency {
-    let keeper: Arc<dyn ThreadKeeper> = Arc::<Elsewhere>::clone(keeper);
-    builder.in_memory().thread_keeper(keeper).model(Arc::clone(model)).open().await.unwrap()
+async fn open(builder: AgencyBuilder, thread_store: &Arc<Elsewhere>, model: &Arc<ScriptedModel>) -> Agency {
+    let thread_store: Arc<dyn ThreadStore> = Arc::<Elsewhere>::clone(thread_store);
+    builder.in_memory().thread_store(thread_store).model(Arc::clone(model)).open().await.unwrap()
 }
 
 async fn logs(agency: &Agency) -> BTreeSet<Vec<String>> {
@@ -133,7 +133,7 @@ async fn a_chat_goes_on_in_an_empty_database_with_what_was_said_before_in_each_t
     let expected = [Message::User("Go.".into()), said("<Go.>"), Message::User("More.".into())];
     assert_eq!(reviewer.messages, expected);
     assert_eq!(logs(&agency).await, undisturbed);
-    // Another chat begins with nothing.
+    // Another chat starts empty.
     agency.get_response("Else.").chat_id("d").await.unwrap();
     agency.close().await;
     let lines = elsewhere.lines();
@@ -147,7 +147,7 @@ async fn what_was_kept_in_the_middle_of_a_call_or_by_other_means_is_taken_up() {
     let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
     say(&agency, "Go.").await;
     agency.close().await;
-    // The Ceo had asked the Developer, and that is the last that is known.
+    // The Ceo had asked the Developer; nothing after that was saved.
     elsewhere.threads.lock().unwrap().values_mut().for_each(|items| items.truncate(2));
     let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
     assert_eq!(say(&agency, "More.").await, "<<<More.>>>");
@@ -158,24 +158,24 @@ async fn what_was_kept_in_the_middle_of_a_call_or_by_other_means_is_taken_up() {
     agency.close().await;
     assert_eq!(elsewhere.lines()["c Ceo<user"].len(), log.len());
 
-    /// Keeps nothing, and knows what was said in a program before this one.
+    /// Saves nothing, and returns messages of an earlier program.
     struct Others;
     #[async_trait]
-    impl ThreadKeeper for Others {
-        async fn load(&self, _: &ThreadKey) -> Result<Vec<ItemBody>, KeeperError> {
+    impl ThreadStore for Others {
+        async fn load(&self, _: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
             Ok(vec![
                 ItemBody::Message(Said::new(Author::User, "Hello.", None)),
                 ItemBody::Turn(Turn { text: "Good day.".into(), ..Turn::default() }),
             ])
         }
 
-        async fn save(&self, _: &ThreadKey, _: &[Item]) -> Result<(), KeeperError> {
+        async fn save(&self, _: &ThreadKey, _: &[Item]) -> Result<(), ThreadStoreError> {
             Ok(())
         }
     }
     let (a, asked) =
         (agent("A"), scripted(|request| entourage_llm::Script::text(request.messages.len().to_string())));
-    let builder = Agency::new([&a], []).in_memory().thread_keeper(Arc::new(Others));
+    let builder = Agency::new([&a], []).in_memory().thread_store(Arc::new(Others));
     let agency = builder.model(Arc::clone(&asked)).open().await.unwrap();
     assert_eq!(say(&agency, "Again.").await, "3");
     let said = Message::Assistant { text: "Good day.".into(), calls: vec![] };
@@ -196,7 +196,7 @@ async fn a_thread_that_cannot_be_loaded_is_an_error_that_changes_nothing() {
         );
         assert!(agency.client().agents(false, None, entourage::Page::default()).await.unwrap().is_empty());
     }
-    // The Ceo is told so of the Developer, and may ask again.
+    // The Ceo gets an error about the Developer's thread, and may ask again.
     elsewhere.loads.lock().unwrap().push(("Developer", Fate::Fails));
     let result = agency.get_response("Go.").chat_id("c").await.unwrap();
     let told = result.generated_items.iter().find_map(|item| match item {
@@ -236,7 +236,7 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
     .await;
     let waited = clock.now().since(began);
     assert!(A_SAVES_TIME <= waited && waited < 10 * A_SAVES_TIME, "one that hangs is given {waited:?}");
-    // Nor does one that hangs keep the program from ending, or the other threads from being saved.
+    // A save that hangs does not keep the program from ending, or the other threads from being saved.
     elsewhere.saves.lock().unwrap().extend([("Developer", Fate::Hangs), ("Developer", Fate::Hangs)]);
     say(&agency, "More.").await;
     let time_goes_by = async {
@@ -270,11 +270,11 @@ async fn threads_that_were_there_before_are_saved_whole_with_their_next_message(
     }
     agency.close().await;
     let elsewhere = Arc::<Elsewhere>::default();
-    let keeper: Arc<dyn ThreadKeeper> = Arc::<Elsewhere>::clone(&elsewhere);
-    let agency = builder().thread_keeper(keeper).open().await.unwrap();
+    let thread_store: Arc<dyn ThreadStore> = Arc::<Elsewhere>::clone(&elsewhere);
+    let agency = builder().thread_store(thread_store).open().await.unwrap();
     say(&agency, "The last?").await;
     agency.close().await;
-    // More than one step saves.
+    // More than one step can save.
     let lines = elsewhere.lines();
     assert_eq!(lines["c A<user"].len(), 222);
     assert_eq!(lines["c A<user"][220..], ["> The last?", "< Yes.0"]);

@@ -1,4 +1,4 @@
-//! Who runs an agent's loop, what stands in its thread by when, and how `send_message` differs from tools.
+//! Tests of an agent's loop, of what its thread has by when, and of how `send_message` differs from tools.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -25,7 +25,7 @@ async fn log(threads: &ThreadManager, to: &str, from: Option<&str>) -> Vec<Strin
     lines(&thread.get_full_log().await.unwrap())
 }
 
-/// Opening an agency, reading all there is, resuming and closing ask no model and begin no run.
+/// Opening an agency, reading everything, resuming and closing call no model and start no run.
 /// Shows: S2-R001.
 #[tokio::test]
 async fn a_run_begins_with_a_call_of_an_agent_and_with_nothing_else() {
@@ -63,14 +63,14 @@ async fn a_run_begins_with_a_call_of_an_agent_and_with_nothing_else() {
     let (agency, _agents) = (open().await.0, agents);
     agency.resume_response("c").await.unwrap();
 
-    // Whatever had been begun in between would be counted here.
+    // A run started in between would be counted here.
     let stream = agency.get_response_stream("More.").chat_id("c").await.unwrap();
     stream.result().await.unwrap();
     assert_eq!((model.requests().len(), runs(&agency).await), (10, 6));
 }
 
-/// A tool is given its time, and its agent is at work meanwhile; who wrote to another agent sleeps, and
-/// no time of tools applies. No other tool can take its place.
+/// A tool has a time limit, and its agent is at work meanwhile; an agent that wrote to another sleeps, and no
+/// time limit of tools applies. No tool of one's own can take the place of `send_message`.
 /// Shows: S2-R005.
 #[tokio::test]
 async fn a_message_to_an_agent_is_no_call_of_a_tool() {
@@ -111,7 +111,7 @@ async fn a_message_to_an_agent_is_no_call_of_a_tool() {
     );
     assert_eq!(result.nested.len(), 1);
 
-    // A tool of the same agent is cut off after its second.
+    // A tool of the same agent is cancelled after its second.
     let hung = tokio::spawn(agency.get_response("hang").chat_id("c").into_future());
     assert_eq!(clock.advance_to_sleeper(std::time::Duration::from_secs(1)).await.as_secs(), 1);
     let hung = lines(&hung.await.unwrap().unwrap().generated_items);
@@ -122,7 +122,7 @@ async fn a_message_to_an_agent_is_no_call_of_a_tool() {
     assert!(refused.contains("`send_message` is the name of a built-in tool"), "{refused}");
 }
 
-/// The thread as it stands while each model call is under way, and while a tool works.
+/// Reads the thread during each model call, and while a tool runs.
 /// Shows: S2-R014, S2-R030.
 #[tokio::test]
 async fn what_was_said_is_saved_before_the_model_is_asked_and_before_a_call_takes_effect() {
@@ -168,7 +168,7 @@ async fn what_was_said_is_saved_before_the_model_is_asked_and_before_a_call_take
     stream.result().await.unwrap();
 }
 
-/// Each model call is held until all that was added to the threads before it has come.
+/// Each model call is held until the stream has delivered everything that was added to the threads before.
 /// Shows: S2-R076.
 #[tokio::test]
 async fn a_stream_delivers_each_item_while_the_run_goes_on() {

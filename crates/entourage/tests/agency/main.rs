@@ -1,4 +1,4 @@
-//! Agents that message agents, through the library face.
+//! Tests of agents that message agents, through the library interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends by panicking")]
 
 mod building;
@@ -14,12 +14,12 @@ use entourage::agency::{Agency, AgencyBuilder, Agent, RunItem};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use serde_json::{Value, json};
 
-/// Whether the request is of the agent of this name, told who it is.
+/// Whether the request is of the agent of this name, by its instructions.
 fn is(request: &Request, name: &str) -> bool {
     request.system.contains(&format!("You are {name}."))
 }
 
-/// The last thing that the model was told.
+/// The last message of a request.
 fn last(request: &Request) -> &str {
     match request.messages.last() {
         Some(Message::User(text) | Message::Notice(text) | Message::Output { text, .. }) => text,
@@ -39,7 +39,7 @@ fn agent(name: &str) -> Agent {
     Agent::builder(name).instructions(format!("You are {name}.")).build().unwrap()
 }
 
-/// Ceo, Developer and Reviewer, each of whom hands on what it is told; the last answers.
+/// Ceo, Developer and Reviewer: each delegates its message to the next; the last answers.
 fn chain() -> (AgencyBuilder, Vec<Agent>) {
     let agents: Vec<Agent> = ["Ceo", "Developer", "Reviewer"].map(agent).into();
     let flows = [(&agents[0], &agents[1]), (&agents[1], &agents[2])];
@@ -65,7 +65,7 @@ fn lines<'a>(items: impl IntoIterator<Item = &'a RunItem>) -> Vec<String> {
         RunItem::MessageInput(item) => format!("{} is told {}", item.origin.agent, item.text),
         RunItem::MessageOutput(item) => format!("{} says {}", item.origin.agent, item.text),
         RunItem::ToolCall(item) => {
-            // An object's order is nobody's promise.
+            // The order of an object's keys is not guaranteed.
             let message = item.arguments["message"].as_str().unwrap_or_default();
             format!("{} calls {} {message}", item.origin.agent, item.tool)
         }

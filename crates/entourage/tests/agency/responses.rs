@@ -1,4 +1,4 @@
-//! One answer for one message.
+//! Tests of the answer to one message.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::{agent, chain, hands_on, is, last, lines, scripted, to, write};
 
-/// The agency of [`chain`] with instructions that all share, its agents, and their model.
+/// The agency of [`chain`] with shared instructions, its agents, and their model.
 async fn opened() -> (Agency, Vec<Agent>, Arc<ScriptedModel>) {
     let (builder, agents) = chain();
     let model = scripted(hands_on);
@@ -38,7 +38,7 @@ async fn one_message_leads_to_the_end_of_the_run_and_its_final_output() {
 async fn a_message_is_handed_down_and_each_run_has_its_own_items_alone() {
     let (agency, ..) = opened().await;
     let result = agency.get_response("Build it.").chat_id("c").await.unwrap();
-    // This run's own items, in order; those below are with their runs.
+    // This run's own items, in order; sub-runs have their own.
     assert_eq!(
         lines(&result.generated_items),
         ["Ceo calls send_message Build it.", "Ceo gets <<Build it.>>", "Ceo says <<<Build it.>>>"]
@@ -53,7 +53,7 @@ async fn a_message_is_handed_down_and_each_run_has_its_own_items_alone() {
     assert_eq!(nested[1].origin.parent_run, Some(nested[0].origin.run));
     assert_eq!(nested[1].final_output.as_deref(), Some("<Build it.>"));
 
-    // What a later run produced in the same thread is its own alone.
+    // The items of a later run in the same thread belong to that run only.
     let later = agency.get_response("More.").chat_id("c").await.unwrap();
     assert_eq!(
         lines(&later.generated_items),
@@ -177,7 +177,7 @@ async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_or
         .can_message(["B"])
         .build()
         .unwrap();
-    // Another agent's tool of the same name is another tool.
+    // Another agent's tool of the same name is a separate tool.
     let other = function_tool("sum", "Adds otherwise.", |_, _: Sum| async { "other" });
     let b = Agent::builder("B").instructions("You are B.").tool(other).build().unwrap();
     let agency =
@@ -250,7 +250,7 @@ async fn each_model_call_is_told_of_the_tools_there_are_by_then() {
         .iter()
         .map(|request| request.tools.iter().map(|tool| tool.name.clone()).collect())
         .collect();
-    // What was printed is too long to be shown whole, and can be read on from then on.
+    // The output is too long to be shown whole; from then on it can be read in parts.
     assert_eq!(offered, [vec!["send_message", "print"], vec!["send_message", "print", "read_output"]]);
 }
 
@@ -287,7 +287,7 @@ async fn what_each_model_call_was_told_and_answered_is_in_the_log() {
             "A says All in."
         ]
     );
-    // Nothing was told, or answered, that does not stand there.
+    // The log has every message that a model got or returned.
     let history = thread.get_history_for_model().await.unwrap();
     let requests = model.requests();
     let own: Vec<&Request> = requests.iter().filter(|request| is(request, "A")).collect();
@@ -375,7 +375,7 @@ async fn what_makes_no_sense_is_refused_before_anything_is_written() {
 async fn guardrails_refuse_messages_and_have_answers_mended() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
-    let short = Guardrail::new("short", move |checked: entourage::agency::Checked| {
+    let short = Guardrail::new("short", move |checked: entourage::agency::GuardrailInput| {
         seen.lock().unwrap().push((checked.side, checked.text.clone()));
         async move { if checked.text.len() < 12 { Ok(()) } else { Err("say it shorter") } }
     });

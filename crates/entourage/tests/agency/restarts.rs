@@ -1,4 +1,4 @@
-//! A program that ends in the middle goes on with the next one.
+//! Tests that the next process continues what an interrupted one left.
 
 use std::{
     sync::{
@@ -66,10 +66,11 @@ async fn a_delegation_goes_on_where_the_last_program_left_it() {
         let model = Arc::new(HeldModel::new(script.clone()));
         model.let_go(100);
         let agency = open(chain().0, &name, &model).await;
-        // Nobody says it again: the message, and each answer that a model had given, was saved by then.
+        // No message is sent again: the message, and each answer that a model had returned, was saved by
+        // then.
         let resumed = agency.resume_response("c").await.unwrap();
         assert_eq!(script.requests().len(), 5 - done, "no model is asked twice");
-        // Whoever says it again under the same key gets the answer to what was said before.
+        // A caller that sends it again under the same key gets the answer to the first message.
         let said = agency.get_response("Go.").chat_id("c").key("once").await.unwrap();
         assert_eq!(said.final_output.as_deref(), Some("<<<Go.>>>"), "after {done} calls");
         assert_eq!((said.usage.calls, said.nested.len()), (5, 2), "each is paid for once");
@@ -123,7 +124,7 @@ async fn a_chat_that_nothing_was_said_in_cannot_be_resumed() {
     assert!(refused.contains("nothing was said"), "{refused}");
 }
 
-/// Closing an agency ends the wait of whoever asked, and lets go of the database though handles are held.
+/// Closing an agency ends every wait for an answer, and closes the database although handles are held.
 #[tokio::test]
 async fn closing_ends_every_wait_and_lets_go_of_the_database() {
     let directory = tempfile::tempdir().unwrap();
@@ -155,8 +156,8 @@ async fn closing_ends_every_wait_and_lets_go_of_the_database() {
     drop((threads, thread, client));
 }
 
-/// Whoever drops the last handle lets go of the database too, with no call of `close`, and in the middle of
-/// a run as well: it goes on in the next agency.
+/// Dropping the last handle closes the database too, without a call of `close`, also in the middle of a run:
+/// the run continues in the next agency.
 #[tokio::test]
 async fn dropping_the_last_handle_lets_go_of_the_database() {
     let directory = tempfile::tempdir().unwrap();
@@ -205,7 +206,7 @@ async fn dropping_the_last_handle_lets_go_of_the_database() {
     }
 }
 
-/// A store that takes its time with what agents commit, once it is told to.
+/// A store that holds the commits of agents, once it is switched to slow.
 #[derive(Clone)]
 struct Slow {
     is_slow: Arc<AtomicBool>,
@@ -224,7 +225,7 @@ impl StoreLayer for Slow {
     }
 }
 
-/// A commit under way when the agency is closed has its time of grace.
+/// A commit that is running when the agency is closed has its grace period.
 #[tokio::test]
 async fn closing_lets_a_commit_under_way_come_to_its_end() {
     let signal = || Arc::new(Semaphore::new(0));
@@ -240,7 +241,7 @@ async fn closing_lets_a_commit_under_way_come_to_its_end() {
     model.let_go(1);
     slow.come.acquire().await.unwrap().forget();
     let later = async {
-        // The agency comes to its end as far as it can.
+        // The agency closes as far as it can.
         for _ in 0..20 {
             tokio::task::yield_now().await;
         }
@@ -253,7 +254,7 @@ async fn closing_lets_a_commit_under_way_come_to_its_end() {
     assert_eq!(runs.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Succeeded]);
 }
 
-/// What is said under a key and in no named chat is said once.
+/// A message under a key and in no named chat is accepted once.
 #[tokio::test]
 async fn a_key_without_a_chat_is_one_message() {
     let a = agent("A");
@@ -265,7 +266,7 @@ async fn a_key_without_a_chat_is_one_message() {
     assert_eq!(model.requests().len(), 1);
 }
 
-/// What is resumed is the last thing that was said, to whichever agent of the chat.
+/// Resuming follows the last message to any agent of the chat.
 #[tokio::test]
 async fn the_last_thing_that_was_said_is_resumed() {
     let (a, b) = (agent("A"), agent("B"));
@@ -280,7 +281,7 @@ async fn the_last_thing_that_was_said_is_resumed() {
     }
 }
 
-/// Chats are listed by name; one that was deleted is not, and its name begins a new one.
+/// Chats are listed by name; a deleted chat is not, and its name starts a new one.
 #[tokio::test]
 async fn chats_are_listed_and_deleted() {
     let (a, b) = (agent("A"), agent("B"));

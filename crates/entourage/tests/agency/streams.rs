@@ -1,4 +1,4 @@
-//! What happens on the way to an answer, as it happens.
+//! Tests of the stream of what happens on the way to an answer.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ async fn items_of_agents_below_come_between_the_call_and_its_output() {
         .collect();
     assert_eq!(pieces, "<Go.>");
 
-    // The same words, without a stream, leave the same threads.
+    // The same message without a stream leaves the same threads.
     agency.get_response("Go.").chat_id("d").await.unwrap();
     for (to, from) in [("Ceo", None), ("Developer", Some("Ceo")), ("Reviewer", Some("Developer"))] {
         let mut logs = Vec::new();

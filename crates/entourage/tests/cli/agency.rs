@@ -1,4 +1,4 @@
-//! Agencies are files beside the kinds: listed, drawn and talked to.
+//! Tests of agencies, which are files beside the kinds: listing, drawing and talking to them.
 
 use entourage::{Owner, Settings, engine::Speech, types::AgentId};
 use tokio_util::sync::CancellationToken;
@@ -60,7 +60,7 @@ fn a_file_anywhere_is_talked_to_with_the_kinds_beside_it() {
     assert!(!said.stdout.trim().is_empty());
 }
 
-/// A server has read its own kinds, of which one may have the name of the file's first agent.
+/// A server has its own kinds, one of which may have the name of the file's first agent.
 #[test]
 fn the_file_of_an_agency_is_refused_where_a_server_runs() {
     let place = studio("team");
@@ -104,11 +104,11 @@ fn what_is_wrong_with_an_agency_is_said_in_a_line() {
     }
 }
 
-/// Says something in a chat of the agency; nobody answers yet. Returns the chat's first agent.
+/// Sends a message to a chat of the agency; no agent answers yet. Returns the chat's first agent.
 fn say(place: &Place, chat: &str) -> AgentId {
     let settings = Settings::load(Some(&place.data()), None).expect("settings");
     let said = async {
-        let client = entourage::look(&settings).expect("a engine").client(Owner::local());
+        let client = entourage::look(&settings).expect("an engine").client(Owner::local());
         let stays = CancellationToken::new();
         stays.cancel();
         let speech = Speech { chat: chat.into(), text: "Hello".into(), ..Speech::default() };

@@ -1,4 +1,4 @@
-//! Every way to answer a question, from the command line and in a conversation.
+//! Tests of every way to answer a question, from the command line and in a conversation.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -12,7 +12,7 @@ use super::{
     terminal::Terminal,
 };
 
-/// A place whose researcher needs leave to write a note.
+/// A place whose researcher needs approval to write a note.
 fn careful() -> Place {
     let place = Place::new();
     let kind =
@@ -21,7 +21,7 @@ fn careful() -> Place {
     place
 }
 
-/// Begins something, or goes on with it, and gets as far as a question.
+/// Starts or continues a task, until it asks a question. Returns the agent's id and the question's.
 #[track_caller]
 fn asked(place: &Place, arguments: &[&str]) -> (String, String) {
     let ended = place.entourage(&[&["run"], arguments].concat());
@@ -29,7 +29,7 @@ fn asked(place: &Place, arguments: &[&str]) -> (String, String) {
     (id(&ended.stderr, "agt_").to_owned(), id(&ended.stderr, "qst_").to_owned())
 }
 
-/// What becomes of a call once its question is answered so.
+/// The outcome of a run whose question got this answer.
 #[track_caller]
 fn after(answer: &[&str]) -> Ended {
     let place = careful();
@@ -110,7 +110,7 @@ fn an_answer_that_makes_no_sense_is_refused_and_the_question_stays_open() {
 #[test]
 fn always_makes_a_grant_that_is_listed_and_taken_back() {
     let place = careful();
-    assert!(place.entourage(&["grants"]).good().stderr.contains("no grant stands"));
+    assert!(place.entourage(&["grants"]).good().stderr.contains("no grant is in force"));
     let (agent, question) = asked(&place, &["Look"]);
     place.entourage(&["answer", &question, "--always"]).good();
     place.entourage(&["run", "--resume", &agent]).good();
@@ -127,11 +127,12 @@ fn always_makes_a_grant_that_is_listed_and_taken_back() {
     place.entourage(&["run", "--resume", &agent, "Look again"]).good();
 
     let revoked = place.entourage(&["revoke", &grant]).good();
-    assert!(revoked.stderr.contains("revoked: calls of `create_note`"), "{revoked:?}");
+    let again = "revoked: the agent asks again about calls of `create_note`";
+    assert!(revoked.stderr.contains(again), "{revoked:?}");
     assert_eq!(place.entourage(&["grants", "--json"]).good().json().len(), 0);
     asked(&place, &["--resume", &agent, "Look once more"]);
     let unknown = place.entourage(&["revoke", "grt_00000000000070008000000000000000"]);
-    assert!(unknown.error(2).contains("`entourage grants` lists those that stand"), "{unknown:?}");
+    assert!(unknown.error(2).contains("`entourage grants` lists those in force"), "{unknown:?}");
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn a_call_in_doubt_is_made_again_or_given_up() {
         BufReader::new(&stream).read_line(&mut line).expect("a request");
         child.kill().expect("killed");
         child.wait().expect("it ends");
-        // Whoever asked is gone by now.
+        // The client is gone by now.
         let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
         line
     };
@@ -169,7 +170,7 @@ fn a_call_in_doubt_is_made_again_or_given_up() {
 fn in_a_conversation_a_call_is_edited_and_another_rejected() {
     let place = careful();
     let mut chat = Terminal::start(&place, &["chat"]);
-    let asks = "/edit {…}, /reject why, or what the agent shall read instead) >";
+    let asks = "/edit {…}, /reject why, or a text for the agent to read instead) >";
     let rests = " tokens\r\n> ";
     chat.shows("> ");
     chat.types("Look");

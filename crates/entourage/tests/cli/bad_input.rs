@@ -1,4 +1,4 @@
-//! What is wrong is said in one line, with its cause and the next step, and nothing is lost.
+//! Tests that errors are one line, with their cause and the next step, and that nothing is lost.
 
 use std::{fs, net::TcpListener};
 
@@ -27,7 +27,7 @@ fn what_was_typed_wrong_names_what_would_be_right() {
     assert!(error(&["run", "--resume"]).contains("nothing to resume"));
     assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "", "nothing was made by any of this");
 
-    // These never get past the command line.
+    // The parser of the command line refuses these.
     for arguments in [
         &["tree", "run_1"][..],
         &["tail", "--after", "x"],
@@ -51,7 +51,7 @@ fn what_was_typed_wrong_names_what_would_be_right() {
     assert!(nowhere.error(2).contains("give HOST:PORT, with an IP address for HOST"), "{nowhere:?}");
 }
 
-/// A conversation that cannot be begun is refused before anything is typed, in the words in which `run` is.
+/// A conversation that cannot start is refused before the user types, with the same text as `run`.
 #[test]
 fn a_conversation_with_a_kind_that_is_none_is_refused_at_once() {
     let place = Place::new();
@@ -59,7 +59,7 @@ fn a_conversation_with_a_kind_that_is_none_is_refused_at_once() {
     let chat = |kind: &str| Ended::of(place.command(&["chat", "--kind", kind]).write_stdin("/quit\n"));
     let (chatted, ran) = (chat("nobody"), place.entourage(&["run", "x", "--kind", "nobody"]));
     assert_eq!(chatted.error(2), ran.error(2));
-    // A server has the kinds that it has read, whatever the files are by now.
+    // A server has the kinds that it has read, not those of the current files.
     let _server = Server::start(&place);
     fs::remove_file(critic).expect("there");
     place.write("data/kinds/poet.md", "---\nname: poet\n---\nYou rhyme.\n");
@@ -69,7 +69,7 @@ fn a_conversation_with_a_kind_that_is_none_is_refused_at_once() {
     assert!(unread.error(2).contains(there), "{unread:?}");
 }
 
-/// A command that only looks makes nothing: a directory that was mistyped does not come to be.
+/// A command that only reads creates nothing, so a mistyped directory is not created.
 #[test]
 fn a_mistyped_data_directory_is_named_and_not_made() {
     let place = Place::new();
@@ -136,14 +136,14 @@ fn a_kind_with_a_mistake_is_left_out_loudly_and_refused_where_it_is_asked_for() 
     let asked = place.entourage(&["run", "x", "--kind", "clerk"]);
     assert!(asked.error(2).contains("clerk.md:3: error: "), "{asked:?}");
     assert!(asked.stderr.contains("entourage kinds check"), "{asked:?}");
-    // Nor does the built-in kind work that the file was to replace.
+    // The built-in kind that the file was to replace does not work either.
     place.write("data/kinds/assistant.md", "---\nname: assistant\nlimits: few\n---\nYou help.\n");
     assert!(place.entourage(&["run", "x"]).error(2).contains("assistant.md:3: error: "));
-    // What looks only is not kept from looking.
+    // Commands that only read still work.
     place.entourage(&["agents"]).good();
 }
 
-/// Of two files with one name the first counts, and the other is named; nothing else is kept from working.
+/// Of two files with one name the first is used, and the other is reported; other kinds still work.
 #[test]
 fn a_second_file_of_one_name_is_left_out_loudly() {
     let place = Place::new();

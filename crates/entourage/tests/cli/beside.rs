@@ -1,4 +1,4 @@
-//! Stepping in from another terminal while `run` or `chat` works without a server.
+//! Tests of commands in another terminal while `run` or `chat` works without a server.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use super::{
     terminal::Terminal,
 };
 
-/// A run that asks this model, in a process of its own.
+/// A run that uses this model, in a process of its own.
 fn run(place: &Place, model: &Model, task: &str) -> Child {
     let mut command = place.process(&["run", task]);
     model.ask(&mut command);
@@ -25,7 +25,7 @@ fn run(place: &Place, model: &Model, task: &str) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// How a run ended: its code, its stdout and its stderr.
+/// The result of a run: its exit code, stdout and stderr.
 fn ended(child: Child) -> (i32, String, String) {
     let _patience = Patience::with(&child);
     let output = child.wait_with_output().expect("it ends");
@@ -33,7 +33,7 @@ fn ended(child: Child) -> (i32, String, String) {
     (output.status.code().expect("no signal ended it"), text(output.stdout), text(output.stderr))
 }
 
-/// Two runs at once: the second waits for the first, which takes no longer than a short command does.
+/// Of two runs at once, the second waits for the first, which takes no longer than a short command.
 #[test]
 fn a_run_waits_for_another_one() {
     let (place, model) = (Place::new(), Model::new());
@@ -47,7 +47,7 @@ fn a_run_waits_for_another_one() {
     assert_eq!((code, stdout.trim_end().ends_with("With cake.")), (0, true), "{stdout} {stderr}");
 }
 
-/// The directory is the command's and not the agent's: who goes on without it is told.
+/// The directory belongs to the command, not to the agent: a user who continues without it gets a note.
 #[test]
 fn an_agent_that_has_read_files_is_not_gone_on_with_without_them_and_without_a_word() {
     let (place, model) = (Place::new(), Model::new());
@@ -59,9 +59,7 @@ fn an_agent_that_has_read_files_is_not_gone_on_with_without_them_and_without_a_w
     };
     let said = |child: Child| {
         model.next().text("Done.").end();
-        ended(child)
-            .2
-            .contains("has read files before, and no directory is named now; with --files DIR it reads one")
+        ended(child).2.contains("has read files before, and no directory is given now; --files DIR gives one")
     };
     let first = go(&["run", "Look.", "--kind", "researcher", "--files", "."]);
     model.next().call("list_files", &json!({})).end();
@@ -70,7 +68,7 @@ fn an_agent_that_has_read_files_is_not_gone_on_with_without_them_and_without_a_w
     assert!(said(go(&["run", "--resume", "@last", "Again."])));
 }
 
-/// While a run works, every other command reaches it, and what is steered is read by its model.
+/// While a run works, every other command reaches it, and its model reads what `steer` sends.
 #[test]
 fn a_run_is_seen_and_steered_from_another_terminal() {
     let (place, model) = (Place::new(), Model::new());
@@ -98,8 +96,8 @@ fn a_run_is_seen_and_steered_from_another_terminal() {
     assert!(place.entourage(&["tree"]).good().stdout.contains("✓ assistant succeeded"));
 }
 
-/// Who follows what another process works on gets the answer, also where that process ends with it, and goes on
-/// with what it leaves.
+/// A command that follows another process's tree gets the answer, also when that process ends with it, and
+/// continues the tree when the process leaves it unfinished.
 #[test]
 fn who_follows_a_run_has_its_answer_or_goes_on_with_it() {
     for is_killed in [false, true] {
@@ -123,7 +121,7 @@ fn who_follows_a_run_has_its_answer_or_goes_on_with_it() {
     }
 }
 
-/// A terminal that is closed ends a run in order, as Ctrl-C does.
+/// Closing the terminal ends a run cleanly, as Ctrl-C does.
 #[test]
 fn a_closed_terminal_suspends_a_run() {
     let (place, model) = (Place::new(), Model::new());
@@ -137,7 +135,7 @@ fn a_closed_terminal_suspends_a_run() {
     assert!(stderr.contains("suspended; go on with: entourage run --resume"), "{stderr}");
 }
 
-/// The port wants the token that stands in a file for its owner alone.
+/// The port requires the token from a file that only its owner can read.
 #[test]
 fn only_the_owner_of_the_data_reaches_a_run() {
     let (place, model) = (Place::new(), Model::new());
@@ -162,7 +160,7 @@ fn only_the_owner_of_the_data_reaches_a_run() {
     assert_eq!(ended(child).0, 0);
 }
 
-/// A run does one task: another is not begun by it, and nothing is left behind of the attempt.
+/// A run does one task: it refuses a second one, and nothing remains of the attempt.
 #[test]
 fn a_second_task_is_refused_with_what_to_do() {
     let (place, model) = (Place::new(), Model::new());
@@ -176,7 +174,8 @@ fn a_second_task_is_refused_with_what_to_do() {
     assert_eq!(ended(child).0, 0);
 }
 
-/// A command that meets another one, which cannot be asked, waits for it, and says so once that takes long.
+/// A command waits for another that holds the database and cannot be reached, and says so once that takes
+/// long.
 #[test]
 fn a_command_waits_for_another_that_works_on_the_database() {
     let place = Place::new();
@@ -194,7 +193,7 @@ fn a_command_waits_for_another_that_works_on_the_database() {
     assert_eq!((code, stdout.contains("Say hello")), (0, true), "{stdout}");
 }
 
-/// A run does one task: another agent is not told anything by a command that is refused.
+/// A run does one task: a refused command sends no message to another agent.
 #[test]
 fn a_message_for_another_agent_is_refused_before_it_is_stored() {
     let (place, model) = (Place::new(), Model::new());
@@ -215,7 +214,7 @@ fn a_message_for_another_agent_is_refused_before_it_is_stored() {
     assert!(!tail.contains("more"), "{tail}");
 }
 
-/// Who is stopped by a person did not fail.
+/// A run that a user stopped did not fail.
 #[test]
 fn a_stop_from_another_terminal_is_no_error() {
     let (place, model) = (Place::new(), Model::new());
@@ -244,7 +243,7 @@ fn a_stop_from_another_terminal_is_no_error() {
     assert_eq!((report.code, &report.json().last().expect("a report")["status"]), (130, &json!("stopped")));
 }
 
-/// A run whose agent waits for another ends with a stop, and `--resume` of it does, too.
+/// A stop ends a run whose agent waits for another, and also its `--resume`.
 #[test]
 fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
     let (place, model) = (Place::new(), Model::new());
@@ -258,7 +257,7 @@ fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
     assert_eq!(again.code, 130, "{again:?}");
 }
 
-/// A new instruction for an agent that waits for another is answered where the first was given.
+/// The run that waits for an agent returns the answer to a new instruction for it.
 #[test]
 fn a_changed_instruction_is_answered_by_the_run_that_waited_for_a_sub_agent() {
     let (place, model) = (Place::new(), Model::new());
@@ -271,7 +270,7 @@ fn a_changed_instruction_is_answered_by_the_run_that_waited_for_a_sub_agent() {
     assert_eq!((code, stdout.as_str()), (0, "At home.\n"), "{stderr}");
 }
 
-/// Of several open questions `@last` means none: all are named, and the one that is answered is, too.
+/// With several open questions `@last` is refused and all are listed; the answered question is named, too.
 #[test]
 fn with_several_questions_open_the_one_to_answer_is_named() {
     let (place, model) = (Place::new(), Model::asking("Which colour?"));
@@ -289,17 +288,17 @@ fn with_several_questions_open_the_one_to_answer_is_named() {
     assert!(last.stderr.contains("answered; go on with: entourage run --resume agt_"), "{last:?}");
 }
 
-/// Nothing reads what an agent at rest is told until somebody goes on.
+/// No process reads a message to an agent at rest until a command continues it.
 #[test]
 fn what_is_steered_while_nobody_is_at_work_is_kept() {
     let place = Place::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let steered = place.entourage(&["steer", "@last", "briefly"]).good();
-    assert!(steered.stderr.starts_with("steer: kept; the agent comes to it when it goes on"), "{steered:?}");
+    assert!(steered.stderr.starts_with("steer: stored; the agent gets it when it goes on"), "{steered:?}");
 }
 
-/// Words that come while the last answer is being given are read by another run: `run` waits for that, and prints
-/// both answers.
+/// A message that comes during the last answer is read by another run: `run` waits for that, and prints both
+/// answers.
 #[test]
 fn words_that_come_during_the_last_answer_are_answered_too() {
     for form in ["--quiet", "--json"] {
@@ -327,7 +326,8 @@ fn words_that_come_during_the_last_answer_are_answered_too() {
     }
 }
 
-/// What other commands show while an agent waits for an answer at another terminal; the question's id.
+/// Asserts what other commands show while an agent waits for an answer at another terminal. Returns the
+/// question's id.
 #[track_caller]
 fn waiting(place: &Place, task: &str) -> String {
     let tree = place.entourage(&["tree"]).good();
@@ -343,7 +343,7 @@ fn waiting(place: &Place, task: &str) -> String {
     question.to_owned()
 }
 
-/// A question of a task at a terminal is answered elsewhere, by a part of its id.
+/// A question of a task at a terminal is answered from another terminal, by a part of its id.
 #[test]
 fn a_question_of_a_run_at_a_terminal_is_answered_from_another_one() {
     let (place, model) = (Place::new(), Model::new());
@@ -362,7 +362,7 @@ fn a_question_of_a_run_at_a_terminal_is_answered_from_another_one() {
     assert_eq!(terminal.ended(), (Some(0), "It is green.\n".to_owned()));
 }
 
-/// Questions of a conversation are answered elsewhere, by a part of an id and by `@last`.
+/// Questions of a conversation are answered from another terminal, by a part of an id and by `@last`.
 #[test]
 fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     let (place, model) = (Place::new(), Model::new());
@@ -392,7 +392,8 @@ fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     assert!(shown.contains("It is green."), "{shown}");
 }
 
-/// Who talks to the agents of another terminal's `run` loses nothing when that ends: a server that comes has them, too.
+/// A conversation with the agents of another terminal's `run` loses nothing when that ends: a later server
+/// has them, too.
 #[test]
 fn a_conversation_outlives_the_run_that_it_reached() {
     let (place, model) = (Place::new(), Model::new());
@@ -420,7 +421,7 @@ fn a_conversation_outlives_the_run_that_it_reached() {
     drop(server);
 }
 
-/// Parts of ids are taken where they mean one thing only.
+/// Parts of ids are accepted where they match only one.
 #[test]
 fn a_part_of_an_id_that_means_several_is_refused() {
     let place = Place::new();
@@ -440,7 +441,7 @@ fn a_part_of_an_id_that_means_several_is_refused() {
     assert!(error.contains(&format!("{} (assistant: The second)", ids[0])), "{error}");
     assert!(error.contains("Give more of the id"), "{error}");
     let none = place.entourage(&["show", "agt_00000000"]);
-    assert!(none.error(2).contains("`entourage agents` lists those there are"), "{none:?}");
+    assert!(none.error(2).contains("`entourage agents` lists them"), "{none:?}");
     let wrong = place.entourage(&["show", "yesterday"]);
     assert_eq!(wrong.code, 2, "{wrong:?}");
     assert!(wrong.stderr.contains("@last"), "{wrong:?}");

@@ -1,4 +1,4 @@
-//! `chat` at a terminal: a line editor, and what is said above it.
+//! Tests of `chat` at a terminal: its line editor, and the output above it.
 
 use std::{
     fs,
@@ -31,7 +31,7 @@ fn serve(place: &Place, model: &Model) -> Server {
     Server::of(command)
 }
 
-/// A database that is as where the disk is full, until it is told [`ROOM`]: nothing can be stored for an agent.
+/// A database that refuses every post, as on a full disk, until [`ROOM`] is executed.
 fn full(place: &Place) -> Connection {
     let database = Connection::open(place.data().join("entourage.db")).expect("the database");
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no room'); END";
@@ -41,8 +41,8 @@ fn full(place: &Place) -> Connection {
 
 const ROOM: &str = "DROP TRIGGER refuse";
 
-/// A pasted text of several lines is one message, and is kept for the next conversation, for its author
-/// alone.
+/// A pasted text of several lines is one message. The history keeps it for the next conversation, readable by
+/// its owner only.
 #[test]
 fn a_paste_is_one_message_and_what_was_typed_comes_back() {
     let (place, model) = (Place::new(), Model::new());
@@ -63,7 +63,7 @@ fn a_paste_is_one_message_and_what_was_typed_comes_back() {
 
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
     terminal.shows("> ");
-    // Twice up: what ended the last conversation was typed, too.
+    // Twice up: the line that ended the last conversation is in the history, too.
     terminal.sends("\x1b[A\x1b[A");
     terminal.stands("second line");
     terminal.sends("\r");
@@ -71,7 +71,7 @@ fn a_paste_is_one_message_and_what_was_typed_comes_back() {
     assert!(asked.body.to_string().contains(r"first line\nsecond line\nthird line"), "{}", asked.body);
 }
 
-/// What is typed while the agent speaks stays on its own line below, and is read before its next step.
+/// Input during a streamed answer stays on its own line below, and the agent reads it before its next step.
 #[test]
 fn what_is_typed_stays_apart_from_what_is_said() {
     let (place, model) = (Place::new(), Model::new());
@@ -99,7 +99,7 @@ fn what_is_typed_stays_apart_from_what_is_said() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// Commands do what they say, also while the agent works; they are not said to it.
+/// Commands work also while the agent works; they are not sent to it.
 #[test]
 fn commands_are_taken_while_the_agent_works() {
     let (place, model) = (Place::new(), Model::new());
@@ -110,7 +110,7 @@ fn commands_are_taken_while_the_agent_works() {
     terminal.types("/tree");
     terminal.stands("● assistant running");
     terminal.types("/reject no");
-    terminal.stands("no question is asked");
+    terminal.stands("no question is open");
     terminal.types("/dance");
     terminal.stands("there is no command /dance; /help lists them");
     terminal.types("/quit");
@@ -119,7 +119,7 @@ fn commands_are_taken_while_the_agent_works() {
     assert!(!tail.contains("/tree") && !tail.contains("/reject"), "{tail}");
 }
 
-/// Whoever comes to an answer under way sees it from its beginning.
+/// A client that joins during a streamed answer sees it from its beginning.
 #[test]
 fn an_answer_under_way_is_shown_from_its_beginning() {
     let (place, model) = (Place::new(), Model::new());
@@ -139,8 +139,8 @@ fn an_answer_under_way_is_shown_from_its_beginning() {
     drop(server);
 }
 
-/// What others say to the agent is shown at once with its answer, and the next answer stands below what
-/// it answers.
+/// Messages of other senders are shown at once with their answers, and the next answer appears below its
+/// message.
 #[test]
 fn what_is_said_elsewhere_is_shown_and_answers_keep_their_places() {
     let (place, model) = (Place::new(), Model::new());
@@ -153,7 +153,7 @@ fn what_is_said_elsewhere_is_shown_and_answers_keep_their_places() {
     terminal.shows(" tokens");
     place.entourage(&["steer", "@last", "You there?"]).good();
     let asked = model.next();
-    terminal.shows("You there?  (said elsewhere)");
+    terminal.shows("You there?  (sent elsewhere)");
     asked.text("I am here.").end();
     terminal.shows("I am here.");
     terminal.shows(" tokens");
@@ -165,7 +165,7 @@ fn what_is_said_elsewhere_is_shown_and_answers_keep_their_places() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// A question that comes while nobody types is shown, and the next line is its answer.
+/// A question that comes while the user does not type is shown, and the next line is its answer.
 #[test]
 fn a_question_that_comes_by_itself_is_shown_and_answered_by_the_next_line() {
     let (place, model) = (Place::new(), Model::new());
@@ -188,7 +188,7 @@ fn a_question_that_comes_by_itself_is_shown_and_answered_by_the_next_line() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// A question brings no prompt of its own where the line editor has one.
+/// A question shows no prompt of its own where the line editor has one.
 #[test]
 fn a_question_at_a_terminal_shows_one_prompt() {
     let (place, model) = (Place::new(), Model::new());
@@ -201,7 +201,7 @@ fn a_question_at_a_terminal_shows_one_prompt() {
     assert_eq!(picture[asked..].matches('>').count(), 1, "{picture}");
 }
 
-/// Nobody is sent back to an agent that takes no more messages.
+/// The farewell does not refer to an agent that takes no more messages.
 #[test]
 fn a_conversation_whose_agent_was_deleted_names_what_can_still_be_read() {
     let (place, model) = (Place::new(), Model::new());
@@ -218,8 +218,8 @@ fn a_conversation_whose_agent_was_deleted_names_what_can_still_be_read() {
     assert!(!said.contains("come back with"), "{said}");
 }
 
-/// A person is told that the server is gone, and what they type meanwhile is said to the next one, which listens
-/// elsewhere.
+/// The user is shown that the server is gone, and what they type meanwhile is sent to the next server, which
+/// has another address.
 #[test]
 fn an_idle_conversation_outlives_its_server() {
     let (place, model) = (Place::new(), Model::new());
@@ -250,7 +250,7 @@ fn an_idle_conversation_outlives_its_server() {
     assert_eq!(tail.matches("reads from user: Two").count(), 1, "{tail}");
 }
 
-/// Nothing has to be typed twice where the server went before there was an agent.
+/// A user need not type twice if the server ends before there is an agent.
 #[test]
 fn a_first_message_waits_for_a_server_that_is_gone() {
     let (place, model) = (Place::new(), Model::new());
@@ -259,7 +259,7 @@ fn a_first_message_waits_for_a_server_that_is_gone() {
     terminal.shows("> ");
     drop(server);
     terminal.types("Tell me");
-    let told = terminal.all_until("without one: /quit");
+    let told = terminal.all_until("without a server: /quit");
     assert!(told.contains("The conversation goes on once `entourage serve` runs"), "{told}");
     let server = serve(&place, &model);
     let asked = model.next();
@@ -272,7 +272,7 @@ fn a_first_message_waits_for_a_server_that_is_gone() {
     drop(server);
 }
 
-/// Who does not wait for the next server sees what was not said, and how to come back.
+/// A user who does not wait for the next server is shown the lines that were not sent, and how to come back.
 #[test]
 fn what_nobody_was_there_for_is_shown_at_the_end() {
     let (place, model) = (Place::new(), Model::new());
@@ -287,20 +287,20 @@ fn what_nobody_was_there_for_is_shown_at_the_end() {
     terminal.shows("The conversation goes on once");
     terminal.types("Three");
     terminal.shows("(kept)");
-    // Of what is no message nothing is kept.
+    // Commands are not kept, only messages.
     terminal.types("/help");
-    let help = terminal.all_until("all else is kept, and said once `entourage serve` runs");
+    let help = terminal.all_until("anything else is kept, and sent once `entourage serve` runs");
     assert!(help.contains("/quit") && !help.contains("/tree") && !help.contains("/reject"), "{help}");
     terminal.types("/tree");
     terminal.shows("/tree is not possible now; /quit ends the conversation");
     terminal.types("/quit");
-    terminal.shows("may not have been said: Two");
-    terminal.shows("not said: Three");
-    terminal.shows("everything is kept; come back with: entourage chat agt_");
+    terminal.shows("may not have been sent: Two");
+    terminal.shows("not sent: Three");
+    terminal.shows("everything is saved; come back with: entourage chat agt_");
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// Nothing that was kept vanishes where the next server does not take it, and how to come back is said, too.
+/// If the next server refuses them, the kept lines are shown, and how to come back.
 #[test]
 fn what_the_next_server_refuses_is_shown() {
     let (place, model) = (Place::new(), Model::new());
@@ -318,13 +318,14 @@ fn what_the_next_server_refuses_is_shown() {
     command.env("ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM", "HS256");
     command.env("ENTOURAGE_SERVER__AUTH__JWT__KEY", "a secret of more than thirty-two bytes");
     let _wary = Server::of(command);
-    terminal.shows("not said: Two");
-    terminal.shows("everything is kept; come back with: entourage chat agt_");
+    terminal.shows("not sent: Two");
+    terminal.shows("everything is saved; come back with: entourage chat agt_");
     terminal.shows("ENTOURAGE_TOKEN");
     assert_eq!(terminal.ended().0, Some(2));
 }
 
-/// The database has less than was shown: that is said, with how to go on, and not that everything was kept.
+/// If the database has less than was shown, `chat` reports that and how to go on, and not that everything was
+/// saved.
 #[test]
 fn a_conversation_says_that_an_older_copy_of_the_database_was_put_back() {
     let (place, model) = (Place::new(), Model::new());
@@ -345,16 +346,16 @@ fn a_conversation_says_that_an_older_copy_of_the_database_was_put_back() {
         fs::remove_file(place.data().join(beside)).expect("left behind");
     }
     let _server = serve(&place, &model);
-    let told = terminal.all_until(" goes on with what it has");
-    assert!(told.contains("was an older copy put back? `entourage chat agt_"), "{told}");
-    assert!(!told.contains("everything is kept") && !told.contains("number"), "{told}");
+    let told = terminal.all_until(" continues with what it has");
+    assert!(told.contains("was an older copy restored? `entourage chat agt_"), "{told}");
+    assert!(!told.contains("everything is saved") && !told.contains("number"), "{told}");
     assert_eq!(terminal.ended().0, Some(1));
     let mut terminal = Terminal::whole(chat(&place, &model, &["@last"]), 100);
     let picture = terminal.stands("The first.");
     assert!(!picture.contains("The second."), "{picture}");
 }
 
-/// What is typed is for the engine of this data directory, whoever has the port of its server by then.
+/// Input goes only to the engine of this data directory, although another process has the port of its server.
 #[test]
 fn a_first_message_is_not_said_to_another_engine_at_the_address_of_a_server_that_is_gone() {
     let (place, model, other) = (Place::new(), Model::new(), Place::new());
@@ -376,7 +377,8 @@ fn a_first_message_is_not_said_to_another_engine_at_the_address_of_a_server_that
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// A server that cannot take a message now is not gone: the words are shown, and the next ones are taken.
+/// A server that cannot accept a message now is not gone: the message is shown, and the next ones are
+/// accepted.
 #[test]
 fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
     let (place, model) = (Place::new(), Model::new());
@@ -389,7 +391,7 @@ fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
     let database = full(&place);
     terminal.types("Pears");
     terminal.shows("error: nothing was changed; try again");
-    terminal.shows("not said: Pears");
+    terminal.shows("not sent: Pears");
     database.execute_batch(ROOM).expect("changed");
     terminal.types("Plums");
     let asked = model.next();
@@ -401,7 +403,7 @@ fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// So it is with a first message: there is no agent yet, and the next one makes it.
+/// The same for a first message: there is no agent yet, and the next message creates it.
 #[test]
 fn a_first_message_that_a_server_cannot_take_is_shown_and_the_next_is_taken() {
     let (place, model) = (Place::new(), Model::new());
@@ -411,7 +413,7 @@ fn a_first_message_that_a_server_cannot_take_is_shown_and_the_next_is_taken() {
     let database = full(&place);
     terminal.types("Pears");
     terminal.shows("error: nothing was changed; try again");
-    terminal.shows("not said: Pears");
+    terminal.shows("not sent: Pears");
     database.execute_batch(ROOM).expect("changed");
     terminal.types("Plums");
     let asked = model.next();
@@ -424,7 +426,7 @@ fn a_first_message_that_a_server_cannot_take_is_shown_and_the_next_is_taken() {
     assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1);
 }
 
-/// What was piped in and not taken is shown with the failure that ends the conversation.
+/// Piped input that was not accepted is shown with the failure that ends the conversation.
 #[test]
 fn a_first_message_that_cannot_be_taken_from_a_pipe_is_shown() {
     let place = Place::new();
@@ -432,11 +434,11 @@ fn a_first_message_that_cannot_be_taken_from_a_pipe_is_shown() {
     let _database = full(&place);
     let refused = Ended::of(place.command(&["chat"]).write_stdin("Pears\nPlums\n"));
     assert!(refused.error(1).contains("no room"), "{refused:?}");
-    assert!(refused.stderr.contains("not said: Pears\n"), "{refused:?}");
+    assert!(refused.stderr.contains("not sent: Pears\n"), "{refused:?}");
 }
 
-/// A server died with a message that it may have taken, and the next one cannot take it: nobody is told that it was
-/// not said, and said again it is said once.
+/// A server died with a message that it may have accepted, and the next one cannot accept it: the user is not
+/// shown that it was not sent, and sending it again delivers it once.
 #[test]
 fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
     let (place, model) = (Place::new(), Model::new());
@@ -455,7 +457,7 @@ fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
     let database = full(&place);
     let _server = serve(&place, &model);
     terminal.shows("error: nothing was changed; try again");
-    terminal.shows("may not have been said: Two");
+    terminal.shows("may not have been sent: Two");
     database.execute_batch(ROOM).expect("changed");
     terminal.types("Two");
     let asked = model.next();
@@ -468,7 +470,7 @@ fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
     assert_eq!(tail.matches("reads from user: Two").count(), 1, "{tail}");
 }
 
-/// Esc alone does not hold up what is shown until another key is pressed.
+/// A lone Esc does not hold up the output until another key is pressed.
 #[test]
 fn a_lone_escape_holds_nothing_up() {
     let (place, model) = (Place::new(), Model::new());
@@ -480,12 +482,12 @@ fn a_lone_escape_holds_nothing_up() {
     answer.text("The first.").end();
     terminal.shows("The first.");
     terminal.shows(" tokens");
-    // Where Esc came last, Ctrl-U after it is no key.
+    // Esc followed by Ctrl-U is not a key binding.
     terminal.types("\x15/quit");
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// Words that come too late for a question do not vanish, whoever answered it while the server was gone.
+/// An answer that comes too late for a question is shown, whoever answered it while the server was gone.
 #[test]
 fn what_comes_too_late_for_a_question_is_told() {
     let (place, model) =
@@ -501,13 +503,13 @@ fn what_comes_too_late_for_a_question_is_told() {
     terminal.shows("(kept)");
     place.entourage(&["answer", "@last", "theirs"]).good();
     let _server = serve(&place, &model);
-    terminal.shows("not said: mine");
+    terminal.shows("not sent: mine");
     terminal.shows("It said: theirs");
     terminal.types("/quit");
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// A verdict that reached nobody is not taken for given because somebody else gave another one.
+/// A verdict that did not arrive does not count as given because another user gave another one.
 #[test]
 fn a_verdict_that_comes_too_late_is_told() {
     let place = Place::new();
@@ -520,21 +522,21 @@ fn a_verdict_that_comes_too_late_is_told() {
     let mut terminal = Terminal::whole(chat(&place, &model, &["--kind", "researcher"]), 250);
     terminal.shows("> ");
     terminal.types("Note it");
-    terminal.shows("asks for leave to call:");
+    terminal.shows("asks for approval to call:");
     drop(server);
     terminal.types("/reject too dear");
     terminal.shows("The conversation goes on once");
     place.entourage(&["answer", "@last", "--approve"]).good();
     let _server = serve(&place, &model);
     terminal.shows(" is answered already: `approve`");
-    terminal.shows("not said: /reject too dear");
+    terminal.shows("not sent: /reject too dear");
     terminal.shows("It said: ");
     terminal.types("/quit");
     assert_eq!(terminal.ended().0, Some(0));
 }
 
-/// Who does not wait for the end of a conversation, which a paste that never ends holds up, finds the terminal as it
-/// was, too.
+/// The terminal is restored also when a user does not wait for the end of a conversation that an unfinished
+/// paste holds up.
 #[test]
 fn a_terminal_is_as_it_was_however_a_conversation_ends() {
     let (place, model) = (Place::new(), Model::new());
@@ -556,7 +558,7 @@ fn a_terminal_is_as_it_was_however_a_conversation_ends() {
     let sign: Value = serde_json::from_slice(&sign).expect("JSON");
     let pid =
         sign["pid"].as_i64().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).expect("a process");
-    // One that comes while another is seen to may be missed, and without a pause nothing would come of any.
+    // A signal that comes while another is handled may be missed, and without a pause none would be handled.
     let enough = Instant::now() + Duration::from_secs(60);
     while kill_process(pid, Signal::TERM).is_ok() {
         assert!(Instant::now() < enough, "it never ended");
@@ -575,7 +577,7 @@ fn help_lists_every_command() {
     }
 }
 
-/// What is piped in behind a question is its answer, and the end of the input ends the conversation.
+/// The piped line after a question is its answer, and the end of the input ends the conversation.
 #[test]
 fn a_piped_conversation_answers_what_it_is_asked() {
     let place = Place::new();
@@ -588,7 +590,7 @@ fn a_piped_conversation_answers_what_it_is_asked() {
     assert_eq!(listed.len(), 1, "{listed:?}");
 }
 
-/// Nothing that is piped in vanishes: what is no text is said as far as it is, and what comes after it, too.
+/// No piped input is lost: bytes that are not text are replaced, and the lines after them are sent, too.
 #[test]
 fn a_line_that_is_no_text_ends_no_piped_conversation() {
     let place = Place::new();
@@ -605,7 +607,7 @@ fn a_line_that_is_no_text_ends_no_piped_conversation() {
     assert!(told.contains("stdin cannot be read any more: "), "{told}");
 }
 
-/// A question that another terminal answers holds up no conversation that is piped in.
+/// A question answered at another terminal does not hold up a piped conversation.
 #[test]
 fn a_piped_conversation_goes_on_when_its_question_is_answered_elsewhere() {
     let place = Place::new();

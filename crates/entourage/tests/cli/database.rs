@@ -1,4 +1,4 @@
-//! The database in a person's hands: its version, copies of it, and what it lets go of.
+//! Tests of commands on the database: its version, copies of it, and pruning.
 
 use std::{fs::File, os::unix::fs::FileExt, process::Command};
 
@@ -20,7 +20,7 @@ fn old() -> Place {
 fn migrate_says_what_it_did() {
     let place = Place::new();
     let made = place.entourage(&["migrate"]).good();
-    assert!(made.stdout.contains("was made, of version"), "{made:?}");
+    assert!(made.stdout.contains("was created with version"), "{made:?}");
     let again = place.entourage(&["migrate", "--json"]).good().json();
     assert_eq!(again[0]["before"], again[0]["version"]);
     place.write("data/entourage.toml", "[store]\nmigrate = false\n");
@@ -64,11 +64,11 @@ fn there_is_nothing_to_copy_before_the_first_run() {
 #[test]
 fn prune_forgets_what_it_is_told_to_and_tail_says_what_is_gone() {
     let place = old();
-    // What is kept for a day alone.
+    // These are kept for a day only.
     for requests in [1, 0] {
         let pruned = place.entourage(&["prune"]).good().stdout;
         let forgot =
-            format!("forgot 0 trees, 0 events of others, {requests} answers to requests and 0 deliveries\n");
+            format!("deleted 0 trees, 0 events of others, {requests} answers to requests and 0 deliveries\n");
         assert_eq!(pruned, forgot);
     }
     assert!(place.entourage(&["prune", "--events", "soon"]).code == 2);
@@ -84,7 +84,7 @@ fn prune_forgets_what_it_is_told_to_and_tail_says_what_is_gone() {
 
     place.write("data/entourage.toml", "[retention]\ntrees = \"1s\"\n");
     let pruned = place.entourage(&["prune"]).good();
-    assert!(pruned.stdout.contains("forgot 3 trees"), "those that wait or were killed stay: {pruned:?}");
+    assert!(pruned.stdout.contains("deleted 3 trees"), "those that wait or were killed stay: {pruned:?}");
 }
 
 /// A place with some work in it, whose database has one page overwritten: that of the transcripts' table.
@@ -103,7 +103,7 @@ fn damaged() -> Place {
     place
 }
 
-/// A command that can write so many kilobytes into a file, and no more.
+/// A command that can write at most this many kilobytes to a file.
 fn with_files_of(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
     let process = place.process(arguments);
     let mut limited = Command::new("bash");
@@ -113,7 +113,7 @@ fn with_files_of(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
     Ended::of(&mut assert_cmd::Command::from_std(limited))
 }
 
-/// Where a disk is full, SQLite finds no room for the file that all who read a database share. A limit on the size of
+/// On a full disk SQLite cannot create the file that all readers of a database share. A limit on the size of
 /// files stands for the disk.
 #[test]
 fn a_database_that_finds_no_room_beside_it_says_that_the_disk_is_full() {

@@ -1,4 +1,4 @@
-//! What the README and the pages of `docs/` show, run as it is printed, in its order.
+//! Runs what the README and the pages of `docs/` show, as it is printed, in order.
 //!
 //! A block that cannot be run has `<!-- not run: the reason -->` on the line before it.
 
@@ -20,7 +20,7 @@ struct Block {
     text: String,
     /// Where it begins, for messages.
     place: String,
-    /// Why it is not run, where it says so.
+    /// Why it is not run, if it says so.
     excused: Option<String>,
 }
 
@@ -74,8 +74,8 @@ fn file(shown: &str) -> String {
     format!("{name}{}", if is_agency { ".agency.md" } else { ".md" })
 }
 
-/// What a page takes to be there: the agency of one stands beside its kinds. Returns the directory that it
-/// speaks of.
+/// Creates the files that a page assumes: the agency of one page is beside its kinds. Returns the directory
+/// that the page refers to.
 fn taken(page: &Path, place: &Place) -> PathBuf {
     if !page.ends_with("docs/agency.md") {
         return place.path().to_owned();
@@ -87,12 +87,12 @@ fn taken(page: &Path, place: &Place) -> PathBuf {
     place.data().join("kinds")
 }
 
-/// What is typed, of a block that shows answers, too.
+/// The typed lines of a block that also shows answers.
 fn typed(console: &str) -> String {
     console.lines().filter_map(|line| line.strip_prefix("$ ")).flat_map(|line| [line, "\n"]).collect()
 }
 
-/// A directory like a checkout, in which `cargo run` is the program that is there.
+/// A directory like a checkout, in which `cargo run` runs the built program.
 fn checkout() -> Place {
     let place = Place::new();
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
@@ -115,7 +115,7 @@ fn checkout() -> Place {
     place
 }
 
-/// Runs what a page shows, in one shell, with the rehearsal for a model.
+/// Runs what a page shows, in one shell, with the rehearsal as its model.
 fn shown(page: &Path) -> Option<Ended> {
     let blocks = run(page, &["sh", "console", "markdown"]);
     if blocks.iter().all(|block| block.language == "markdown") {
@@ -136,7 +136,7 @@ fn shown(page: &Path) -> Option<Ended> {
             }
         }
     }
-    // Nobody else may have this port; the usual one may be somebody's.
+    // No other process may have this port; the usual one may be in use.
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
     let script = script.replace("4180", &free.port().to_string());
     let inner = place.process(&[]);
@@ -186,7 +186,7 @@ fn the_commands_that_pages_show_work_in_their_order() {
     assert_eq!(run, ["README.md", "docs/agency.md", "docs/chats.md", "docs/upgrade.md"]);
 }
 
-/// Whoever opens the database finds every view under the name that the README gives it.
+/// The database has every view under the name that the README gives it.
 #[test]
 fn the_readme_names_the_views_of_the_database() {
     let place = Place::new();
@@ -195,7 +195,7 @@ fn the_readme_names_the_views_of_the_database() {
     let mut views = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").expect("SQL");
     let views = views.query_map((), |row| row.get(0)).expect("rows");
     let mut views: Vec<String> = views.map(|name| name.expect("a name")).collect();
-    // A part of another.
+    // This view is a part of another.
     views.retain(|view| view != "usage_of_runs");
     let readme = fs::read_to_string(root().join("README.md")).expect("a page");
     let (_, named) = readme.split_once("The views are ").expect("it names them");
@@ -267,7 +267,7 @@ fn what_is_not_run_says_why() {
 /// Compiled there with `entourage` alone, outside this workspace.
 #[test]
 fn the_rust_that_pages_show_stands_in_a_crate_that_is_compiled() {
-    // Written at another depth, lines break elsewhere.
+    // At another indentation, lines break elsewhere.
     let packed = |text: &str| text.split_whitespace().collect::<String>();
     let source = |name: &str| fs::read_to_string(root().join("tests/outside").join(name)).expect("a file");
     let files = ["src/lib.rs", "src/pages.rs", "examples/answer.rs"].map(source);

@@ -1,4 +1,4 @@
-//! The doctor finds what is missing and says how to mend it, and tells no secrets.
+//! Tests that the doctor finds what is missing and says how to repair it, and shows no secrets.
 
 use super::place::{Ended, Place};
 
@@ -36,7 +36,7 @@ fn what_is_broken_is_marked_and_the_exit_code_says_so() {
     }
 }
 
-/// What keeps a server, or every run of a kind, from beginning is found before.
+/// The doctor finds what would keep a server, or every run of a kind, from starting.
 #[test]
 fn what_serve_and_run_refuse_is_broken_for_the_doctor() {
     let place = Place::new();
@@ -78,7 +78,7 @@ fn a_database_that_was_cut_off_is_named_with_what_to_do() {
     }
     let path = place.data().join("entourage.db");
     let whole = place.entourage(&["doctor"]).good();
-    assert!(whole.stdout.contains("entourage.db is whole"), "{whole:?}");
+    assert!(whole.stdout.contains("entourage.db is intact"), "{whole:?}");
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("there");
     let length = file.metadata().expect("readable").len();
     file.set_len(length / 2 / 4096 * 4096).expect("cut");
@@ -86,14 +86,14 @@ fn a_database_that_was_cut_off_is_named_with_what_to_do() {
     assert_eq!(cut.code, 1, "{cut:?}");
     let line = cut.stdout.lines().find(|line| line.contains("database ")).expect("a finding").to_owned();
     assert!(line.starts_with("✗ database"), "{line}");
-    assert!(line.contains("entourage backup") && line.contains("in its place"), "{line}");
+    assert!(line.contains("entourage backup") && line.contains("restore a copy"), "{line}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_not_writable() {
     let place = Place::new();
-    // A device that is always full, in the place of the file that the doctor writes to find out.
+    // A device that is always full, in place of the file that the doctor writes as a probe.
     std::fs::create_dir_all(place.data()).expect("a directory");
     let mut shell = std::process::Command::new("sh");
     let script = "ln -s /dev/full \"$ENTOURAGE_DATA/.doctor-$$\" && exec \"$0\" doctor";

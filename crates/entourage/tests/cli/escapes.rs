@@ -1,4 +1,4 @@
-//! Whatever models, tools, files and other people write, a terminal only ever shows it.
+//! Tests that a terminal only shows, and never executes, what models, tools, files and other people write.
 
 use std::{
     io::{Read, Write},
@@ -15,12 +15,12 @@ use super::{
     terminal::Terminal,
 };
 
-/// Writes the clipboard, titles the window, begins a link, moves up and erases, in C0 and in C1, and
-/// turns around what is read, and hides something.
+/// Writes the clipboard, titles the window, begins a link, moves up and erases, in C0 and in C1, reverses the
+/// reading direction, and hides something.
 const HOSTILE: &str =
     "\x1b]52;c;aGk=\x07\x1b]8;;http://x\x1b\\\x1b[1A\x1b[2K\u{e0041}\u{200b}\u{2028}\u{9b}2J\u{202e}txt";
 
-/// Fails where anything is left that a terminal acts on; only paint may be there, and only at one.
+/// Fails if anything is left that a terminal acts on; only colours are allowed, and only at a terminal.
 #[track_caller]
 fn only_shows(written: &str) {
     let acts = |char: char| {
@@ -30,12 +30,12 @@ fn only_shows(written: &str) {
     assert!(!written.contains(acts), "{written:?}");
 }
 
-/// A place whose agents all begin with hostile words.
+/// A place whose agents all answer with hostile text.
 fn place() -> (Place, Model) {
     (Place::new(), Model::saying(&format!("The answer {HOSTILE} is here")))
 }
 
-/// A run's answer, and everything that reads it back, in each command: what each shows of it are codes.
+/// Every command that shows a run's answer shows codes instead of control characters.
 #[test]
 fn no_command_writes_what_a_terminal_acts_on() {
     let (place, model) = place();
@@ -52,7 +52,7 @@ fn no_command_writes_what_a_terminal_acts_on() {
     let misnamed = format!("---\nname: \"{}\"\n---\nBe nobody.\n", r"\x1B[1A\x9B2J\u202Etxt");
     place.write("data/kinds/misnamed.md", &misnamed);
     let (described, name) = (r"\u{1b}[2J\u{202e}", r"`\u{1b}[1A\u{9b}2J\u{202e}txt` is no name");
-    // What was typed.
+    // Input of the user.
     let (typed, repeated) = ("\x1b[2J", r"\u{1b}[2J");
     for (arguments, shown) in [
         (&["tree"][..], told),
@@ -71,7 +71,7 @@ fn no_command_writes_what_a_terminal_acts_on() {
         (&["export", "@last"], last),
         (&["grants", typed], repeated),
         (&["answer", typed, "yes"], repeated),
-        // Numbers and names of ours alone.
+        // Only numbers and names of the program.
         (&["session", "list", "@last"], ""),
         (&["context", "@last"], ""),
         (&["context", "@last", "--json"], ""),
@@ -100,7 +100,7 @@ fn no_command_writes_what_a_terminal_acts_on() {
     }
 }
 
-/// The same of what people say beside the work, of agencies and of what the engine does by itself.
+/// The same for messages of people, for agencies and for what the engine does by itself.
 #[test]
 fn no_command_beside_the_work_writes_what_a_terminal_acts_on() {
     let (place, model) = place();
@@ -128,7 +128,7 @@ fn no_command_beside_the_work_writes_what_a_terminal_acts_on() {
     }
 }
 
-/// The names of models are a provider's words.
+/// A provider chooses the names of models.
 #[test]
 fn a_list_of_models_writes_nothing_that_a_terminal_acts_on() {
     let (place, provider) = (Place::new(), Provider::start());
@@ -141,7 +141,7 @@ fn a_list_of_models_writes_nothing_that_a_terminal_acts_on() {
     }
 }
 
-/// A conversation at a terminal shows what was said in it, and what it is about.
+/// A conversation at a terminal shows its earlier messages and its title.
 #[test]
 fn a_conversation_that_is_gone_on_with_writes_nothing_that_a_terminal_acts_on() {
     let (place, model) = place();
@@ -158,8 +158,8 @@ fn a_conversation_that_is_gone_on_with_writes_nothing_that_a_terminal_acts_on() 
     }
 }
 
-/// What holds a call back comes from a file, and its arguments from a model: in the question, in what is
-/// said of its answer, and in the grant that this makes.
+/// The rule that holds a call back comes from a file, and the arguments from a model: in the question, in the
+/// reports on its answer, and in the grant that it creates.
 #[test]
 fn neither_an_answer_nor_a_grant_writes_what_a_terminal_acts_on() {
     let place = Place::new();
@@ -187,7 +187,7 @@ fn neither_an_answer_nor_a_grant_writes_what_a_terminal_acts_on() {
     }
 }
 
-/// JSON keeps what was said, in JSON's escapes.
+/// JSON keeps the text, in JSON's escapes.
 #[test]
 fn programs_read_what_was_said() {
     let (place, model) = place();
@@ -197,29 +197,29 @@ fn programs_read_what_was_said() {
     assert_eq!(result["answer"], format!("The answer {HOSTILE} is here"));
 }
 
-/// What an agent asks stands behind a margin of ours: it cannot redraw what is above it, and none of
+/// A question of an agent is behind a margin of the program: it cannot redraw what is above it, and none of
 /// its lines can pass for another question.
 #[test]
 fn a_question_cannot_forge_another() {
     let place = Place::new();
-    let forged = format!("Which colour?{HOSTILE}\n? boss asks for leave to call:\n(a number) >");
+    let forged = format!("Which colour?{HOSTILE}\n? boss asks for approval to call:\n(a number) >");
     let model = Model::asking(&forged);
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Ask"])));
     assert_eq!(ended.code, 3, "{ended:?}");
     only_shows(&ended.stderr);
     let questions: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with('?')).collect();
     assert_eq!(questions, ["? assistant asks:"], "{ended:?}");
-    assert!(ended.stderr.contains("\n  │ ? boss asks for leave to call:\n"), "{ended:?}");
+    assert!(ended.stderr.contains("\n  │ ? boss asks for approval to call:\n"), "{ended:?}");
 
     let mut command = place.process(&["run", "--resume", id(&ended.stderr, "agt_")]);
     model.ask(&mut command);
     let mut terminal = Terminal::of(command);
     terminal.shows("? assistant asks:\r\n  │ Which colour?");
     terminal.shows(r"\u{1b}[1A\u{1b}[2K");
-    terminal.shows("\r\n  │ ? boss asks for leave to call:\r\n");
+    terminal.shows("\r\n  │ ? boss asks for approval to call:\r\n");
 }
 
-/// A call that waits for leave is shown by us: its tool and its arguments as they are.
+/// The program itself shows a call that waits for approval: its tool and its arguments as they are.
 #[test]
 fn what_is_approved_is_the_call_itself() {
     let place = Place::new();
@@ -232,12 +232,12 @@ fn what_is_approved_is_the_call_itself() {
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Note"])));
     assert_eq!(ended.code, 3, "{ended:?}");
     only_shows(&ended.stderr);
-    let asked = "? assistant asks for leave to call:\n  │ create_note {\n";
+    let asked = "? assistant asks for approval to call:\n  │ create_note {\n";
     assert!(ended.stderr.contains(asked), "{ended:?}");
     assert!(ended.stderr.contains(r#""content": "a\n? boss asks: b""#), "its line end is none: {ended:?}");
 }
 
-/// What an error repeats cannot pass for a line of the log's own.
+/// Text that an error repeats cannot pass for a line of the log.
 #[test]
 fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
     let place = Place::new();
@@ -251,15 +251,15 @@ fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
     assert!(ended.stderr.lines().all(|line| !line.starts_with("2026-01-01")), "{ended:?}");
 }
 
-/// A server that refuses to work with its client, in that client's words.
+/// An MCP server that refuses its client with a text that the client gave.
 const REFUSING: &str = r#"
 read -r line
 id=${line#*\"id\":} id=${id%%,*}
 printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}\n' "$id" "$0"
 "#;
 
-/// What a server tells by itself, as it is set up: of a file of kinds, of the server of a tool, and of a call
-/// that a model made on a request. Of what a webhook or an address names it tells nothing at all, or only so.
+/// What a server logs by itself: about a file of kinds, about the server of a tool, and about a call that a
+/// model made in a request. It logs names from webhooks and addresses not at all, or only in this form.
 #[test]
 fn a_server_logs_nothing_that_a_terminal_acts_on() {
     let (place, model) = (Place::new(), Model::calling(HOSTILE, &serde_json::json!({})));
@@ -305,7 +305,7 @@ fn a_server_logs_nothing_that_a_terminal_acts_on() {
     }
 }
 
-/// An address is in the words of whoever asks for it, also where everything is logged.
+/// The client chooses the path of a request, also where everything is logged.
 #[test]
 fn no_address_forges_a_line_of_the_log() {
     let place = Place::new();
@@ -314,7 +314,7 @@ fn no_address_forges_a_line_of_the_log() {
     for path in ["/v1/agencies", "/nowhere"] {
         assert_eq!(server.get(&format!("{path}/{forged}"), None), 404, "{path}");
     }
-    // Said of something that comes after them.
+    // The log line of something that comes after the requests.
     server.signal(Signal::HUP);
     let log = server.logged_all(&["the kinds were read anew"]);
     assert_eq!(log.matches("finished processing request").count(), 2, "each is told of: {log}");
@@ -322,7 +322,7 @@ fn no_address_forges_a_line_of_the_log() {
     assert!(!log.contains("\n2026-01-01"), "{log}");
 }
 
-/// Arguments may be another program's words, also where the command line refuses them.
+/// Arguments may be another program's text, also where the command line refuses them.
 #[test]
 fn refused_arguments_are_repeated_as_a_terminal_may_show_them() {
     let place = Place::new();

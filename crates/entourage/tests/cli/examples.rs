@@ -1,4 +1,4 @@
-//! The examples, as a newcomer without a key runs them.
+//! Runs the examples as a new user without a key does.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -11,9 +11,9 @@ use std::{
 
 use super::place::Place;
 
-/// How long an example may say nothing.
+/// How long an example may print nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The last words of the rehearsal in the research chat.
+/// The last text of the rehearsal in the research chat.
 const LAST: &str = "Its result will come as a message.";
 
 /// An example, with nothing inherited; the rehearsal is its model.
@@ -28,8 +28,8 @@ fn example(place: &Place, name: &str) -> Command {
     command
 }
 
-/// Runs the research chat, says what it is given whenever somebody asks for more, and hangs up after
-/// a line with `last`. Returns all that was said.
+/// Runs the research chat, sends `answer` whenever an agent asks for more, and hangs up after a line with
+/// `last`. Returns the whole output.
 fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) -> String {
     let mut chat = example(place, "research_chat")
         .args(arguments)
@@ -42,7 +42,7 @@ fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) ->
     let (lines, said) = mpsc::channel();
     let output = chat.stdout.take().expect("piped");
     thread::spawn(move || {
-        // Nobody listens any more once the test has failed.
+        // The receiver is gone once the test has failed.
         BufReader::new(output).lines().try_for_each(|line| lines.send(line.expect("UTF-8")))
     });
     loop {

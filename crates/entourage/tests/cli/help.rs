@@ -1,4 +1,4 @@
-//! Help that teaches: every command shows how it is used.
+//! Tests that the help of every command shows how it is used.
 
 use super::place::Place;
 
@@ -8,7 +8,7 @@ fn commands(help: &str) -> Vec<&str> {
     lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next()).collect()
 }
 
-/// Help is broken between words where the terminal is narrow.
+/// Help wraps between words where the terminal is narrow.
 #[test]
 fn help_fits_the_terminal_and_tears_no_word_apart() {
     let place = Place::new();
@@ -21,7 +21,7 @@ fn help_fits_the_terminal_and_tears_no_word_apart() {
         let (narrow, wide) = (at("60"), at("200"));
         assert_eq!(words(&narrow), words(&wide));
         let long = narrow.lines().filter(|line| line.chars().count() > 60);
-        // The line of usage is clap's, which does not break it.
+        // Clap does not wrap the line of usage.
         let long: Vec<&str> = long.filter(|line| !line.starts_with("Usage:")).collect();
         assert!(long.is_empty(), "{long:?}");
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C: work is put down, not lost, and somebody else at work is named.
+//! Tests of Ctrl-C: work is suspended, not lost, and a command names another process at work.
 
 use std::{
     io::Read,
@@ -82,16 +82,18 @@ fn a_second_process_is_told_who_works_there() {
     let error = second.error(1);
     assert!(error.contains(&format!("pid {}", child.id())) && error.contains("entourage serve"), "{error}");
 
-    // Not even time for goodbye: the next start has everything.
+    // After SIGKILL the next start has everything.
     child.kill().expect("killed");
     child.wait().expect("it ends");
     let tree = place.entourage(&["tree"]).good();
     assert!(tree.stdout.contains("Think hard"), "{tree:?}");
-    assert!(tree.stderr.contains("nobody is at work; go on with: entourage run --resume agt_"), "{tree:?}");
+    let next = "no process works on it; go on with: entourage run --resume agt_";
+    assert!(tree.stderr.contains(next), "{tree:?}");
     assert!(place.entourage(&["run", "--resume"]).good().stdout.contains("Think hard"));
 }
 
-/// What is on record as running does not run where nobody is at work, and no command says so.
+/// An agent that is stored as running does not run if no process works on it, and no command shows it as
+/// running.
 #[test]
 fn what_nobody_is_at_work_on_is_shown_as_suspended() {
     let (place, model) = (Place::new(), Silent::new());
@@ -112,9 +114,9 @@ fn what_nobody_is_at_work_on_is_shown_as_suspended() {
     let exported = place.entourage(&["export", "@last", "--markdown"]).good().stdout;
     assert!(exported.contains("\nassistant, suspended, begun "), "{exported}");
     let asked = place.entourage(&["agents", "--status", "suspended"]);
-    assert!(asked.error(2).contains("on record as `running`"), "{asked:?}");
+    assert!(asked.error(2).contains("stored as `running`"), "{asked:?}");
     let note = said("agents", "suspended");
-    assert!(note.contains("nobody is at work") && note.contains("run --resume AGENT"), "{note}");
+    assert!(note.contains("no process works on") && note.contains("run --resume AGENT"), "{note}");
 }
 
 #[test]
@@ -132,7 +134,8 @@ fn another_run_leaves_interrupted_work_alone() {
     assert_eq!((status("Something else").as_str(), status("Think hard").as_str()), ("succeeded", "running"));
 }
 
-/// A task that a shell runs in the background reads no keys, by which the shell would stop it, with the database held.
+/// A task that a shell runs in the background does not read keys, which would stop it while it holds the
+/// database.
 #[test]
 fn a_task_in_the_background_of_a_terminal_goes_on_to_its_end() {
     let place = Place::new();
@@ -144,7 +147,7 @@ fn a_task_in_the_background_of_a_terminal_goes_on_to_its_end() {
     let mut terminal = Terminal::whole(shell, 120);
     let told = terminal.all_until("it ended with 0");
     assert!(told.contains("assistant"), "{told}");
-    // What the shell writes meanwhile would be drawn over.
+    // It would draw over what the shell writes meanwhile.
     for drawn in ["\u{1b}[J", "Ctrl-C leaves"] {
         assert!(!told.contains(drawn), "{told:?}");
     }

@@ -1,4 +1,4 @@
-//! Stepping in from the command line.
+//! Tests of interventions from the command line.
 
 use crate::place::{Place, id};
 
@@ -40,15 +40,12 @@ fn a_session_is_closed_and_listed() {
         );
     }
     let closed = place.entourage(&["session", "close", id]).good();
-    assert!(
-        closed.stderr.contains("close_session: kept; the agent comes to it when it goes on"),
-        "{closed:?}"
-    );
+    assert!(closed.stderr.contains("close_session: stored; the agent gets it when it goes on"), "{closed:?}");
     let missing = place.entourage(&["session", "list", "agt_0123456789abcdef0123456789abcdef"]);
     assert!(missing.error(2).contains("there is no agent"), "{missing:?}");
 }
 
-/// What was asked for besides the work that waits does not end the command before the work.
+/// Interventions besides the waiting work do not end the command before the work.
 #[test]
 fn a_pause_and_a_resume_before_the_work_do_not_end_what_resumes_it() {
     let place = Place::new();
@@ -71,7 +68,7 @@ fn what_goes_on_with_a_paused_agent_says_at_once_that_it_is_paused() {
     let hint = format!("resume it with: entourage resume {id}");
     let paused = place.entourage(&["pause", "@last"]).good();
     assert!(paused.stderr.contains(&hint) && !paused.stderr.contains("run --resume"), "{paused:?}");
-    // The agent comes to the pause in the first of these, and stands there in the second.
+    // The agent applies the pause in the first of these, and is paused in the second.
     for _ in 0..2 {
         let waits = place.entourage(&["run", "-q", "--resume"]);
         assert_eq!(waits.code, 3, "{waits:?}");
@@ -83,8 +80,8 @@ fn what_goes_on_with_a_paused_agent_says_at_once_that_it_is_paused() {
     place.entourage(&["run", "-q", "--resume", id]).good();
 }
 
-/// What a person wants of an agent that waits for an answer is done before anything is said of the question, which
-/// is not open any more then.
+/// An intervention in an agent that waits for an answer is applied before the question is shown, which is
+/// then no longer open.
 #[test]
 fn what_goes_on_with_an_agent_that_was_stopped_or_given_other_work_shows_no_old_question() {
     let kind =

@@ -1,4 +1,4 @@
-//! Kinds are files: listed, checked and shown.
+//! Tests of kinds, which are files: listing, checking and showing them.
 
 use rustix::process::Signal;
 
@@ -45,7 +45,7 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
         &[
             "reply    final_text",
             "input    steer",
-            "checks   none",
+            "guardrails   none",
             "sampling the default",
             "schema   any answer",
             "context  time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
@@ -57,11 +57,11 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
         shown(&format!(
             "input: queue\nin_doubt: {{answer_seconds: 60, otherwise: retry}}\ncontext: {context}\n\
              conversational: true\nreply: send_message\ntemperature: 0.2\noutput_schema: {{type: string}}\n\
-             checks: {{input: [polite], output: [short, kind], attempts: 2}}\n"
+             guardrails: {{input: [polite], output: [short, kind], attempts: 2}}\n"
         )),
         &[
             "reply    send_message; a run ends once it has told the user something",
-            "checks   input: polite; output: short, kind, 2 more attempts",
+            "guardrails   input: polite; output: short, kind, 2 more attempts",
             "sampling temperature 0.2",
             "schema   {\"type\":\"string\"}",
             "input    queue",
@@ -100,7 +100,7 @@ fn a_check_that_the_program_does_not_have_is_a_mistake_and_its_kind_is_left_out(
         "data/kinds/clerk.md",
         "---\nname: clerk\nchecks: { output: [nosuch] }\n---\nYou file papers.\n",
     );
-    let why = "kind `clerk`: there is no check `nosuch` in this program";
+    let why = "kind `clerk`: there is no guardrail `nosuch` in this program";
     let checked = place.entourage(&["kinds", "check"]);
     assert!(checked.code == 1 && checked.stdout.contains(&format!("error: {why}")), "{checked:?}");
     let refused = place.entourage(&["run", "-q", "File this", "--kind", "clerk"]);
@@ -128,20 +128,20 @@ fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
     for told in [
         "reviewer from ",
         "notes.md is left out: is no kind",
-        "clerk.md is there already",
+        "clerk.md already exists",
         "`Bash`",
         "agents/more is left out: is a directory; import it by its own name",
         "agents/list.txt is left out: does not end in .md",
     ] {
         assert!(imported.stdout.contains(told), "{told}: {imported:?}");
     }
-    assert!(imported.stderr.contains("1 of 3 files are kinds in "), "{imported:?}");
+    assert!(imported.stderr.contains("imported 1 of 3 files into "), "{imported:?}");
     assert!(std::fs::read_to_string(mine).expect("it is there").contains("Mine."));
     let shown = place.entourage(&["kinds", "show", "reviewer"]).good().stdout;
     assert!(shown.contains("read_file") && shown.contains("You review."), "{shown}");
 }
 
-/// What is not even read is among those that are left out.
+/// Files that are not read count among those left out.
 #[test]
 fn an_import_that_leaves_out_a_file_by_its_size_or_sort_fails() {
     let place = Place::new();
@@ -152,7 +152,7 @@ fn an_import_that_leaves_out_a_file_by_its_size_or_sort_fails() {
     let imported = import("agents");
     assert_eq!(imported.code, 1, "{imported:?}");
     assert!(imported.stdout.contains("huge.md is left out: is larger than 1 MiB"), "{imported:?}");
-    assert!(imported.stderr.contains("1 of 2 files are kinds in "), "{imported:?}");
+    assert!(imported.stderr.contains("imported 1 of 2 files into "), "{imported:?}");
     std::fs::remove_file(huge).expect("there");
     std::fs::remove_file(place.data().join("kinds/clerk.md")).expect("there");
     import("agents").good();
@@ -215,7 +215,7 @@ fn the_server_reads_kinds_anew_and_a_run_stays_with_its_version() {
     let (second, served) = version(&place);
     assert!(second != first && served == first.as_str(), "the server has not read it yet");
     let shown = place.entourage(&["kinds", "show", "clerk"]).good().stdout;
-    assert!(shown.contains("`entourage kinds reload` makes it the server's"), "{shown}");
+    assert!(shown.contains("`entourage kinds reload` loads it"), "{shown}");
 
     let cook = place.write("data/kinds/cook.md", BROKEN);
     let refused = place.entourage(&["kinds", "reload"]);

@@ -1,4 +1,4 @@
-//! The binary as people and programs use it: what they type, read and get back.
+//! Tests of the binary as users and programs use it: what they type, read and get back.
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail as tests do")]
 
@@ -16,6 +16,7 @@ mod help;
 mod interrupt;
 mod intervene;
 mod kinds;
+mod maintenance;
 mod mcp;
 mod model;
 mod models;
@@ -31,5 +32,4 @@ mod settings;
 #[cfg(target_os = "linux")]
 mod supervise;
 mod terminal;
-mod upkeep;
 mod webhooks;

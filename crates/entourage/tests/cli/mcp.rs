@@ -1,4 +1,4 @@
-//! MCP servers that do not answer: they hold up nobody who does not use them.
+//! Tests that MCP servers that do not answer hold up only agents that use them.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn a_silent_mcp_server_holds_up_only_those_who_use_it() {
     place.entourage(&["run", "Hello", "--kind", "clerk"]).good();
 }
 
-/// A server of one tool, which does not start until there is a file.
+/// A server with one tool, which does not start until a file exists.
 const LATE: &str = r#"
 test -e ready || exit 1
 while read -r line; do
@@ -36,7 +36,7 @@ while read -r line; do
 done
 "#;
 
-/// A server that was down when the engine began is tried again by itself; agents then call its tools.
+/// A server that was down when the engine started is retried; agents then call its tools.
 #[test]
 fn an_mcp_server_that_was_down_is_tried_again_and_brings_its_tools() {
     let (place, model) = (Place::new(), Model::calling_once("late__greet", &json!({})));

@@ -1,4 +1,4 @@
-//! A model behind a provider's wire, whose words a test has in its hands.
+//! A model behind a provider's API, whose answers a test controls.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -11,12 +11,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// A server that speaks the wire of OpenAI's chat completions.
+/// A server with OpenAI's chat completions API.
 pub(crate) struct Model {
     listener: TcpListener,
 }
 
-/// The next connection; where none comes the test fails, instead of waiting for ever.
+/// The next connection; if none comes, the test fails instead of waiting for ever.
 #[track_caller]
 pub(crate) fn accepted(listener: &TcpListener) -> TcpStream {
     let (says, comes) = mpsc::channel();
@@ -28,7 +28,7 @@ pub(crate) fn accepted(listener: &TcpListener) -> TcpStream {
 
 /// A request that waits for its answer.
 pub(crate) struct Asked {
-    /// What was sent.
+    /// The body of the request.
     pub(crate) body: Value,
     stream: TcpStream,
 }
@@ -38,24 +38,24 @@ impl Model {
         Self { listener: TcpListener::bind("127.0.0.1:0").expect("a port") }
     }
 
-    /// One that answers every request with this text.
+    /// A model that answers every request with this text.
     pub(crate) fn saying(text: &str) -> Self {
         let text = text.to_owned();
         Self::new().answering(move |asked| asked.text(&text).end())
     }
 
-    /// One that asks the user this, whatever it is asked.
+    /// A model that asks the user this at every request.
     pub(crate) fn asking(question: &str) -> Self {
         Self::calling("ask_user", &json!({ "question": question }))
     }
 
-    /// One that calls this tool.
+    /// A model that calls this tool.
     pub(crate) fn calling(tool: &'static str, arguments: &Value) -> Self {
         let arguments = arguments.clone();
         Self::new().answering(move |asked| asked.call(tool, &arguments).end())
     }
 
-    /// One that calls this tool, and then says what came of it.
+    /// A model that calls this tool, and then repeats its output.
     pub(crate) fn calling_once(tool: &'static str, arguments: &Value) -> Self {
         let arguments = arguments.clone();
         Self::new().answering(move |asked| {
@@ -83,7 +83,7 @@ impl Model {
         self
     }
 
-    /// The next request for an answer.
+    /// The next request for a completion.
     pub(crate) fn next(&self) -> Asked {
         loop {
             if let Some(asked) = Asked::read(accepted(&self.listener)) {
@@ -92,14 +92,14 @@ impl Model {
         }
     }
 
-    /// Has a command ask this model.
+    /// Makes a command use this model.
     pub(crate) fn ask(&self, command: &mut Command) {
         for (name, value) in self.variables() {
             command.env(name, value);
         }
     }
 
-    /// The same, for one that runs to its end.
+    /// The same, for a command that runs to its end.
     pub(crate) fn asked_by<'a>(&self, command: &'a mut assert_cmd::Command) -> &'a mut assert_cmd::Command {
         command.envs(self.variables())
     }
@@ -112,7 +112,7 @@ impl Model {
 }
 
 impl Asked {
-    /// Reads a request; none where it is for something else than an answer.
+    /// Reads a request; none if it asks for something else than a completion.
     fn read(mut stream: TcpStream) -> Option<Self> {
         let mut reader = BufReader::new(stream.try_clone().expect("cloned"));
         let (mut first, mut length) = (String::new(), 0);
@@ -141,7 +141,7 @@ impl Asked {
         Some(Self { body, stream })
     }
 
-    /// Says a piece of the answer.
+    /// Sends a piece of the answer.
     pub(crate) fn text(mut self, text: &str) -> Self {
         self.send(&json!({ "content": text }), Value::Null);
         self
@@ -160,7 +160,7 @@ impl Asked {
         drop(self.text("The beginning of nothi").stream);
     }
 
-    /// That was all.
+    /// Ends the answer.
     pub(crate) fn end(mut self) {
         self.send(&json!({}), "stop".into());
         let _ = self.stream.write_all(b"data: [DONE]\n\n");
@@ -169,7 +169,7 @@ impl Asked {
     fn send(&mut self, delta: &Value, reason: Value) {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
         let chunk = json!({ "id": "x", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [choice] });
-        // Whoever asked may be gone.
+        // The client may be gone.
         let _ = write!(self.stream, "data: {chunk}\n\n");
     }
 }

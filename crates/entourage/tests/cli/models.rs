@@ -1,11 +1,11 @@
-//! Models are asked before they are trusted.
+//! Tests that models are asked before agents use them.
 
 use super::{
     place::{Ended, Place},
     provider::{KEY, Provider},
 };
 
-/// What a command says with these settings, which name a model themselves.
+/// Runs a command with these settings, which name a model.
 fn said(place: &Place, settings: &str, arguments: &[&str]) -> Ended {
     place.write("data/entourage.toml", settings);
     Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL"))
@@ -56,7 +56,7 @@ fn the_doctor_asks_the_provider_for_the_models_that_agents_use() {
     assert!(findings(&offline)[0].contains("--offline"), "{offline:?}");
 }
 
-/// Offline, no server is asked, also where only it could tell which model there is.
+/// Offline, no server is asked, even if only a server could tell which models there are.
 #[test]
 fn offline_no_server_is_asked() {
     let place = Place::new();
@@ -68,13 +68,13 @@ fn offline_no_server_is_asked() {
     assert!(findings(&looked)[0].contains("the first model of a server that answers"), "{looked:?}");
     let asked = listener.accept().expect_err("nobody has asked");
     assert_eq!(asked.kind(), std::io::ErrorKind::WouldBlock);
-    // What does not start is found all the same.
+    // Settings that would keep a start from working are found all the same.
     place.write("data/entourage.toml", "[models]\nfallback = [\"nonsense\"]\n");
     let wrong = Ended::of(place.command(&["doctor", "--offline"]).env_remove("ENTOURAGE_MODEL"));
     assert!(wrong.code == 1 && findings(&wrong)[0].contains("nonsense"), "{wrong:?}");
 }
 
-/// What is wrong with the default model is mended where that was named, which need not be the file.
+/// An error in the default model names the place that sets it, which need not be the file.
 #[test]
 fn who_names_the_default_model_is_told() {
     let place = Place::new();
@@ -125,7 +125,7 @@ fn the_models_beside_the_default_are_asked_too() {
 fn models_lists_what_providers_offer_and_tries_one() {
     let (place, provider) = (Place::new(), Provider::start());
     let settings = provider.settings("listed", KEY);
-    // Nobody has set Ollama up.
+    // Ollama is not set up.
     let others = said(&place, &settings, &["models"]).good();
     assert!(!others.stderr.contains("ollama"), "{others:?}");
     let listed = said(&place, &settings, &["models", "--quiet"]).good();
@@ -142,7 +142,7 @@ fn models_lists_what_providers_offer_and_tries_one() {
     assert!(nameless.error(2).contains("provider::name"), "{nameless:?}");
 }
 
-/// Who named a model that is none needs the list; who needs the model is refused.
+/// A user who named an unknown model needs the list; a command that needs the model is refused.
 #[test]
 fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
     let (place, provider) = (Place::new(), Provider::start());
@@ -157,7 +157,7 @@ fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
         let note = listed.stderr.lines().find(|line| line.starts_with("agents cannot work: "));
         assert!(note.is_some_and(|note| note.contains(why)), "{listed:?}");
         assert!(!listed.stderr.contains("agents use "), "{listed:?}");
-        // Nothing else says so.
+        // Nothing else reports it.
         let quiet = with(&["models", "--quiet"]).good();
         assert!(quiet.stderr.lines().any(|line| line.starts_with("agents cannot work: ")), "{quiet:?}");
         for refused in [&["models", "test"][..], &["run", "x"]] {
@@ -166,7 +166,7 @@ fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
     }
 }
 
-/// What the size of the window is taken for, and who says so.
+/// The assumed size of the window, and its source.
 #[test]
 fn the_doctor_says_how_large_the_window_is_and_who_says_so() {
     let (place, provider) = (Place::new(), Provider::start());

@@ -1,4 +1,4 @@
-//! The picture that `run` draws at a terminal while agents work, at the widths that terminals have.
+//! Tests of the picture that `run` draws at a terminal while agents work, at usual widths of terminals.
 
 use serde_json::json;
 
@@ -11,8 +11,8 @@ fn run(place: &Place, model: &Model, columns: u16) -> Terminal {
     Terminal::whole(command, columns)
 }
 
-/// Fails where a row of the picture reaches the last column: who is at work, what is written, the bill. None of
-/// these signs is wide.
+/// Fails if a row of the picture reaches the last column: agents at work, streamed text, usage. None of these
+/// signs is wide.
 #[track_caller]
 fn fits(picture: &str, columns: usize) {
     let rows: Vec<&str> = picture.lines().skip_while(|row| !row.contains("assistant writes")).collect();
@@ -22,7 +22,7 @@ fn fits(picture: &str, columns: usize) {
     }
 }
 
-/// The newest words of a long line stand in the picture, at every width, and nothing reaches its edge.
+/// The picture shows the newest words of a long line at every width, and nothing reaches its edge.
 #[test]
 fn the_newest_words_are_shown_at_every_width() {
     for columns in [120, 80, 40] {
@@ -40,7 +40,7 @@ fn the_newest_words_are_shown_at_every_width() {
     }
 }
 
-/// A window that is made narrower and wider while words come shows each line once.
+/// A window that becomes narrower and wider while words arrive shows each line once.
 #[test]
 fn a_resize_leaves_no_line_twice() {
     let (place, model) = (Place::new(), Model::new());
@@ -58,7 +58,7 @@ fn a_resize_leaves_no_line_twice() {
     terminal.stands("the end");
 }
 
-/// Wide signs are counted as the two columns that they take.
+/// Wide signs count as two columns.
 #[test]
 fn wide_signs_do_not_pass_the_edge() {
     for columns in [80, 40] {
@@ -87,12 +87,12 @@ fn what_a_sub_agent_writes_is_shown() {
     terminal.stands("They sleep.");
 }
 
-/// Attempts that failed are told of once: by the picture, not by the log as well.
+/// Failed attempts are shown once: in the picture, not in the log as well.
 #[test]
 fn the_log_does_not_repeat_what_is_shown() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = run(&place, &model, 100);
-    // The first two are made up for within seconds.
+    // The first two are retried within seconds.
     for _ in 0..3 {
         model.next().fail();
     }

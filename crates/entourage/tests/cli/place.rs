@@ -1,4 +1,4 @@
-//! A data directory of its own, and the binary in an environment without anybody's keys.
+//! A data directory for each test, and the binary in an environment without any keys.
 
 use std::{
     fs,
@@ -19,8 +19,8 @@ pub(crate) struct Place {
     directory: TempDir,
 }
 
-/// Kills a process that is still there when a test has waited for it far too long: what it never said is
-/// then missed, instead of waited for.
+/// Kills a process that still runs when a test has waited far too long: the test then fails for missing
+/// output instead of waiting.
 pub(crate) struct Patience {
     _held: mpsc::Sender<()>,
 }
@@ -67,13 +67,13 @@ impl Place {
         path
     }
 
-    /// The binary with nothing inherited but where programs are; the rehearsal is its model.
+    /// The binary with an empty environment except `PATH`; the rehearsal is its model.
     pub(crate) fn process(&self, arguments: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_entourage"));
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            // A bug that is planted is planted in the binary.
+            // A planted bug is in the binary.
             .envs(std::env::var_os("PLANTED").map(|bug| ("PLANTED", bug)))
             .env("HOME", self.path())
             .env("ENTOURAGE_DATA", self.data())
@@ -101,14 +101,14 @@ impl Ended {
         Self { code, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// What it wrote, when it went well.
+    /// Returns the output of a successful command.
     #[track_caller]
     pub(crate) fn good(self) -> Self {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 
-    /// The one line that says what went wrong.
+    /// The one line with the error.
     #[track_caller]
     pub(crate) fn error(&self, code: i32) -> &str {
         assert_eq!(self.code, code, "{self:?}");
@@ -125,7 +125,7 @@ impl Ended {
     }
 }
 
-/// The first word of a text that begins so: an id.
+/// The first word of a text with this prefix: an id.
 #[track_caller]
 pub(crate) fn id<'a>(text: &'a str, prefix: &str) -> &'a str {
     let start = text.find(prefix).unwrap_or_else(|| panic!("no {prefix} in {text}"));

@@ -1,4 +1,4 @@
-//! A provider on this machine: a list of models, and one that says `yes`.
+//! A provider on this machine: a list of models, and a model that answers `yes`.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-/// The key that it takes.
+/// The key that it accepts.
 pub(crate) const KEY: &str = "sk-good";
 
 /// A provider with the models `listed` on its list; it knows `unlisted`, too, when it is called.
@@ -35,7 +35,7 @@ impl Provider {
     }
 }
 
-/// Answers one request; whoever hangs up needs none.
+/// Answers one request; none if the client hangs up.
 fn answer(mut stream: TcpStream) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut head = String::new();

@@ -1,4 +1,4 @@
-//! Looking back: old answers in full, documents, and lists that are narrowed down.
+//! Tests of reading old work: answers in full, documents, and filtered lists.
 
 use super::{
     model::Model,
@@ -6,7 +6,7 @@ use super::{
     provider::{KEY, Provider},
 };
 
-/// An answer that no line holds is read in full, and as a document.
+/// An answer longer than a line is shown in full, and in a document.
 #[test]
 fn an_old_answer_is_shown_in_full() {
     let place = Place::new();
@@ -23,7 +23,7 @@ fn an_old_answer_is_shown_in_full() {
     assert!(document.contains(&format!("## assistant\n\n{long}\n")), "{document}");
 }
 
-/// Calls and what they returned are in it, whole.
+/// Calls and their outputs are shown whole.
 #[test]
 fn calls_and_what_they_returned_are_shown() {
     let place = Place::new();
@@ -35,7 +35,7 @@ fn calls_and_what_they_returned_are_shown() {
     assert!(document.contains("Calls `send_message`:\n\n```\n{\n"), "{document}");
 }
 
-/// A list is narrowed by status, kind, words and age, and each may leave nothing.
+/// Lists are filtered by status, kind, words and age, and may be empty.
 #[test]
 fn agents_are_found_by_what_they_are() {
     let place = Place::new();
@@ -52,11 +52,12 @@ fn agents_are_found_by_what_they_are() {
     assert_eq!(titles(&["--since", "1h", "--limit", "2"]), ["Please ask me first", "Count the cows"]);
     assert_eq!(titles(&["--since", "2999-01-01"]), Vec::<String>::new());
     let none = place.entourage(&["agents", "--kind", "researcher", "--search", "sheep"]).good();
-    assert!(none.stderr.contains("no agent is like that"), "{none:?}");
+    assert!(none.stderr.contains("no agent matches"), "{none:?}");
     assert_eq!(place.entourage(&["agents", "--since", "yesterday"]).code, 2);
 }
 
-/// A run asks the model's server only before a long request; who wants to see the context does not wait for one.
+/// A run asks the model's server about its window only before a long request; `context` does not wait for
+/// one.
 #[test]
 fn a_context_is_shown_with_the_window_that_the_models_server_tells() {
     let (place, provider) = (Place::new(), Provider::start());

@@ -1,4 +1,4 @@
-//! One task from beginning to end, with the rehearsal for a model unless another is named.
+//! Tests of one task from beginning to end, with the rehearsal as its model unless another is named.
 
 use std::{
     io::{BufRead, BufReader},
@@ -30,7 +30,7 @@ fn a_task_is_answered_from_the_files_it_may_read() {
     assert_eq!(agents[0]["title"], "What is the keyword?");
 }
 
-/// A newcomer sees the note that was asked for, and three commands that work as they are written.
+/// A new user sees the requested note, and three commands that work as written.
 #[test]
 fn a_rehearsal_shows_its_note_and_what_to_try_next() {
     let place = Place::new();
@@ -50,7 +50,7 @@ fn a_rehearsal_shows_its_note_and_what_to_try_next() {
     }
 }
 
-/// Where its agent has ended and another one has not, a run says what it goes on for.
+/// If its agent has ended and another has not, `run` says which agents it waits for.
 #[test]
 fn a_run_says_who_is_still_at_work_once_its_agent_has_ended() {
     let (place, model) = (Place::new(), Model::new());
@@ -60,7 +60,7 @@ fn a_run_says_who_is_still_at_work_once_its_agent_has_ended() {
     let mut child = command.spawn().expect("it starts");
     let _patience = Patience::with(&child);
     model.next().call("spawn_agent", &json!({ "kind": "researcher", "task": "Count the sheep" })).end();
-    // Both are at work, whoever asks first.
+    // Both are at work; either may ask first.
     let (one, other) = (model.next(), model.next());
     let researches = |asked: &Asked| asked.body.to_string().contains("You are the Researcher");
     let (researcher, assistant) = if researches(&one) { (one, other) } else { (other, one) };
@@ -77,7 +77,7 @@ fn a_run_says_who_is_still_at_work_once_its_agent_has_ended() {
     assert!(ended.status.success() && said.ends_with("Twelve sheep.\n") && again == 0, "{again}: {said}");
 }
 
-/// What the README has a newcomer begin with shows at a glance who worked for whom, and what came of it.
+/// The first example of the README shows at a glance which agent worked for which, and the result.
 #[test]
 fn the_first_rehearsal_is_read_at_a_glance() {
     let place = Place::new();

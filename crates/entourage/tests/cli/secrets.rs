@@ -1,4 +1,4 @@
-//! Secrets are used and never shown: not in logs of any level, not in the database, not in events.
+//! Tests that secrets are used and never shown: not in logs of any level, not in the database, not in events.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use std::{
 
 use super::place::{Ended, Place};
 
-/// One for each way a secret comes in; none is a part of another word.
+/// One for each way to set a secret; none is a part of another.
 const MODEL_KEY: &str = "canary-model-7Qx2";
 const ENVIRONMENT_KEY: &str = "canary-environment-9Kd4";
 const SEARCH_KEY: &str = "canary-search-3Vb8";
@@ -36,8 +36,8 @@ const ALL: [&str; 10] = [
     SENDER_SECRET,
 ];
 
-/// Everything that a engine asks for on the network, in one server; it repeats what it was sent
-/// wherever it refuses.
+/// Everything that an engine requests on the network, in one server; it repeats the request wherever it
+/// refuses.
 #[derive(Clone)]
 struct World {
     address: String,
@@ -59,7 +59,7 @@ impl World {
         world
     }
 
-    /// Answers one request; whoever hangs up needs none.
+    /// Answers one request; none if the client hangs up.
     fn answer(&self, mut stream: TcpStream) -> Option<()> {
         let mut reader = BufReader::new(stream.try_clone().ok()?);
         let mut head = String::new();
@@ -86,7 +86,7 @@ impl World {
     }
 }
 
-/// A model that searches once and then has its answer.
+/// A model that searches once and then answers.
 fn chat(searched: bool) -> String {
     let delta = if searched {
         r#"{"content":"Nothing was found."}"#

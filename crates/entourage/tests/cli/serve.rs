@@ -1,4 +1,4 @@
-//! A server, and the other commands that find it.
+//! Tests of a server, and of the other commands that find it.
 
 use std::{
     fs,
@@ -68,8 +68,8 @@ fn a_sign_that_a_crash_left_leads_nobody_astray() {
     assert!(place.entourage(&["tree"]).good().stdout.contains("Before"));
 }
 
-/// Has clients expect heartbeats so often that a server which has nothing to say is silent for them soon.
-/// Returns how they say so.
+/// Makes clients expect heartbeats so often that an idle server soon counts as silent. Returns the start of
+/// their note.
 fn soon_silent(place: &Place) -> String {
     let sign = place.data().join("server.json");
     let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
@@ -78,7 +78,7 @@ fn soon_silent(place: &Place) -> String {
     format!("note: the server at {} has been silent for ", running["url"].as_str().expect("a URL"))
 }
 
-/// What is said to a server that does not answer is waited for, and said so; it is sent once.
+/// A message to a server that does not answer is waited for, with a note, and sent once.
 #[test]
 fn what_is_said_to_a_silent_server_is_waited_for_and_sent_once() {
     let place = Place::new();
@@ -105,7 +105,7 @@ fn what_is_said_to_a_silent_server_is_waited_for_and_sent_once() {
     assert_eq!(tail.matches("assistant reads from user: Again").count(), 1, "{tail}");
 }
 
-/// A server that says nothing is told of for as long as it lasts, and nothing is missed once it goes on.
+/// A silent server is reported for as long as it lasts, and no event is missed once it continues.
 #[test]
 fn a_silent_server_is_told_of_and_asked_again() {
     let place = Place::new();
@@ -117,7 +117,7 @@ fn a_silent_server_is_told_of_and_asked_again() {
     let _patience = Patience::with(&tail);
     let events = BufReader::new(tail.stdout.take().expect("piped")).lines();
     let mut said = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
-    // It sends nothing for longer than expected, and answers when it is asked again.
+    // It sends nothing for longer than expected, and answers when asked again.
     assert!(said.any(|line| line.starts_with(&silent)));
     server.freezes();
     let mut in_a_row = 0;
@@ -142,7 +142,7 @@ fn a_silent_server_is_told_of_and_asked_again() {
     tail.kill().and_then(|()| tail.wait()).expect("it ends");
 }
 
-/// A server that is gone is told of as gone, also where its silence is told of before that is certain.
+/// A server that is gone is reported as gone, even if its silence was reported before.
 #[test]
 fn what_follows_a_server_that_was_killed_ends() {
     let place = Place::new();
@@ -164,8 +164,7 @@ fn spawned(place: &Place, arguments: &[&str]) -> Child {
     command.spawn().expect("it starts")
 }
 
-/// What passes for the server of a place. It answers when a test says so; once nobody listens to it any more it
-/// is gone.
+/// A fake server of a place. It answers when a test says so; once the test stops listening, it is gone.
 struct Fake {
     asked: mpsc::Receiver<(String, TcpStream)>,
 }
@@ -203,7 +202,7 @@ impl Fake {
 
 fn answer(stream: &mut TcpStream, body: &str) {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close", body.len());
-    // Whoever asked may be gone.
+    // The client may be gone.
     let _ = write!(stream, "{head}\r\n\r\n{body}");
 }
 
@@ -215,7 +214,7 @@ fn tells_of_silence(command: &mut Child) {
     assert!(notes.any(|line| is_note(&line)), "it says nothing of the silence");
 }
 
-/// Whatever a command asks for, it says that it waits.
+/// Every command reports that it waits, whatever its request.
 #[test]
 fn every_command_that_a_silent_server_does_not_answer_says_that_it_waits() {
     let place = Place::new();
@@ -247,7 +246,7 @@ fn a_quiet_command_says_nothing_of_a_silent_server() {
         let quiet = spawned(&place, &[arguments, &["--quiet"]].concat());
         let _patience = Patience::with(&quiet);
         let mut first = fake.next(asked);
-        // Whoever asked later says so by now.
+        // A command that asked later has reported it by now.
         let mut loud = spawned(&place, arguments);
         let _unanswered = fake.next(asked);
         tells_of_silence(&mut loud);
@@ -259,7 +258,7 @@ fn a_quiet_command_says_nothing_of_a_silent_server() {
     }
 }
 
-/// What was typed must have an effect, also where a server appears while a command waits for the database.
+/// Options must take effect, also if a server starts while a command waits for the database.
 #[test]
 fn a_server_that_comes_late_is_not_given_a_task_without_its_files() {
     let place = Place::new();
@@ -270,7 +269,7 @@ fn a_server_that_comes_late_is_not_given_a_task_without_its_files() {
     let _patience = Patience::with(&run);
     let mut said = BufReader::new(run.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.starts_with("waiting for another entourage")));
-    // It is gone once it is asked for something.
+    // It is gone at its first request.
     drop(Fake::at(&place));
     assert!(said.any(|line| line.contains("error: --files has no effect on the server")));
     assert_eq!(run.wait().expect("it ends").code(), Some(2));
@@ -291,7 +290,7 @@ fn with_authentication_only_bearers_of_tokens_come_in() {
     let token = place.entourage(&["token", "--owner", "ada", "--ttl", "5m"]).good().stdout;
     assert_eq!(server.get("/v1/agents", Some(token.trim())), 200);
 
-    // Whoever can read the secret needs no token of his own; whoever brings a bad one is told.
+    // A user who can read the secret needs no token; a bad token is reported.
     place.entourage(&["run", "Mine"]).good();
     let agents = place.entourage(&["agents", "--json"]).good().json();
     let path = format!("/v1/agents/{}", agents[0]["id"].as_str().expect("an id"));
@@ -312,7 +311,7 @@ fn the_address_itself_leads_on_and_a_servers_error_is_told_once() {
     assert_eq!(error.matches("no agent").count() + error.matches("not found").count(), 1, "{error}");
 }
 
-/// A request that is under way at SIGTERM is answered as any other, and its connection takes no further one.
+/// A request that is running at SIGTERM is answered as any other, and its connection accepts no further one.
 #[test]
 fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -329,7 +328,7 @@ fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
         body.len()
     );
     socket.write_all(head.as_bytes()).expect("taken");
-    // The server asks for the body once a handler waits for it: now the request is under way.
+    // The server asks for the body once a handler waits for it: now the request is running.
     let mut asked = [0; 25];
     socket.read_exact(&mut asked).expect("it goes on");
     assert_eq!(&asked, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -351,7 +350,7 @@ fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
     assert_eq!(place.entourage(&["agents", "--json"]).good().json()[0]["title"], "late");
 }
 
-/// People read a sentence of a model that failed; whoever runs the server finds the provider's words in its log.
+/// Users read a sentence about a failed model call; the operator finds the provider's message in the log.
 #[test]
 fn the_log_has_what_a_provider_said_of_a_call_that_failed() {
     let (place, provider) = (Place::new(), Provider::start());

@@ -1,4 +1,4 @@
-//! The binary as a server, with its log.
+//! Runs the binary as a server, with its log.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -14,7 +14,7 @@ use super::place::{Patience, Place};
 /// A server that runs until it is dropped.
 pub(crate) struct Server {
     child: Child,
-    /// What it said of itself.
+    /// Its greeting.
     pub(crate) greeting: Value,
     log: BufReader<ChildStderr>,
     _patience: Patience,
@@ -25,7 +25,7 @@ impl Server {
         Self::of(place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]))
     }
 
-    /// A command that serves and says so in JSON.
+    /// Starts a command that serves and prints its greeting as JSON.
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let patience = Patience::with(&child);
@@ -57,12 +57,12 @@ impl Server {
         answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).expect("a status")
     }
 
-    /// The next line of the log that says this.
+    /// The next line of the log with this text.
     pub(crate) fn logged(&mut self, words: &str) -> String {
         self.logged_all(&[words]).lines().next_back().unwrap_or_default().to_owned()
     }
 
-    /// The log from here on, until it has said all of this.
+    /// The log from here on, until it has all of these texts.
     pub(crate) fn logged_all(&mut self, words: &[&str]) -> String {
         let mut log = String::new();
         while !words.iter().all(|words| log.contains(*words)) {
@@ -77,8 +77,8 @@ impl Server {
         kill_process(pid, signal).expect("sent");
     }
 
-    /// It stands still from here on, and answers nobody: one of its threads takes the signal, and the others go on
-    /// until it has.
+    /// Stops the process, so that it answers no one: one of its threads takes the signal, and the others
+    /// continue until it has.
     pub(crate) fn freezes(&self) {
         self.signal(Signal::STOP);
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a process");
@@ -90,7 +90,7 @@ impl Server {
         self.ended()
     }
 
-    /// The code with which it ended by itself.
+    /// Its exit code once it has ended by itself.
     pub(crate) fn ended(mut self) -> i32 {
         self.child.wait().expect("it ends").code().expect("by itself")
     }

@@ -1,4 +1,4 @@
-//! The settings as a page and as a file to start from.
+//! Tests of the settings as a page and as a file to start from.
 
 use std::fs;
 
@@ -81,7 +81,7 @@ fn a_new_file_of_settings_changes_nothing_and_each_default_in_it_can_be_taken() 
         let is_head = line.starts_with('[') && !line.contains("NAME") && !line.contains("[[");
         is_head || (line.contains(" = ") && !line.contains('…') && !line.starts_with(' '))
     };
-    // The tables with names of one's own have no place in this, nor has the one that needs a path.
+    // Tables with names of one's own are left out, and so is the one that needs a path.
     let own: String = text
         .split("\n\n")
         .filter(|table| !["NAME", "[[", "#[tools.files]"].iter().any(|own| table.contains(own)))
@@ -107,9 +107,9 @@ fn a_start_writes_settings_and_a_kind_and_overwrites_nothing() {
 
     let file = place.write("data/entourage.toml", "[models]\n");
     let again = place.entourage(&["init"]);
-    assert!(again.error(2).contains("entourage.toml is there already"), "{again:?}");
+    assert!(again.error(2).contains("entourage.toml already exists"), "{again:?}");
     fs::remove_file(&file).expect("there");
     let again = place.entourage(&["init"]);
-    assert!(again.error(2).contains("critic.md is there already"), "{again:?}");
+    assert!(again.error(2).contains("critic.md already exists"), "{again:?}");
     assert!(!file.exists(), "nothing is written by halves");
 }

@@ -1,4 +1,4 @@
-//! MCP servers of this machine end with the program that started them, whatever they do about it.
+//! Tests that local MCP servers end with the program that started them, whatever they do about it.
 
 use std::{
     fs,
@@ -11,16 +11,16 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::place::{Patience, Place};
 
-/// A server that reads nothing, is deaf to signals that ask, and has started one with a session of its
-/// own; it says who they are.
+/// A server that reads nothing, ignores signals that ask it to end, and has started a process with a session
+/// of its own; it prints the ids of both.
 const STUBBORN: &str = "trap '' TERM HUP INT; setsid sleep 1000 & echo $$; \
                         until read -r pid name state parent group session rest </proc/$!/stat && [ $session = $! ]; \
                         do :; done; echo $!; while :; do sleep 1000; done";
 
-/// How long they may take to be gone.
+/// How long they may take to end.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Starts it, and returns the supervisor and those below it.
+/// Starts it, and returns the supervisor and the processes below it.
 fn started(place: &Place) -> (Child, Vec<String>) {
     let mut command = place.process(&["supervise", "--", "sh", "-c", STUBBORN]);
     let mut supervisor = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
@@ -30,13 +30,13 @@ fn started(place: &Place) -> (Child, Vec<String>) {
     (supervisor, below)
 }
 
-/// Whether a process is there, and not only as what its parent has not yet heard of.
+/// Whether a process runs and is not a zombie.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Ends with the test, whatever comes of it.
+/// A process that ends with the test, whatever its result.
 struct Mortal(Child);
 
 impl Drop for Mortal {
@@ -46,9 +46,9 @@ impl Drop for Mortal {
     }
 }
 
-/// Starts the engine with these words, which starts the stubborn server of its settings; ends the engine with this
-/// signal, and waits until all that the server is and has started is gone. Returns with what exit code the engine
-/// ended, if it was one.
+/// Starts the engine with these arguments, which starts the stubborn server of its settings; ends the engine
+/// with this signal, and waits until the server and all processes it started are gone. Returns the exit code
+/// of the engine, if it has one.
 fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     let place = Place::new();
     let pids = place.path().join("pids");
@@ -87,8 +87,8 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     code
 }
 
-/// The engine starts every server of its settings under a supervisor: after SIGKILL nobody else is left to end
-/// them.
+/// The engine starts every server of its settings under a supervisor: after SIGKILL no other process could
+/// end them.
 #[test]
 fn what_an_mcp_server_started_is_gone_once_the_engine_was_killed() {
     assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL), None);
@@ -113,7 +113,7 @@ fn all_gone(mut supervisor: Child, below: &[String]) {
     assert!(below.iter().all(|pid| !runs(pid)), "{below:?}");
 }
 
-/// As when the program is killed, whatever by: the system closes what it held.
+/// As when the program is killed by any cause: the system closes what it held.
 #[test]
 fn whatever_a_server_started_is_gone_once_its_input_has_ended() {
     let place = Place::new();
@@ -130,7 +130,7 @@ fn whatever_a_server_started_is_gone_once_its_supervisor_is_told_to_end() {
     all_gone(supervisor, &below);
 }
 
-/// What a server says and hears goes through, and its end is the supervisor's.
+/// The server's input and output pass through, and the supervisor ends as it does.
 #[test]
 fn a_server_under_a_supervisor_hears_and_says_what_it_would_without() {
     use std::io::Write;

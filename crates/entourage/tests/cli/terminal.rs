@@ -1,4 +1,4 @@
-//! A person at a terminal: what the binary shows them, and what they type.
+//! A user at a terminal: what the binary shows, and what the user types.
 
 use std::{
     ffi::OsStr,
@@ -17,10 +17,10 @@ use rustix::{
 use super::place::{Patience, Place};
 
 const ROWS: u16 = 40;
-/// What no command writes, and no terminal shows.
+/// A byte that no command writes, and no terminal shows.
 const MARK: &[u8] = b"\x05";
 
-/// The end of a terminal that a command has.
+/// The command's end of a terminal.
 fn end_of(master: impl AsFd) -> io::Result<File> {
     let name = ptsname(master, Vec::new())?;
     File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()))
@@ -30,25 +30,25 @@ fn end_of(master: impl AsFd) -> io::Result<File> {
 pub(crate) struct Terminal {
     child: Child,
     master: File,
-    /// What it has shown, and no wait has been for yet.
+    /// Output that no wait has consumed yet.
     shown: Vec<u8>,
-    /// What stands on it.
+    /// The contents of its screen.
     screen: vt100::Parser,
     _patience: Patience,
 }
 
 impl Terminal {
-    /// What it writes to stdout goes elsewhere.
+    /// Starts the binary; its stdout is not the terminal.
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         Self::of(place.process(arguments))
     }
 
-    /// The same of any command.
+    /// The same for any command.
     pub(crate) fn of(command: Command) -> Self {
         Self::sized(command, 200, Some(Stdio::piped()))
     }
 
-    /// With all that it writes, on a terminal with so many columns.
+    /// A command with all its output on a terminal with this many columns.
     pub(crate) fn whole(command: Command, columns: u16) -> Self {
         Self::sized(command, columns, None)
     }
@@ -81,7 +81,7 @@ impl Terminal {
         }
     }
 
-    /// All that it writes from the last wait on until it has shown this, escape sequences and all.
+    /// All output since the last wait until it has shown this, with escape sequences.
     #[track_caller]
     pub(crate) fn all_until(&mut self, words: &str) -> String {
         while !self.shown.windows(words.len()).any(|part| part == words.as_bytes()) {
@@ -90,7 +90,7 @@ impl Terminal {
         String::from_utf8_lossy(&std::mem::take(&mut self.shown)).into_owned()
     }
 
-    /// Waits until what stands on the terminal is like this.
+    /// Waits until the screen contains this. Returns the screen.
     #[track_caller]
     pub(crate) fn stands(&mut self, words: &str) -> String {
         loop {
@@ -102,8 +102,8 @@ impl Terminal {
         }
     }
 
-    /// Waits until a picture with this has been drawn whole, as lines that are drawn in place are, which end by
-    /// clearing what stands below them.
+    /// Waits until a picture with this is complete: lines that are redrawn in place end by clearing what is
+    /// below them.
     #[track_caller]
     pub(crate) fn draws(&mut self, words: &str) -> String {
         loop {
@@ -115,13 +115,13 @@ impl Terminal {
         }
     }
 
-    /// Makes it so wide as a person does with a window: what stands on it is broken into rows anew. The
-    /// command stands still meanwhile, so that nothing it draws is of one width and comes at the other.
+    /// Resizes it as a user resizes a window: the terminal wraps its contents again. The command is stopped
+    /// meanwhile, so that nothing is drawn for one width and arrives at the other.
     pub(crate) fn resizes(&mut self, columns: u16) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::STOP).expect("sent");
         waitpid(Some(pid), WaitOptions::UNTRACED).expect("it stops");
-        // The system hands on what was written in its own time: all of it has come once this has.
+        // The system delivers written bytes with delay: all have arrived once this has.
         end_of(&self.master).expect("a terminal").write_all(MARK).expect("written");
         let mut bytes = Vec::new();
         while !bytes.ends_with(MARK) {
@@ -171,7 +171,7 @@ impl Terminal {
         if let Some(mut piped) = self.child.stdout.take() {
             piped.read_to_string(&mut stdout).expect("UTF-8");
         }
-        // Whoever does not read what is shown keeps it from ending.
+        // Unread output would keep it from ending.
         let mut rest = Vec::new();
         let _ = self.master.read_to_end(&mut rest);
         (self.child.wait().expect("it ends").code(), stdout)

@@ -1,4 +1,4 @@
-//! Webhooks from the settings to the command line: whom the engine tells, and how they stand.
+//! Tests of webhooks from the settings to the command line: their receivers, and their state.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A model behind gates, one for each name it is asked by.
+//! A model behind gates, one gate for each model name.
 
 use std::{
     collections::HashMap,
@@ -11,18 +11,19 @@ use entourage_types::{Cost, Usage};
 use super::{Gate, GateState, Pass};
 use crate::{Connection, Delta, Deltas, Model, Reply, Request, Result};
 
-/// The gates of one account: one before each of its models, whichever way these are spoken to.
+/// The gates of one account: one before each of its models, shared by all protocols that reach the model.
 #[derive(Debug)]
 pub struct Gates {
     connection: Connection,
-    /// Whether requests are let through at once as many as there are places, from the beginning.
+    /// Whether gates start with as many concurrent requests as there are places.
     open: bool,
     gates: Mutex<HashMap<String, Arc<Gate>>>,
 }
 
 impl Gates {
-    /// Gates with the concurrency and the rate that a connection sets. Where either is set, or the server
-    /// is one's own and has no limit but itself, they begin open; others find out what the provider takes.
+    /// Creates gates with the connection's concurrency and rate limits. If either is set, or the server is
+    /// the operator's own and has no other limit, the gates start open; others find out how much the provider
+    /// accepts.
     #[must_use]
     pub fn new(connection: Connection, is_own_server: bool) -> Self {
         let open =
@@ -30,7 +31,8 @@ impl Gates {
         Self { connection, open, gates: Mutex::default() }
     }
 
-    /// The gate before a model, whose name alone counts: the account is the same by every wire.
+    /// Returns the gate before a model. Only the name without the provider counts: the account is the same
+    /// over every protocol.
     fn before(&self, model: &str) -> Arc<Gate> {
         let name = model.split_once("::").map_or(model, |(_, name)| name);
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +44,7 @@ impl Gates {
         gate
     }
 
-    /// How they stand, in the order of their names.
+    /// Returns the state of each gate, sorted by model name.
     #[must_use]
     pub fn states(&self) -> Vec<GateState> {
         let gates: Vec<_> =
@@ -61,19 +63,19 @@ pub struct Gated<M> {
 }
 
 impl<M> Gated<M> {
-    /// A provider behind gates of its own, with the concurrency and the rate that its connection sets.
+    /// Puts a provider behind gates of its own, with its connection's concurrency and rate limits.
     #[must_use]
     pub fn new(inner: M, connection: Connection) -> Self {
         Self::behind(inner, Arc::new(Gates::new(connection, false)))
     }
 
-    /// A provider behind these gates, which others of the same account may share.
+    /// Puts a provider behind these gates, which other providers of the same account may share.
     #[must_use]
     pub fn behind(inner: M, gates: Arc<Gates>) -> Self {
         Self { inner, gates }
     }
 
-    /// What is behind the gates.
+    /// Returns the model behind the gates.
     pub(crate) fn inner(&self) -> &M {
         &self.inner
     }
@@ -110,7 +112,7 @@ impl<M: Model> Model for Gated<M> {
     }
 }
 
-/// Whatever comes says that the request was taken.
+/// Deltas that also inform the gate: any delta means that the provider has accepted the request.
 struct Watched<'a, 'g> {
     deltas: &'a mut dyn Deltas,
     pass: &'a mut Pass<'g>,

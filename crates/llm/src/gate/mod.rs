@@ -1,12 +1,13 @@
-//! One gate before each model of each account, shared by all agents: what the provider said to one
-//! of an owner's holds for all of them, so that fifty do not have to be told the same.
+//! One gate before each model of each account, shared by all agents: a provider's refusal of one call applies
+//! to all calls of its owner, so that fifty agents need not each be refused.
 //!
-//! Who comes to a closed gate waits, or, where the wait is worth more than a moment, is sent home
-//! with [`Error::Busy`]: no request was made, and the caller can sleep elsewhere than in memory. A request
-//! that a person asks for passes a closed gate, one at a time: where the provider takes it, the gate opens.
+//! A caller at a closed gate waits, or, if the wait exceeds a few seconds, gets [`Error::Busy`]: no request
+//! was made, and the caller can sleep without occupying memory. A request that a person asks for passes a
+//! closed gate, one at a time; if the provider accepts it, the gate opens.
 //!
-//! Refusals and failures close it for the owner alone whose calls they are: what somebody writes may be what a
-//! provider refuses or fails at. Where a second owner is refused meanwhile, nobody passes.
+//! Refusals and failures close the gate only for the owner of the call: one owner's input may be what a
+//! provider refuses or fails at. If a second owner is refused during the first one's pause, the gate closes
+//! for all.
 
 mod breaker;
 mod gated;
@@ -31,32 +32,34 @@ use state::{Sort, State, Way};
 
 use crate::{Connection, Error, Priority, Reply, Result};
 
-/// Calls at once where nothing is set: what a provider can take is found out on the way.
+/// The concurrency limit if none is set: the gate finds out how much the provider accepts.
 const PLACES: usize = 1000;
 
-/// A gate as it stands, for whoever measures.
+/// A gate's state, for metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateState {
-    /// Before which model, as `provider::name`.
+    /// The model behind the gate, as `provider::name`.
     pub model: String,
-    /// Whether anybody is let through.
+    /// Whether the gate lets calls through.
     pub door: Door,
-    /// How many calls are under way behind it.
+    /// How many calls are in flight.
     pub in_flight: usize,
-    /// How many callers wait before it.
+    /// How many callers wait.
     pub waiting: usize,
-    /// For how many owners it is closed, since their own calls were refused, or failed too often in a row.
+    /// For how many owners the gate is closed because their own calls were refused, or failed too often in a
+    /// row.
     pub kept_away: usize,
 }
 
-/// Whether a gate lets anybody through.
+/// Whether a gate lets calls through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Door {
-    /// It does.
+    /// It lets calls through.
     Open,
-    /// Not for this long: the provider asked for a pause and has answered nobody since, or the rate is used up.
+    /// Closed for this long: the provider asked for a pause and has answered no call since, or the rate limit
+    /// is used up.
     Paused(Duration),
-    /// Not for this long, for those whose calls failed too often in a row; nobody was answered since.
+    /// Closed for this long to owners whose calls failed too often in a row; no call was answered since.
     Broken(Duration),
 }
 
@@ -70,7 +73,7 @@ struct Gate {
 #[derive(Debug)]
 struct Inner {
     state: State,
-    /// Only the first may pass; whoever leaves or changes the state wakes the first.
+    /// Only the first call may pass; each call that leaves or changes the state wakes the first.
     queue: Queue,
 }
 
@@ -92,16 +95,17 @@ impl Gate {
         }
     }
 
-    /// Returns once the caller may ask.
+    /// Waits until the caller may send its request.
     ///
     /// # Errors
-    /// [`Error::Busy`] when that is known to take longer than a moment.
+    /// [`Error::Busy`] when the wait is known to exceed a few seconds.
     async fn enter(&self, priority: Priority, owner: Option<Owner>) -> Result<Pass<'_>> {
         let mut place = Place::at(self, priority, owner.clone());
         loop {
             let way = {
                 let mut inner = self.lock();
-                // By one moment: whoever was held back until between two would wait for nobody.
+                // Both decisions use the same instant: with two, a call whose hold ends in between would wait
+                // without anything to wake it.
                 let now = Instant::now();
                 let first = inner.first(now).is_some_and(|next| next.ticket == place.ticket);
                 inner.state.enter(now, first, (priority, owner.as_ref()))
@@ -127,12 +131,13 @@ impl Gate {
 }
 
 impl Inner {
-    /// The call that goes next: those of owners that are held back let others go first.
+    /// Returns the call that goes next; calls of owners that are held back let others go first.
     fn first(&self, now: Instant) -> Option<Next<'_>> {
         self.queue.next().find(|next| !self.state.holds_back(next.priority, next.owner, now))
     }
 
-    /// Calls the first, and those it goes before, which may not know yet how long they wait.
+    /// Wakes the first call, and the held-back calls that it overtakes, which may not know yet how long they
+    /// have to wait.
     fn call_first(&self) {
         let now = Instant::now();
         for next in self.queue.next() {
@@ -150,7 +155,7 @@ struct Place<'g> {
     priority: Priority,
     ticket: u64,
     called: Arc<Notify>,
-    /// Whether it was let through.
+    /// Whether the call passed the gate.
     passed: bool,
 }
 
@@ -169,19 +174,20 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A call behind the gate; dropped without a word, it was cut off and says nothing of the provider.
+/// A call that passed the gate. Dropped without `ended`, it was cancelled and tells nothing about the
+/// provider.
 struct Pass<'g> {
     gate: &'g Gate,
-    /// Which stretch between two closings it began in: what it meets says nothing of a later one.
+    /// The gate's round in which the call began: its outcome tells nothing about a later round.
     round: u64,
     owner: Option<Owner>,
     began: Instant,
-    /// Whether the provider has yet to take the request.
+    /// Whether the provider has yet to accept the request.
     asking: bool,
 }
 
 impl Pass<'_> {
-    /// The provider has taken the request: its answer begins.
+    /// Records that the provider has accepted the request: its answer begins.
     fn accepted(&mut self) {
         if std::mem::take(&mut self.asking) {
             let mut inner = self.gate.lock();
@@ -192,20 +198,20 @@ impl Pass<'_> {
         }
     }
 
-    /// The provider says how many more requests it takes now.
+    /// Records how many more requests the provider says it accepts now.
     fn allowed(&mut self, requests: u32) {
         let mut inner = self.gate.lock();
         inner.state.allowed(self.round, requests as usize);
         inner.call_first();
     }
 
-    /// How the call ended.
+    /// Records how the call ended.
     fn ended(mut self, result: &Result<Reply>) {
         let sort = match result {
             Err(Error::RateLimited { retry_after, .. }) => Sort::Slower(*retry_after),
             Err(Error::Unavailable { retry_after: Some(after), .. }) => Sort::Slower(Some(*after)),
             Err(Error::Unavailable { .. } | Error::Unreachable { .. } | Error::TimedOut { .. }) => Sort::Down,
-            // An answer that is no good was given all the same.
+            // An unusable answer is still an answer of the provider.
             _ => Sort::Answered,
         };
         if sort == Sort::Answered {

@@ -1,8 +1,8 @@
-//! Pauses that the provider asks for. What it refuses as too many may be what one owner alone asks for, such as too
-//! much at once, so that a pause is of the owner whose call was refused. Where a second one is refused meanwhile,
-//! it is one for all.
+//! Pauses that the provider asks for. A provider may refuse what one owner alone does, such as too many
+//! requests at once, so a pause applies only to the owner whose call was refused. If a second owner is
+//! refused meanwhile, the pause applies to all.
 //!
-//! After its pause an owner asks for one at a time first, and for more with each that is taken.
+//! After its pause an owner first gets one request at a time, and more with each that the provider accepts.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -11,19 +11,19 @@ use tokio::time::Instant;
 
 use super::state::{REFUSED_WITHIN, grown};
 
-/// A provider that asks to slow down and does not say for how long gets this, doubled each time.
+/// The pause if a provider asks to slow down without saying for how long; doubled each time.
 pub(super) const PAUSE: Duration = Duration::from_secs(2);
-/// The longest pause that a provider gets by asking for it: its clock may be wrong, and a quota may be
-/// raised meanwhile. Then one request finds out.
+/// The longest pause granted to a provider that asks for one: its clock may be wrong, and a quota may be
+/// raised meanwhile. Afterwards one request finds out.
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
-/// A refusal so long ago says nothing of now.
+/// A refusal this long ago is ignored.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
 /// The pauses of all owners whose last call was refused.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
     of: HashMap<Option<Owner>, Pause>,
-    /// When any call was taken last.
+    /// When the provider last accepted a call of any owner.
     accepted: Option<Instant>,
 }
 
@@ -33,9 +33,9 @@ struct Pause {
     until: Instant,
     /// How often in a row the owner was refused.
     refused: u32,
-    /// When the request began that a person asked for meanwhile.
+    /// When the request began that a person asked for during the pause.
     ahead: Option<Instant>,
-    /// When those calls began since then that are asking, and how many there may be.
+    /// When the pending calls since then began, and how many may be pending.
     asking: Vec<Instant>,
     width: usize,
 }
@@ -49,7 +49,8 @@ impl Pause {
 }
 
 impl Pauses {
-    /// Until when this owner's calls pause, if they do. A person gets one request at a time past that.
+    /// Returns when this owner's pause ends, if it pauses. A person gets one request at a time during a
+    /// pause.
     pub(super) fn until(
         &self,
         owner: Option<&Owner>,
@@ -63,7 +64,8 @@ impl Pauses {
         (!asked_by_person || pause.ahead.is_some()).then_some(pause.until)
     }
 
-    /// Until when as many of this owner's calls ask as may, should none of them be taken or refused before.
+    /// If as many of this owner's calls are pending as allowed, returns when the next one may begin, should
+    /// none of them be accepted or refused earlier.
     pub(super) fn full(&self, owner: Option<&Owner>, now: Instant) -> Option<Instant> {
         if self.of.is_empty() {
             return None;
@@ -73,7 +75,7 @@ impl Pauses {
         if asking().count() < pause.width { None } else { asking().min() }
     }
 
-    /// A call of this owner begins.
+    /// Records that a call of this owner begins.
     pub(super) fn begun(&mut self, owner: Option<&Owner>, now: Instant) {
         let Some(pause) = self.of_owner(owner) else { return };
         if pause.until > now {
@@ -83,7 +85,8 @@ impl Pauses {
         pause.asking.push(now);
     }
 
-    /// The answer to a call of this owner begins; `wanted` says whether others wait, and there are so many `places`.
+    /// Records that the answer to a call of this owner begins. `wanted` says whether others wait; `places` is
+    /// the concurrency limit.
     pub(super) fn accepted(
         &mut self,
         owner: Option<&Owner>,
@@ -101,7 +104,8 @@ impl Pauses {
         }
     }
 
-    /// A call of this owner was refused, which asks for so long a pause. Returns when its pause is over.
+    /// Records that a call of this owner was refused, with the pause that the provider asked for. Returns
+    /// when the owner's pause ends.
     pub(super) fn refused(
         &mut self,
         owner: Option<&Owner>,
@@ -114,7 +118,7 @@ impl Pauses {
         let fresh = Pause { since: began, until: now, refused: 0, ahead: None, asking: Vec::new(), width: 1 };
         let pause = self.of.entry(owner.cloned()).or_insert(fresh);
         if began < pause.since {
-            // It was asking when the pause began: it is told the same.
+            // It was pending when the pause began: this refusal is not a further one.
             pause.until = asked.map_or(pause.until, |asked| pause.until.max(now + asked));
         } else {
             pause.until = now + asked.unwrap_or(grown(PAUSE, pause.refused));
@@ -125,7 +129,7 @@ impl Pauses {
         pause.until
     }
 
-    /// A call of this owner is over, however it ended.
+    /// Records that a call of this owner is over, however it ended.
     pub(super) fn left(&mut self, owner: Option<&Owner>, began: Instant) {
         if let Some(pause) = self.of_owner(owner) {
             pause.ahead.take_if(|ahead| *ahead == began);
@@ -133,18 +137,19 @@ impl Pauses {
         }
     }
 
-    /// Until when another owner pauses, if any does.
+    /// Returns when the pause of another owner ends, if another one pauses.
     pub(super) fn of_another(&self, owner: Option<&Owner>, now: Instant) -> Option<Instant> {
         let others = self.of.iter().filter(|(of, pause)| of.as_ref() != owner && pause.until > now);
         others.map(|(_, pause)| pause.until).max()
     }
 
-    /// Who pauses.
+    /// Returns the owners that pause.
     pub(super) fn owners(&self, now: Instant) -> impl Iterator<Item = &Option<Owner>> {
         self.of.iter().filter(move |(_, pause)| pause.until > now).map(|(owner, _)| owner)
     }
 
-    /// Until when somebody pauses, where nobody was answered since: then all seem to be refused.
+    /// Returns the end of the last pause since whose start no call was accepted: then the provider seems to
+    /// refuse all owners.
     pub(super) fn unanswered(&self, now: Instant) -> Option<Instant> {
         let is_unanswered = |pause: &&Pause| self.accepted.is_none_or(|accepted| accepted < pause.since);
         let until = self.of.values().filter(is_unanswered).map(|pause| pause.until);

@@ -1,5 +1,5 @@
-//! Who waits before a gate, and who goes next: people before background work, and among these the owners by
-//! turns, so that nobody waits for all that another one has asked for.
+//! The queue before a gate: people before background work, and within each priority the owners in turns, so
+//! that no owner waits for all requests of another.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,10 +11,10 @@ use tokio::sync::Notify;
 
 use crate::Priority;
 
-/// The calls that wait.
+/// The waiting calls.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// The owner whose turn it is comes first. None without a call.
+    /// The owner whose turn it is comes first. No line is empty.
     lines: BTreeMap<Priority, VecDeque<Line>>,
     tickets: u64,
 }
@@ -26,7 +26,7 @@ struct Line {
     calls: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// The call of an owner that goes before its others.
+/// The next call of an owner.
 pub(super) struct Next<'q> {
     pub(super) priority: Priority,
     pub(super) owner: Option<&'q Owner>,
@@ -35,7 +35,7 @@ pub(super) struct Next<'q> {
 }
 
 impl Queue {
-    /// Puts a call behind all others of its owner: its ticket, and what it is called by.
+    /// Queues a call behind all others of its owner. Returns its ticket, and the notifier that wakes it.
     pub(super) fn join(&mut self, priority: Priority, owner: Option<Owner>) -> (u64, Arc<Notify>) {
         self.tickets += 1;
         let called = Arc::new(Notify::new());
@@ -48,7 +48,7 @@ impl Queue {
         (self.tickets, called)
     }
 
-    /// The next call of each owner and priority, in the order they go.
+    /// Returns the next call of each owner and priority, in the order in which they go.
     pub(super) fn next(&self) -> impl Iterator<Item = Next<'_>> {
         let lines =
             self.lines.iter().flat_map(|(priority, lines)| lines.iter().map(|line| (*priority, line)));
@@ -58,7 +58,7 @@ impl Queue {
         })
     }
 
-    /// Takes a call out. Where it has `passed`, all other owners have their turn before its owner's next.
+    /// Removes a call. If it has `passed`, all other owners get their turn before its owner's next call.
     pub(super) fn leave(&mut self, priority: Priority, ticket: u64, passed: bool) {
         let Some(lines) = self.lines.get_mut(&priority) else { return };
         let Some(at) = lines.iter().position(|line| line.calls.contains_key(&ticket)) else { return };

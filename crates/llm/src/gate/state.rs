@@ -1,11 +1,12 @@
-//! What a gate knows of its model: figures and moments, no waiting.
+//! What a gate knows of its model: counters and instants, no waiting.
 //!
-//! A request is *asking* until its answer begins: that is when the provider has taken it. Where it is
-//! known what the provider takes, by the settings or by what it says, so many may ask at once. Otherwise
-//! one may at first, and in any case after each closing; each that is taken while others wait makes room
-//! for three more, and, once the gate has been closed, for one more. So a provider that wants fewer
-//! requests refuses one or a few, not as many as there are callers. Refusals come fast: a slow answer
-//! holds nobody up for long.
+//! A request is pending (the `asking` fields) until its answer begins, which means that the provider has
+//! accepted it. If the settings or the provider say how much the provider accepts, so many requests may be
+//! pending at once. Otherwise one may at first, and in any case after each closing; each accepted request
+//! while others wait raises the limit by three, or by one once the gate has been closed. So a provider that
+//! wants fewer requests refuses one or a few, not as many as there are callers. Refusals arrive fast, so a
+//! request that was not refused soon no longer counts as pending: a slow answer does not hold up others for
+//! long.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque, hash_map::Entry},
@@ -18,67 +19,68 @@ use tokio::time::Instant;
 use super::{Door, breaker::Breakers, pauses::Pauses};
 use crate::Priority;
 
-/// So many may ask at once until it is known that the provider takes more.
+/// So many requests may be pending at once until the provider is known to accept more.
 const PROBE: usize = 1;
-/// A request that was not refused within this is not counted as asking any more.
+/// A request that was not refused within this time no longer counts as pending.
 pub(super) const REFUSED_WITHIN: Duration = Duration::from_secs(3);
-/// A wait up to this is spent in memory.
+/// Waits up to this long happen in memory.
 const MOMENT: Duration = Duration::from_secs(3);
-/// The longest pause that is our own choice.
+/// The longest pause that the gate chooses itself.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How far ahead a call is given its turn: nobody sleeps for longer, and what was given for longer would go by.
+/// How far ahead a call's turn is scheduled at most: callers do not sleep for longer, and a later turn would
+/// lapse.
 const FARTHEST: Duration = Duration::from_secs(240);
-/// What a rate is counted over.
+/// The period over which the rate is counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Whether somebody may ask now.
+/// Whether a call may be sent now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Yes, in this round, from this moment.
+    /// Yes, in this round, beginning at this instant.
     Layered(u64, Instant),
-    /// Not yet: until that moment, or until called.
+    /// Not yet: wait until that instant, or until woken.
     Wait(Option<Instant>),
-    /// Not for so long that waiting here is no use.
+    /// Not for this long, which is too long to wait here.
     Home(Duration),
 }
 
-/// What a call's end says of the provider.
+/// What the end of a call tells about the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// It answers.
+    /// The provider answers.
     Answered,
-    /// It wants fewer requests, for this long where it says so.
+    /// The provider wants fewer requests, for this long if it says so.
     Slower(Option<Duration>),
-    /// It does not answer, or not as a provider should.
+    /// The provider does not answer, or answers with a failure.
     Down,
 }
 
 /// What a gate knows of its model.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Calls at once.
+    /// The concurrency limit.
     places: usize,
     in_flight: HashMap<Option<Owner>, usize>,
-    /// When those calls of this round began that are asking, and how many there may be.
+    /// When the pending calls of this round began, and how many may be pending.
     asking: Vec<Instant>,
     width: usize,
-    /// Requests a minute, and when those of the last minute were made.
+    /// Requests per minute, and when those of the last minute were sent.
     rate: Option<usize>,
     made: VecDeque<Instant>,
-    /// For when the last call was sent home that the rate had no room for, of each owner and of each sort.
+    /// Per priority and owner: the turn given to the last call that the rate limit rejected.
     sent_home: HashMap<(Priority, Option<Owner>), Instant>,
-    /// Nobody passes before this, but for one request at a time that a person asks for.
+    /// No call passes before this, except one request at a time that a person asks for.
     closed: Option<Instant>,
-    /// When the last request began that passed while it was closed.
+    /// When the last request began that passed the closed gate.
     ahead: Option<Instant>,
-    /// Grows with each closing; those that began before say nothing of what is after it.
+    /// Incremented with each closing; calls of an earlier round tell nothing about a later one.
     round: u64,
     pauses: Pauses,
     breakers: Breakers,
 }
 
 impl State {
-    /// Gates that begin `open` let as many ask at once as there are places.
+    /// Creates a state. An `open` gate starts with as many pending requests allowed as there are places.
     pub(super) fn new(places: usize, rate: Option<u32>, open: bool) -> Self {
         let places = places.max(1);
         Self {
@@ -101,7 +103,7 @@ impl State {
         self.in_flight.values().sum()
     }
 
-    /// For how many owners the door is closed by what their own calls met.
+    /// For how many owners the gate is closed because of their own calls.
     pub(super) fn kept_away(&self, now: Instant) -> usize {
         self.pauses.owners(now).chain(self.breakers.owners(now)).collect::<HashSet<_>>().len()
     }
@@ -113,8 +115,8 @@ impl State {
             || self.has_its_places(owner)
     }
 
-    /// Whether an owner has all places that it may have: where others come with names of their own, one is
-    /// left to them.
+    /// Whether an owner has all places that it may have. An owner named by a token leaves one place to
+    /// others.
     fn has_its_places(&self, owner: Option<&Owner>) -> bool {
         let Some(named) = owner.filter(|owner| owner.is_of_a_token()) else { return false };
         let in_flight = self.in_flight.get(&Some(named.clone())).copied().unwrap_or_default();
@@ -129,8 +131,8 @@ impl State {
         }
     }
 
-    /// Lets the first of the queue through, if anybody. While the door is closed, one that a person asks
-    /// for finds out whether it still has to be, unless another one is doing so.
+    /// Lets the call through if it is the first of the queue and there is room. While the gate is closed, one
+    /// request at a time that a person asks for tests whether it still has to be.
     pub(super) fn enter(
         &mut self,
         now: Instant,
@@ -181,34 +183,35 @@ impl State {
         }
     }
 
-    /// How many are asking.
+    /// Returns the number of pending requests.
     fn asking(&mut self, now: Instant) -> usize {
         self.asking.retain(|began| *began + REFUSED_WITHIN > now);
         self.asking.len()
     }
 
-    /// When the door opens, while it is closed.
+    /// When the gate opens, if it is closed.
     fn opens(&mut self, now: Instant) -> Option<Instant> {
         let next = self.rate_allows(now);
         self.closed.max(next).filter(|opens| *opens > now)
     }
 
-    /// When the rate allows the next request, while it is used up.
+    /// When the rate limit allows the next request, if it is used up.
     fn rate_allows(&mut self, now: Instant) -> Option<Instant> {
         while self.made.front().is_some_and(|made| *made + MINUTE <= now) {
             self.made.pop_front();
         }
         let used_up = self.rate.is_some_and(|rate| self.made.len() >= rate);
-        // Those who were sent home do not come, or not for so much.
+        // The rejected calls do not come back, or make fewer requests.
         if self.rate.is_some_and(|rate| self.made.len() < rate / 2) {
             self.sent_home.clear();
         }
         self.made.front().filter(|_| used_up).map(|made| *made + MINUTE)
     }
 
-    /// When an owner's call should come again that finds the door closed until then. While the rate is used up,
-    /// those of one owner come one after the other, as far apart as its share of the rate is: were they to come
-    /// together, whoever has many would have nearly all of it. What a person waits for has turns of its own.
+    /// Returns when a rejected call of this owner should come back, given when the gate opens. While the rate
+    /// is used up, one owner's calls come back one after the other, spaced by its share of the rate: if they
+    /// came back together, an owner with many calls would take nearly all of it. Each priority has turns of
+    /// its own.
     fn turn_of(&mut self, whose: (Priority, Option<Owner>), now: Instant, opens: Instant) -> Instant {
         let Some(rate) = self.rate.filter(|rate| self.made.len() >= *rate) else { return opens };
         self.sent_home.retain(|_, until| *until > now);
@@ -220,7 +223,8 @@ impl State {
         turn
     }
 
-    /// The provider has taken an owner's request that began then; `wanted` says whether others wait to ask.
+    /// Records that the provider has accepted an owner's request that began then; `wanted` says whether
+    /// others wait.
     pub(super) fn accepted(
         &mut self,
         now: Instant,
@@ -234,7 +238,8 @@ impl State {
             if self.ahead.take_if(|ahead| *ahead == began).is_some() {
                 self.closed = None;
             }
-            // The first round ends with the first closing: until then all were never refused at once.
+            // Round 0 lasts until the gate first closes: until then the provider has never refused all
+            // owners.
             let more = match (wanted, self.round) {
                 (false, _) => 0,
                 (true, 0) => 3,
@@ -244,15 +249,15 @@ impl State {
         }
     }
 
-    /// The provider says that it takes so many more requests now. Once it has closed the door, what it says
-    /// is not taken at its word.
+    /// Records that the provider says it accepts so many more requests now. Once it has closed the gate, this
+    /// figure is no longer trusted.
     pub(super) fn allowed(&mut self, round: u64, requests: usize) {
         if round == 0 && self.round == 0 {
             self.width = self.width.max(self.asking.len() + requests).min(self.places);
         }
     }
 
-    /// An owner's call that began then has ended by itself.
+    /// Records the outcome of an owner's call that began then and was not cancelled.
     pub(super) fn ended(
         &mut self,
         now: Instant,
@@ -262,7 +267,8 @@ impl State {
         match sort {
             Sort::Answered => self.breakers.answered(owner, now),
             Sort::Down => {
-                // A provider that answers nobody is not to be met by all of them at once when it is back.
+                // A provider that answers no call must not get the requests of all owners at once when it
+                // recovers.
                 if self.breakers.failed(owner, began, now) {
                     self.begin_round();
                 }
@@ -271,10 +277,12 @@ impl State {
                 let until = self.pauses.refused(owner, began, now, after);
                 let of_another = self.pauses.of_another(owner, now);
                 if let Some(other) = of_another {
-                    // What is longer than the shorter one is that owner's.
+                    // The gate closes for all until the shorter pause ends; the rest of the longer one is its
+                    // owner's alone.
                     self.closed = self.closed.filter(|opens| *opens > now).max(Some(until.min(other)));
                 }
-                // Of those that were asking when the gate closed, the next ones are told the same.
+                // Calls that were pending when the gate closed are refused too, and must not begin another
+                // round.
                 if round == self.round && of_another.is_some() {
                     self.ahead = None;
                     self.begin_round();
@@ -283,7 +291,8 @@ impl State {
         }
     }
 
-    /// An owner's call that began then is over, however it ended; `asking` while its answer had not begun.
+    /// Records that an owner's call that began then is over, however it ended; `asking` if its answer had not
+    /// begun.
     pub(super) fn left(&mut self, round: u64, owner: Option<&Owner>, began: Instant, asking: bool) {
         if let Entry::Occupied(mut in_flight) = self.in_flight.entry(owner.cloned()) {
             *in_flight.get_mut() -= 1;
@@ -304,7 +313,7 @@ impl State {
         }
     }
 
-    /// From here on, one asks first, and more with each that is taken.
+    /// Begins a round with one pending request, and more with each that is accepted.
     fn begin_round(&mut self) {
         self.round += 1;
         self.asking.clear();
@@ -312,7 +321,7 @@ impl State {
     }
 }
 
-/// A pause that doubles each time, up to the longest.
+/// Doubles a pause for each of so many times, up to the longest.
 pub(super) fn grown(first: Duration, times: u32) -> Duration {
     first.saturating_mul(1 << times.min(8)).min(LONGEST)
 }
@@ -325,7 +334,7 @@ mod tests {
         pauses::PAUSE,
     };
 
-    /// A call that begins and ends at once. False where nobody is let through.
+    /// Makes a call that begins and ends at once. Returns false if the gate does not let it through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
         let Way::Layered(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             return false;

@@ -1,21 +1,22 @@
-//! Calls in vain: a weak model would make the same one again and again.
+//! Detects futile calls: a weak model would repeat the same call again and again.
 
 use entourage_types::{ToolCall, ToolSpec};
 use serde_json::Value;
 
 use crate::Message;
 
-/// The calls, since the user's last words, that were made before with the same result, or twice before with any.
+/// The calls since the user's last message that were made before with the same result, or twice before with
+/// any.
 #[derive(Debug, Default)]
 pub(super) struct Vain<'m> {
     count: usize,
-    /// The tool of the latest call, if that was in vain.
+    /// The tool of the latest call, if that was futile.
     latest: Option<&'m str>,
 }
 
 impl Vain<'_> {
-    /// The tools left to choose from. The tool of a call in vain is of no use for the next action, and with the
-    /// second such call none is: the model can answer from what there is.
+    /// Returns the tools left to choose from. The tool of a futile call is withheld from the next action, and
+    /// from the second futile call on all tools are: the model can answer from what it has.
     pub(super) fn left<'t>(&self, tools: Vec<&'t ToolSpec>) -> Vec<&'t ToolSpec> {
         match (self.count, self.latest) {
             (0 | 1, latest) => tools.into_iter().filter(|tool| Some(tool.name.as_str()) != latest).collect(),
@@ -24,7 +25,7 @@ impl Vain<'_> {
     }
 }
 
-/// What of a conversation was called in vain.
+/// Finds the futile calls of a conversation.
 pub(super) fn vain(messages: &[Message]) -> Vain<'_> {
     let mut open: Vec<&ToolCall> = Vec::new();
     let mut made: Vec<(&str, &Value, String)> = Vec::new();
@@ -51,7 +52,7 @@ pub(super) fn vain(messages: &[Message]) -> Vain<'_> {
     vain
 }
 
-/// The words of a result that are no ids: what is begun anew has the same words and an id of its own.
+/// Returns a result's text without ids: starting the same work again returns the same text with a new id.
 fn without_ids(text: &str) -> String {
     let is_id = |word: &&str| {
         let end = word.rsplit('_').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The conversation as a weak model reads it: words alone, each call as the action it was.
+//! The conversation as a weak model reads it: text only, each call as the action that the model chose.
 
 use std::net::Ipv4Addr;
 
@@ -11,8 +11,8 @@ use crate::{Message, Request};
 /// A request is repeated up to so many characters.
 const REQUEST: usize = 1_500;
 
-/// What was asked for last, where something came after it: a result or a notice of what was begun for it. What was
-/// answered at once has nothing that could still come.
+/// Returns the latest user message that was followed by calls, if the last message is a result or a notice. A
+/// message that was answered without calls has no result still to come.
 pub(super) fn asked(messages: &[Message]) -> Option<String> {
     if !matches!(messages.last(), Some(Message::Output { .. } | Message::Notice(_))) {
         return None;
@@ -28,8 +28,8 @@ pub(super) fn asked(messages: &[Message]) -> Option<String> {
     None
 }
 
-/// Whether there is an address to open, or a word that may be one. What is told beside the conversation names files
-/// and tools, too, so that there only a whole address is one.
+/// Whether there is an address to open, or a word that may be one. The system prompt and the tail also name
+/// files and tools, so there only a full URL counts.
 pub(super) fn has_address(request: &Request) -> bool {
     let beside = [Some(&*request.system), request.tail.as_deref()];
     beside.into_iter().flatten().any(|text| text.contains("://"))
@@ -41,7 +41,7 @@ pub(super) fn has_address(request: &Request) -> bool {
         })
 }
 
-/// Whether a word names a host, with what may stand around it.
+/// Whether a word names a host, ignoring punctuation around it.
 fn may_be_address(word: &str) -> bool {
     if word.contains("://") {
         return true;
@@ -54,8 +54,8 @@ fn may_be_address(word: &str) -> bool {
     host.parse::<Ipv4Addr>().is_ok() || host.rsplit_once('.').is_some_and(is_name)
 }
 
-/// Puts what changes from request to request before what was asked for last: behind it such a model takes it for
-/// what the user says, and before a result for a part of that.
+/// Moves the tail before the latest user message: behind it a weak model takes the tail for what the user
+/// says, and before a result for a part of the result.
 pub(super) fn tail_first(request: &mut Request) {
     let asks = |message: &Message| matches!(message, Message::User(_));
     let last = request.messages.len().saturating_sub(1);
@@ -67,7 +67,7 @@ pub(super) fn tail_first(request: &mut Request) {
     }
 }
 
-/// The conversation without calls and outputs: each call as the action it was, each output as a
+/// Returns the conversation without calls and outputs: each call as the action it was, each output as a
 /// message after it.
 pub(super) fn plain(messages: Vec<Message>, acting: bool) -> Vec<Message> {
     let mut plain = Vec::with_capacity(messages.len());

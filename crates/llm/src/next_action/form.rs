@@ -5,21 +5,21 @@ use serde_json::{Map, Value, json};
 
 use crate::{Error, Reply, Result, example};
 
-/// The action that ends a turn. A tool of that name says the same, and is not offered beside it.
+/// The action that ends a turn. A tool of that name does the same, and is not offered in addition.
 pub(super) const FINAL: &str = "final_answer";
 
-/// The answer in the example of it.
+/// The answer's text in the example.
 const ANSWER: &str = "the answer";
 
-/// Tools that such a model takes instead of looking for itself: left out where there are others.
+/// Tools that a weak model would use instead of looking for itself: omitted if there are others.
 const INSTEAD: [&str; 1] = ["ask_user"];
 
-/// Ways to have work done while one goes on, which it begins again and again: left out where there is the tool that
-/// waits for the result.
+/// Tools that start background work, which a weak model would start again and again: omitted if there is the
+/// tool that waits for the result.
 const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
 const IN_TURN: &str = "send_message";
 
-/// Tools that look into nothing outside: notes, learnings, what was said, other agents.
+/// Tools that reach nothing outside: notes, learnings, earlier messages, other agents.
 const AT_HAND: [&str; 11] = [
     "search_notes",
     "create_note",
@@ -34,7 +34,7 @@ const AT_HAND: [&str; 11] = [
     "wait",
 ];
 
-/// The tools that are worth an example.
+/// Returns the tools that are worth an example.
 pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
     let has_turn = tools.iter().any(|tool| tool.name == IN_TURN);
     let is_worth = |tool: &&ToolSpec| {
@@ -47,12 +47,13 @@ pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
     if few.is_empty() { all } else { few }
 }
 
-/// Those that can be used now: without an address in sight such a model makes one up.
+/// Returns the tools that can be used now: without an address in the conversation a weak model makes one up.
 pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool) -> Vec<&'t ToolSpec> {
     tools.iter().copied().filter(|tool| has_address || !example::needs_address(tool)).collect()
 }
 
-/// How to answer: an example for each tool. It depends on the tools alone, so it is as stable as they are.
+/// Returns how to answer, with an example for each tool. The text depends on the tools alone, so it is as
+/// stable as they are.
 pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
     let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
     let answer = json!({"action": FINAL, "text": ANSWER});
@@ -65,15 +66,15 @@ pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
     text
 }
 
-/// One of the tools with its arguments, or the final answer.
+/// Returns the schema of an action: one of the tools with its arguments, or the final answer.
 pub(super) fn schema(tools: &[&ToolSpec], answers_first: bool) -> Value {
     let answer = action(FINAL, "text", json!({"type": "string"}));
     let calls = tools.iter().map(|tool| action(&tool.name, "arguments", tool.parameters.clone()));
     json!({"anyOf": in_order(answer, calls, answers_first).collect::<Vec<_>>()})
 }
 
-/// Whether the answer stands first among the actions. A small model takes what stands first for what is meant: where
-/// there is nothing to look into but its own notes, it answers at once, and elsewhere it looks first.
+/// Whether the answer comes first among the actions. A small model prefers the first: with only its own notes
+/// to look into it shall answer at once, and otherwise look first.
 pub(super) fn answers_first(tools: &[&ToolSpec]) -> bool {
     tools.iter().all(|tool| AT_HAND.contains(&tool.name.as_str()))
 }
@@ -95,7 +96,7 @@ fn action(name: &str, field: &str, content: Value) -> Value {
     })
 }
 
-/// What to say to a reply that repeats its example instead of filling it in.
+/// Returns the correction for a reply that repeats its example instead of filling it in.
 pub(super) fn copied(reply: &Reply, tools: &[&ToolSpec]) -> Option<String> {
     let action = read(&reply.text)?;
     let name = action.get("action")?.as_str()?;
@@ -109,12 +110,12 @@ pub(super) fn copied(reply: &Reply, tools: &[&ToolSpec]) -> Option<String> {
     Some(format!("That is the example. Fill in `{field}` from what is asked, or take another action."))
 }
 
-/// Reads the action in the reply's text and puts what it means in its place.
+/// Reads the action in the reply's text and turns the reply into the call or the answer it stands for.
 pub(super) fn act(reply: &mut Reply) -> Result<()> {
     let text = std::mem::take(&mut reply.text);
     let bad = |what: &str| Err(Error::BadAnswer { model: reply.model.clone(), what: what.to_owned() });
     if !text.contains('{') {
-        // A server that ignores schemas lets the model answer in words: that is an answer too.
+        // A server that ignores schemas lets the model answer in plain text: that is an answer too.
         reply.text = text;
         return Ok(());
     }
@@ -137,7 +138,7 @@ pub(super) fn act(reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-/// The first object in a text, whatever stands around it.
+/// Returns the first JSON object in a text, whatever surrounds it.
 fn read(text: &str) -> Option<Map<String, Value>> {
     let start = text.find('{')?;
     serde_json::Deserializer::from_str(&text[start..]).into_iter().next()?.ok()

@@ -1,12 +1,12 @@
-//! Tools for models that are too weak for them.
+//! Tool use for models that are too weak for native tool calls.
 //!
-//! Small models lose the thread after one native tool call, but follow a schema. So the tools
-//! become one schema of next actions, the conversation is told in the same form, and the JSON that
-//! comes back becomes calls or text. Nobody else notices.
+//! Small models lose the thread after one native tool call, but follow a schema. So the tools become one
+//! schema of next actions, the conversation is rendered in the same form, and the JSON in the reply becomes
+//! calls or text. The rest of the engine sees no difference.
 //!
-//! The form was measured (`tests/third_party/eval`): such a model copies an example where it does
-//! not follow a signature, takes what stands last for what the user says, and answers at once unless the
-//! request stands behind a result once more.
+//! The form is measured (`tests/third_party/eval`): a weak model copies an example where it does not follow a
+//! signature, takes what comes last for what the user says, and answers too early unless the request is
+//! repeated after a result.
 
 mod circles;
 mod conversation;
@@ -19,8 +19,8 @@ use entourage_types::{Cost, ToolSpec, Usage};
 
 use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Result};
 
-/// The temperature where none is set: near to what such a model takes for the best action, and another one where it
-/// is asked again.
+/// The temperature if none is set: low enough for the action that the model considers best, and high enough
+/// for a different one on a repeated request.
 const TEMPERATURE: f64 = 0.2;
 
 /// A model whose tools are offered as a schema of next actions.
@@ -36,7 +36,7 @@ impl<M: Model> NextAction<M> {
         Self { inner }
     }
 
-    /// Asks for the next action. One that repeats its example is asked for once more, and then refused.
+    /// Asks for the next action. Asks once more if the reply repeats its example, and then fails.
     async fn next(
         &self,
         mut request: Request,
@@ -62,7 +62,7 @@ impl<M: Model> NextAction<M> {
 #[async_trait]
 impl<M: Model> Model for NextAction<M> {
     async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
-        // Where the answer has a schema of its own, there is no choice of actions.
+        // If the answer has a schema of its own, there is no choice of actions.
         let may_call = !request.tools.is_empty() && !request.forbids_calls();
         let acting = may_call && request.output_schema.is_none();
         let all = std::mem::take(&mut request.tools);
@@ -120,7 +120,7 @@ impl<M: Model> Model for NextAction<M> {
     }
 }
 
-/// Keeps the JSON of actions from the reader.
+/// Deltas without text, so that the JSON of actions is not streamed to the reader.
 struct WithoutText<'a>(&'a mut dyn Deltas);
 
 impl Deltas for WithoutText<'_> {

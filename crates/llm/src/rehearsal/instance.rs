@@ -1,11 +1,11 @@
-//! The simplest value that meets a JSON schema.
+//! Builds the simplest value that satisfies a JSON schema.
 
 use serde_json::{Map, Value};
 
-/// How deep a schema is followed; deeper ones refer to themselves.
+/// How deep a schema is followed; a deeper one is recursive.
 const DEPTH: u32 = 16;
 
-/// A value for the schema; texts say `text`.
+/// Returns a value for the schema; strings are `text`.
 pub(super) fn of(schema: &Value, text: &str) -> Value {
     build(schema, schema, text, DEPTH)
 }

@@ -1,5 +1,5 @@
-//! A stand-in for a language model that needs no key and no network: it drives the engine by a
-//! fixed script, so that a newcomer sees delegation, questions, files and notes at work.
+//! A stand-in for a language model that needs no key and no network: it drives the engine by a fixed script,
+//! so that a new user sees delegation, questions, files and notes at work.
 
 mod instance;
 mod scene;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{Delta, Deltas, Model, Reply, Request, Result};
 use scene::{Next, Scene};
 
-/// The name it goes by in settings and in replies.
+/// Its name in settings and in replies.
 pub(crate) const NAME: &str = "rehearsal";
 
 const DISCLAIMER: &str = "This is the rehearsal model, not a language model: it follows a fixed script. \

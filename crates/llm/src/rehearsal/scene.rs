@@ -1,7 +1,6 @@
-//! What the conversation has come to, and what the script does next.
+//! Reads the state of the conversation and decides what the script does next.
 //!
-//! Every tool is used at most once for one request, so that every run ends, whatever the tools
-//! return.
+//! Every tool is used at most once per request, so that every run ends, whatever the tools return.
 
 use entourage_types::{ToolCall, ToolSpec};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ const QUOTE: usize = 300;
 /// The largest file worth reading in a rehearsal, in bytes.
 const SMALL: u64 = 64 * 1024;
 const USER: &str = "user";
-/// What stands before an answer that is passed on with the request.
+/// Introduces the user's answer in a delegated request.
 const ASKED_BACK: &str = "Asked back, the user said:";
 
 /// The next thing to do.
@@ -25,12 +24,12 @@ pub(super) enum Next {
     Say(String),
 }
 
-/// The part of the conversation that the current request has brought about.
+/// The part of the conversation that belongs to the current request.
 pub(super) struct Scene<'a> {
     tools: &'a [ToolSpec],
     tail: &'a str,
     request: String,
-    /// What came back, by tool, in order.
+    /// The tools' outputs, by tool, in order.
     outputs: Vec<(&'a str, &'a str)>,
 }
 
@@ -54,10 +53,10 @@ impl<'a> Scene<'a> {
         scene
     }
 
-    /// The script.
+    /// Returns the script's next step.
     pub(super) fn next(&self) -> Next {
         if self.request.is_empty() {
-            // Nobody asked anything since the last answer.
+            // No user message or notice since the last answer.
             return Next::Say(DISCLAIMER.to_owned());
         }
         let next = match (self.peer(), self.role()) {
@@ -68,7 +67,7 @@ impl<'a> Scene<'a> {
         next.unwrap_or_else(|| self.answer())
     }
 
-    /// One with peers asks back when told to, then has a peer do the work.
+    /// Scripts an agent with peers: it asks the user if requested, then has a peer do the work.
     fn orchestrate(&self, peer: &str) -> Option<Next> {
         if let Some(question) = self.question() {
             return Some(question);
@@ -82,15 +81,15 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// What it asks the user, when told to.
+    /// Returns the question to the user if the request demands one.
     fn question(&self) -> Option<Next> {
-        // Whoever passed the request on may have asked already.
+        // The agent that delegated the request may have asked already.
         let asked = self.request.to_lowercase().contains("ask me") && !self.request.contains(ASKED_BACK);
         let question = "You wanted to be asked: what should I keep in mind?";
         (asked && self.can("ask_user")).then(|| Next::Call("ask_user", json!({ "question": question })))
     }
 
-    /// One that leads a chat tells a result, passes an answer on, or has somebody begin.
+    /// Scripts an agent that leads a chat: it reports a result, forwards an answer, or spawns an agent.
     fn lead(&self, role: &str) -> Option<Next> {
         if let Some(result) = between(&self.request, "<task_result", "</task_result>") {
             let result = result.split_once('>').map_or(result, |(_, text)| text);
@@ -108,7 +107,8 @@ impl<'a> Scene<'a> {
         self.can("spawn_agent").then(|| Next::Call("spawn_agent", task))
     }
 
-    /// One without peers asks back when told to, looks around, reads, and writes down what it found.
+    /// Scripts an agent without peers: it asks the user if requested, lists files, reads, and writes down
+    /// what it found.
     fn research(&self) -> Option<Next> {
         if let Some(question) = self.question() {
             return Some(question);
@@ -137,10 +137,10 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// The last word: as a message where the kind speaks to its user by messages.
+    /// Returns the final answer, as a message if agents of this kind reach their user by messages.
     fn answer(&self) -> Next {
         let text = match (self.peer(), self.output("send_message")) {
-            // What a peer answered is passed on as it is: quoted again, it would only be harder to read.
+            // A peer's answer is forwarded without quotation, which would only make it harder to read.
             (Some(peer), Some(answer)) => {
                 format!(
                     "{DISCLAIMER}\n\nThe {peer} was asked, and answered:\n\n{}",
@@ -165,7 +165,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What the tools returned, quoted; of a list that led to a file, the file.
+    /// Returns the tools' outputs, quoted; if a list led to a file, the file without the list.
     fn found(&self) -> String {
         let was_read = self.output("read_file").is_some();
         let quote = |(tool, text): &(&str, &str)| {
@@ -180,7 +180,7 @@ impl<'a> Scene<'a> {
             .join("\n\n")
     }
 
-    /// Whether a tool is on offer and has not been used yet.
+    /// Whether a tool is offered and has not been used yet.
     fn can(&self, tool: &str) -> bool {
         self.tool(tool).is_some() && self.output(tool).is_none()
     }
@@ -193,27 +193,27 @@ impl<'a> Scene<'a> {
         self.outputs.iter().find(|(name, _)| *name == tool).map(|(_, text)| *text)
     }
 
-    /// Whom `send_message` reaches, when it is on offer; nobody named means the user.
+    /// Returns the recipients of `send_message`, if it is offered; an empty list means the user.
     fn recipients(&self) -> Option<Vec<&str>> {
         let spec = self.tool("send_message")?;
         let names = spec.parameters.pointer("/properties/recipient/enum").and_then(Value::as_array);
         Some(names.into_iter().flatten().filter_map(Value::as_str).collect())
     }
 
-    /// The peer to write to.
+    /// Returns the peer to write to.
     fn peer(&self) -> Option<&str> {
         researcher_or_first(self.recipients()?.into_iter().filter(|name| *name != USER))
     }
 
-    /// The kind of agent to start.
+    /// Returns the kind of agent to spawn.
     fn role(&self) -> Option<&str> {
         let kinds = self.tool("spawn_agent")?.parameters.pointer("/properties/kind/enum")?.as_array()?;
         researcher_or_first(kinds.iter().filter_map(Value::as_str))
     }
 }
 
-/// Whether a message ends a request: an answer, something said to the user, or work that was handed
-/// on to come back later.
+/// Whether a message ends a request: an answer, a message to the user, or delegated work whose result arrives
+/// later.
 fn closes(message: &Message) -> bool {
     let to_user = |call: &ToolCall| {
         let recipient = call.arguments.get("recipient").and_then(Value::as_str);
@@ -224,26 +224,26 @@ fn closes(message: &Message) -> bool {
     matches!(message, Message::Assistant { calls, .. } if calls.is_empty() || calls.iter().any(ends))
 }
 
-/// The researcher where there is one, else whoever comes first.
+/// Returns the researcher if there is one, else the first name.
 fn researcher_or_first<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     names.clone().find(|name| *name == "researcher").or_else(|| names.clone().next())
 }
 
-/// The text of a section of the prompt as it was before it was put there.
+/// Returns the text of a prompt section as it was before escaping.
 fn unescaped(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
-/// What stands between the first `begin` and the next `end`.
+/// Returns the text between the first `begin` and the next `end`.
 fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(inner, _)| inner)
 }
 
-/// The endings of files that hold text.
+/// The extensions of text files.
 const TEXT: &[&str] = &[".md", ".txt", ".toml", ".json", ".yaml", ".yml", ".csv", ".rs", ".py", ".html"];
 
-/// The first file that a request names.
+/// Returns the first file that a request names.
 fn named_file(request: &str) -> Option<&str> {
     let words =
         request.split_whitespace().map(|word| word.trim_matches(['`', '"', '\'', '.', ',', '?', '!', ':']));
@@ -252,8 +252,8 @@ fn named_file(request: &str) -> Option<&str> {
         .find(|word| TEXT.iter().any(|ending| word.to_lowercase().ends_with(ending)))
 }
 
-/// A small text file from a listing with lines such as `notes.md (120 bytes)`: the README, or
-/// whichever comes first.
+/// Returns a small text file from a listing with lines such as `notes.md (120 bytes)`: the README, or else
+/// the first one.
 fn small_text_file(listing: &str) -> Option<&str> {
     let mut files = listing.lines().filter_map(|line| {
         let line = line.trim_start_matches(['-', '*', ' ']).trim_end();
@@ -266,7 +266,7 @@ fn small_text_file(listing: &str) -> Option<&str> {
     files.find(|name| name.to_lowercase().starts_with("readme")).or(first)
 }
 
-/// The first web address in a text.
+/// Returns the first web address in a text.
 fn url(text: &str) -> Option<&str> {
     let start = text.find("https://").into_iter().chain(text.find("http://")).min()?;
     let address = text[start..].split(|c: char| c.is_whitespace() || "<>\"'`()[]".contains(c)).next()?;
@@ -277,12 +277,12 @@ fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim()
 }
 
-/// A peer's answer carries the same line; once is enough.
+/// Removes the disclaimer from a peer's answer, so that it appears only once.
 fn without_disclaimer(text: &str) -> String {
     text.replace(DISCLAIMER, "").trim().to_owned()
 }
 
-/// A text with at most so many characters, up to the end of a line or sentence where one is near, else of a
+/// Cuts a text to at most so many characters, at the end of a line or sentence if one is near, else of a
 /// word.
 fn cut(text: &str, most: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(most) else { return text.to_owned() };

@@ -1,11 +1,11 @@
-//! Addresses as people write them.
+//! Completes addresses as operators write them.
 
 use reqwest::Url;
 
 use crate::{Error, Provider, Result};
 
-/// The address with a trailing slash, and with the version that people leave out: Anthropic's own
-/// variable is set without `/v1`, and OpenAI's compatible servers all have it.
+/// Returns the address with a trailing slash, and with the version if it is missing: Anthropic's own variable
+/// is set without `/v1`, and OpenAI-compatible servers all have it.
 pub(super) fn complete(provider: Provider, given: Option<&str>) -> Result<String> {
     let given = given.map(str::trim).filter(|url| !url.is_empty());
     let Some(given) = given.or(provider.default_base_url()) else {
@@ -36,7 +36,7 @@ pub(super) fn complete(provider: Provider, given: Option<&str>) -> Result<String
     Ok(url.into())
 }
 
-/// An address as it may be shown: without user and password, and without query and fragment.
+/// Returns an address as it may be shown: without user and password, and without query and fragment.
 pub(crate) fn without_credentials(address: &str) -> String {
     let Ok(mut url) = Url::parse(address) else { return String::new() };
     // Both only fail for addresses without a host, which have nothing to hide.

@@ -1,4 +1,4 @@
-//! What a provider said, and whether it is an answer.
+//! A provider's response, and whether it is a usable answer.
 
 use entourage_types::{CallId, ToolCall, Usage};
 use serde_json::Value;
@@ -9,20 +9,20 @@ use super::{
 };
 use crate::{Error, Reply, Result};
 
-/// What a provider said, once its stream has ended.
+/// A provider's response, once its stream has ended.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     pub(super) text: String,
     /// Tools with their arguments, as the model gave them.
     pub(super) calls: Vec<(String, Value)>,
     pub(super) usage: Usage,
-    /// The provider's word for why it stopped.
+    /// The provider's stop reason.
     pub(super) stop: Option<String>,
 }
 
 impl Answer {
-    /// What it used. The prompt includes what came from or went to the cache, and the output the
-    /// reasoning, also where a gateway leaves them out.
+    /// Returns the usage. The prompt includes tokens read from or written to the cache, and the output
+    /// includes reasoning, even if a gateway leaves them out.
     pub(super) fn used(&self) -> Usage {
         let usage = self.usage;
         Usage {
@@ -32,8 +32,8 @@ impl Answer {
         }
     }
 
-    /// What it says, if it is an answer. The reason to stop is not asked for more than whether the answer
-    /// is whole: some providers say "completed" and mean tool calls.
+    /// Returns the reply if the answer is usable. The stop reason only decides whether the answer is
+    /// complete: some providers report "completed" for tool calls.
     pub(super) fn into_reply(self, failure: &Failure<'_>) -> Result<Reply> {
         match self.stop.as_deref() {
             None => return Err(failure.bad("cut off: the stream ended without a reason to stop")),
@@ -63,7 +63,7 @@ impl Answer {
         if self.calls.iter().any(|(tool, _)| tool.is_empty()) {
             return Err(failure.bad("not usable: a tool call without a name"));
         }
-        // Ids of our own: some providers number the calls of each answer from zero.
+        // Fresh ids: some providers number the calls of each answer from zero.
         let own = |(tool, given)| ToolCall { id: CallId::new(), tool, arguments: arguments::read(given) };
         let calls = self.calls.into_iter().map(own).collect();
         Ok(Reply { text: self.text, calls, ..Reply::default() })

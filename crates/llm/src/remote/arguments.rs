@@ -1,11 +1,12 @@
-//! A call's arguments, on their way in and out.
+//! Reads and writes a call's arguments.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// The arguments as an object where they can be read as one. None at all is an empty object, and
-/// a string that holds JSON is what it holds; any other string stays, for the engine to explain.
+/// Returns the arguments as an object if they can be read as one. Missing arguments become an empty object,
+/// and a string that holds a JSON object becomes that object; any other string stays, for the engine to
+/// report.
 pub(super) fn read(given: Value) -> Value {
     match given {
         Value::Null => Value::Object(Map::new()),
@@ -23,8 +24,8 @@ pub(super) fn read(given: Value) -> Value {
     }
 }
 
-/// Arguments as an object. Others were answered with an error, and providers do not read them
-/// back unless they are one.
+/// Returns the arguments as an object. Arguments that are not an object were answered with an error, and
+/// providers only accept objects in the conversation.
 pub(super) fn write(arguments: &Value) -> Cow<'_, Value> {
     if arguments.is_object() { Cow::Borrowed(arguments) } else { Cow::Owned(json!({"arguments": arguments})) }
 }

@@ -1,4 +1,4 @@
-//! What went wrong, by what the caller can do about it.
+//! Errors of provider calls, grouped by what the caller can do about them.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use crate::{Connection, Error, Lack, Provider, http};
 
-/// At most this many bytes of text, thoughts and arguments make an answer: several times what the
-/// largest models write.
+/// An answer has at most this many bytes of text, reasoning and arguments: several times what the largest
+/// models write.
 pub(super) const MOST_SAID: usize = 8 << 20;
-/// At most this many tool calls make an answer: many times what a model asks for at once.
+/// An answer has at most this many tool calls: many times what a model requests at once.
 pub(super) const MOST_CALLS: usize = 1000;
-/// At most this many bytes are received of it: most of what comes is around the words.
+/// At most this many bytes of an answer are received: most of them are framing around the text.
 pub(super) const MOST_RECEIVED: usize = 256 << 20;
-/// At most this many bytes of what a provider says instead of an answer.
+/// At most this many bytes of a provider's error message are read.
 pub(super) const MOST_EXPLAINED: usize = 64 << 10;
 
-/// At most this many characters of a provider's own words.
+/// At most this many characters of a provider's message are quoted.
 const WORDS: usize = 500;
 
-/// What every error of one call names.
+/// What every error of one call refers to.
 pub(super) struct Failure<'a> {
     pub(super) model: &'a str,
     pub(super) provider: Provider,
@@ -29,32 +29,32 @@ pub(super) struct Failure<'a> {
 }
 
 impl Failure<'_> {
-    /// An answer that is none.
+    /// Returns the error for an unusable answer.
     pub(super) fn bad(&self, what: &str) -> Error {
         Error::BadAnswer { model: self.model.to_owned(), what: self.clean(what) }
     }
 
-    /// A request that would be refused again.
+    /// Returns the error for a request that would be refused again.
     pub(super) fn refused(&self, cause: &str) -> Error {
         Error::Refused { model: self.model.to_owned(), cause: self.clean(cause) }
     }
 
-    /// A request that is longer than the model's window.
+    /// Returns the error for a request that is longer than the model's window.
     fn too_long(&self, cause: &str) -> Error {
         Error::BeyondWindow { model: self.model.to_owned(), cause: self.clean(cause) }
     }
 
-    /// A model that is not there, or not for us.
+    /// Returns the error for a model that does not exist or may not be used.
     fn denied(&self, lack: Lack, cause: &str) -> Error {
         Error::Denied { model: self.model.to_owned(), lack, cause: self.clean(cause) }
     }
 
-    /// A provider that fails.
+    /// Returns the error for a provider that fails.
     pub(super) fn unavailable(&self, cause: &str, retry_after: Option<Duration>) -> Error {
         Error::Unavailable { model: self.model.to_owned(), cause: self.clean(cause), retry_after }
     }
 
-    /// Whether an answer of so many bytes, which came in so many, is still one.
+    /// Returns an error if an answer has too many bytes, or too many bytes were received for it.
     pub(super) fn unless_too_long(&self, said: usize, received: usize) -> Result<(), Error> {
         if said <= MOST_SAID && received <= MOST_RECEIVED {
             return Ok(());
@@ -62,12 +62,12 @@ impl Failure<'_> {
         Err(Error::TooLong { model: self.model.to_owned(), bytes: received })
     }
 
-    /// An answer with more tool calls than anybody would make.
+    /// Returns the error for an answer with an absurd number of tool calls.
     pub(super) fn too_many_calls(&self) -> Error {
         self.bad(&format!("not usable: more than {MOST_CALLS} tool calls"))
     }
 
-    /// A whole document where a stream of events was asked for.
+    /// Returns the error for a whole document in place of an event stream.
     pub(super) fn no_stream(&self, content_type: &str) -> Error {
         let Self { provider, .. } = self;
         self.refused(&format!(
@@ -76,15 +76,15 @@ impl Failure<'_> {
         ))
     }
 
-    /// Silence.
+    /// Returns the error for silence.
     pub(super) fn timed_out(&self, after: Duration) -> Error {
         Error::TimedOut { model: self.model.to_owned(), after }
     }
 
-    /// An exchange that broke.
+    /// Returns the error for a broken exchange.
     pub(super) fn network(&self, error: reqwest::Error) -> Error {
         let cut = error.is_body() || error.is_decode();
-        // The address may hold a password, and the settings name it anyway.
+        // The address may hold a password, and the settings contain it anyway.
         let cause = http::chain(&error.without_url());
         if cut {
             self.bad(&format!("cut off: {cause}"))
@@ -93,7 +93,7 @@ impl Failure<'_> {
         }
     }
 
-    /// An HTTP status that is no success.
+    /// Returns the error for an HTTP status other than success.
     pub(super) fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Error {
         let words = match serde_json::from_str::<Value>(body) {
             Ok(body) => words(&body),
@@ -120,7 +120,7 @@ impl Failure<'_> {
         }
     }
 
-    /// An error that arrives in the middle of a stream, in one of the providers' formats.
+    /// Returns the error for an error event in a stream, in one of the providers' formats.
     pub(super) fn event(&self, body: &Value) -> Error {
         let inner = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
         let word = |key: &str| inner.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -153,8 +153,8 @@ impl Failure<'_> {
         }
     }
 
-    /// Foreign words as they may be shown: on one line, not endless, and without the key, which
-    /// some servers repeat.
+    /// Returns a provider's message as it may be shown: on one line, of limited length, and without the key,
+    /// which some servers repeat.
     fn clean(&self, words: &str) -> String {
         let mut text = words.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some(key) = self.connection.key.as_ref().map(ExposeSecret::expose_secret)
@@ -169,8 +169,8 @@ impl Failure<'_> {
     }
 }
 
-/// Whether an error says that the request does not fit into the window: by its code, or in the words of
-/// those that have none.
+/// Whether an error means that the request does not fit into the window: by its code, or by its message if it
+/// has no code.
 fn is_too_long(error: &str) -> bool {
     const SAID: [&str; 8] = [
         "context_length_exceeded",
@@ -186,7 +186,7 @@ fn is_too_long(error: &str) -> bool {
     SAID.iter().any(|said| error.contains(said))
 }
 
-/// The sentence in a provider's error.
+/// Returns the message in a provider's error.
 fn words(body: &Value) -> String {
     let sentence =
         ["/error/message", "/message", "/error"].iter().find_map(|path| body.pointer(path)?.as_str());

@@ -1,4 +1,4 @@
-//! What a provider offers: its own list of models, which costs nothing to read.
+//! Lists the models that a provider offers, from its own list, which is free to read.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 use super::{ProviderModel, failure::Failure};
 use crate::{Error, Provider, Result, http};
 
-/// The longest name that is one, in bytes: it stands in every turn that its model answers.
+/// The longest accepted name, in bytes: the name is stored with every turn that its model answers.
 const NAME: usize = 500;
 
 impl ProviderModel {
-    /// The names of the models that this provider offers, in its own order, or none where it keeps no list that can be
-    /// read. Asking costs nothing, and shows whether the address answers and the key is good.
+    /// Returns the names of the models that this provider offers, in its own order, or none if it has no
+    /// readable list. The request is free, and shows whether the address answers and the key is valid.
     ///
     /// # Errors
-    /// As of a call: [`Error::Unreachable`] when nothing answers, [`Error::Denied`] for a wrong key, …
+    /// As for a call: [`Error::Unreachable`] when nothing answers, [`Error::Denied`] for a wrong key, …
     pub async fn offered(&self, limit: Duration) -> Result<Option<Vec<String>>> {
         let provider = self.provider;
         let failure = Failure { model: provider.name(), provider, connection: &self.connection };
@@ -25,7 +25,7 @@ impl ProviderModel {
         let mut url = Url::parse(&self.base_url).map_err(|_| wrong("address"))?;
         let place = match provider {
             Provider::Ollama => "api/tags",
-            // The list of all models asks for no key, so it would not show a wrong one.
+            // The list of all models requires no key, so it would not reveal a wrong one.
             Provider::OpenRouter => "models/user",
             _ => "models",
         };
@@ -68,7 +68,7 @@ impl ProviderModel {
     }
 }
 
-/// The names in a list of models, in the two forms that there are.
+/// Returns the names in a list of models, in either of the two formats.
 fn names(body: &[u8]) -> Option<Vec<String>> {
     let body: Value = serde_json::from_slice(body).ok()?;
     let (list, key) = [("data", "id"), ("models", "name")]

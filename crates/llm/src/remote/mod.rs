@@ -1,8 +1,8 @@
 //! One provider behind [`Model`].
 //!
-//! Most wires are spoken through the `genai` crate, which knows their quirks. The one that most
-//! providers share, chat completions, is spoken here: `genai` copies a conversation several times
-//! as trees of JSON, which makes 5 ms of a turn on a thousand messages where 0.5 do.
+//! Most protocols go through the `genai` crate, which knows their quirks. The one that most providers share,
+//! chat completions, is implemented here: `genai` copies a conversation several times as JSON trees, which
+//! takes 5 ms per turn for a thousand messages instead of 0.5 ms.
 
 mod address;
 mod answer;
@@ -36,10 +36,10 @@ pub struct ProviderModel {
 }
 
 impl ProviderModel {
-    /// A provider by its settings; no connection is made before the first call.
+    /// Creates a provider from its settings, without connecting before the first call.
     ///
     /// # Errors
-    /// [`Error::Configuration`] when its key or address is missing, or the address is no URL.
+    /// [`Error::Configuration`] when its key or address is missing, or the address is not a URL.
     pub fn new(provider: Provider, connection: Connection, prices: Arc<Prices>) -> Result<Self> {
         if let (Some(variable), None) = (provider.key_variable(), &connection.key) {
             return Err(Error::Configuration(format!(
@@ -50,19 +50,19 @@ impl ProviderModel {
         Ok(Self { provider, base_url, connection, prices, chat: OnceLock::new(), genai: OnceLock::new() })
     }
 
-    /// The window that its server serves a model with; none where it does not say.
+    /// Returns the window with which its server serves a model; none if the server does not say.
     pub(crate) async fn window(&self, name: &str) -> Option<u32> {
         window::ask(self.provider, &self.base_url, &self.connection, name).await
     }
 
-    /// Whether it is the same account as another's: at the same place, by the same key.
+    /// Whether both use the same account: the same address and the same key.
     pub(crate) fn shares_account(&self, other: &Self) -> bool {
         let key = |of: &Self| of.connection.key.as_ref().map(|key| key.expose_secret().to_owned());
         self.base_url == other.base_url && key(self) == key(other)
     }
 
-    /// Whether a request goes the way of chat completions. Ollama's own wire takes no schema
-    /// through `genai`; its chat completions do.
+    /// Whether a request goes through chat completions. `genai` sends no schema in Ollama's own protocol, so
+    /// requests with one use Ollama's chat completions.
     fn speaks_chat(&self, request: &Request) -> bool {
         match self.provider {
             Provider::OpenAi | Provider::OpenRouter | Provider::Compatible => true,
@@ -98,7 +98,7 @@ impl Model for ProviderModel {
         match answer.into_reply(&failure) {
             Ok(reply) => Ok(Reply { model, usage, cost, ..reply }),
             Err(error) => {
-                // What the provider does not report, nobody knows.
+                // Usage that the provider does not report is unknown.
                 if !usage.is_none() {
                     deltas.delta(Delta::Wasted(ModelUse { model, usage, cost }));
                 }
@@ -122,8 +122,8 @@ impl std::fmt::Debug for ProviderModel {
     }
 }
 
-/// What the cell holds, made now if nothing was made before. Of two callers that come first at
-/// the same moment both make one, and one is kept.
+/// Returns the cell's value, and creates it if the cell is empty. Of two concurrent first callers both create
+/// one, and one is kept.
 fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     match cell.get() {
         Some(made) => Ok(made),

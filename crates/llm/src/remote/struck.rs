@@ -1,16 +1,16 @@
-//! What a provider says, without the key that it was asked with: some servers repeat it, also in an answer.
+//! Removes the key of a request from the answer: some servers repeat it, even in an answer.
 
 use serde_json::Value;
 
 use super::answer::Answer;
 use crate::{Delta, Deltas};
 
-/// Shorter ones are no secrets but words that servers of one's own take for one.
+/// A shorter key is not a secret but a placeholder that self-hosted servers accept as one.
 const LEAST: usize = 16;
-/// What stands in its place.
+/// Replaces the key.
 const INSTEAD: &str = "[key]";
 
-/// A key that is struck out.
+/// The key to remove.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'a>(Option<&'a str>);
 
@@ -19,7 +19,7 @@ impl<'a> Key<'a> {
         Self(key.filter(|key| key.len() >= LEAST))
     }
 
-    /// Strikes it out of an answer.
+    /// Removes the key from an answer.
     pub(super) fn strike(self, answer: &mut Answer) {
         let Some(key) = self.0 else { return };
         strike(&mut answer.text, key);
@@ -42,11 +42,11 @@ fn strike_in(value: &mut Value, key: &str) {
     }
 }
 
-/// Passes the pieces of an answer on without a key, also where it comes in several.
+/// Forwards the pieces of an answer without the key, even if it is split over several pieces.
 pub(super) struct Struck<'a> {
     deltas: &'a mut dyn Deltas,
     key: Key<'a>,
-    /// What may be the beginning of it.
+    /// Held back, since it may be the beginning of the key.
     text: String,
     reasoning: String,
 }
@@ -56,7 +56,7 @@ impl<'a> Struck<'a> {
         Self { deltas, key, text: String::new(), reasoning: String::new() }
     }
 
-    /// Passes on what was held back: nothing follows that would make a key of it.
+    /// Forwards what was held back: no further piece can complete the key.
     pub(super) fn end(&mut self) {
         self.end_reasoning();
         self.end_text();
@@ -98,7 +98,7 @@ impl Deltas for Struck<'_> {
     }
 }
 
-/// What of the text so far can be passed on; what may be the beginning of the key is held.
+/// Returns the text so far that can be forwarded; holds back what may be the beginning of the key.
 fn passed(held: &mut String, piece: &str, key: &str) -> Option<String> {
     let mut text = std::mem::take(held);
     text.push_str(piece);

@@ -1,4 +1,4 @@
-//! What a server of one's own says of the window that it serves a model with.
+//! Asks a self-hosted server for the window with which it serves a model.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::{Connection, Provider, http};
 
-/// How long a server may take: somebody waits for an answer meanwhile.
+/// How long a server may take: a caller is waiting for an answer meanwhile.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The window of a model in tokens; none where the server does not say. What the model was trained with is
-/// no answer: servers often serve less.
+/// Returns the window of a model in tokens; none if the server does not say. The window that the model was
+/// trained with does not count: servers often serve less.
 pub(super) async fn ask(
     provider: Provider,
     base_url: &str,
@@ -55,7 +55,8 @@ pub(super) async fn ask(
     tokio::time::timeout(PATIENCE, found).await.ok().flatten()
 }
 
-/// `/v1/models`: each server has a word of its own, and a list of one is of that model.
+/// Reads `/v1/models`: each server names the field differently, and a list with one entry describes that
+/// model.
 fn of_listed(listed: &Value, name: &str) -> Option<u32> {
     let models = listed.get("data")?.as_array()?;
     let only = models.first().filter(|_| models.len() == 1);
@@ -65,7 +66,7 @@ fn of_listed(listed: &Value, name: &str) -> Option<u32> {
     words.iter().find_map(|word| number(model.pointer(word)?))
 }
 
-/// `/api/ps` of Ollama: the models that are loaded, with the windows that they have now.
+/// Reads `/api/ps` of Ollama: the loaded models, with their current windows.
 fn of_loaded(loaded: &Value, name: &str) -> Option<u32> {
     let is_it = |model: &&Value| {
         let called = model["name"].as_str().unwrap_or_default();
@@ -74,7 +75,7 @@ fn of_loaded(loaded: &Value, name: &str) -> Option<u32> {
     number(loaded.get("models")?.as_array()?.iter().find(is_it)?.get("context_length")?)
 }
 
-/// `/api/show` of Ollama: the window that the model's file sets.
+/// Reads `/api/show` of Ollama: the window that the model's file sets.
 fn of_shown(shown: &Value) -> Option<u32> {
     let parameters = shown.get("parameters")?.as_str()?;
     let line = parameters.lines().find_map(|line| line.trim().strip_prefix("num_ctx"))?;

@@ -1,4 +1,4 @@
-//! The token of a request, and whose it is.
+//! Authenticates requests by their bearer token.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,36 +16,37 @@ use serde::Deserialize;
 use super::{Algorithm, Auth};
 use crate::{Problem, Result, visit::Visit};
 
-/// Checks the tokens of requests.
+/// Authenticates requests.
 #[derive(Clone)]
 pub(crate) enum Bearer {
-    /// Nobody needs one.
+    /// Requests need no token: each acts as the owner `local` and as the operator.
     Local,
-    /// Everybody does.
+    /// Every request needs a token.
     Token(Arc<Check>),
 }
 
-/// What a token is checked with.
+/// What tokens are verified against.
 pub(crate) struct Check {
     key: DecodingKey,
     validation: Validation,
     operator: Option<String>,
-    /// Whether a token may say itself that it is the operator's: where only this engine's own secret
-    /// makes tokens.
+    /// Whether a token's `operator` claim is trusted: only where tokens are signed with this server's own
+    /// secret.
     is_own: bool,
 }
 
-/// Who asks, and until when that holds.
+/// The caller of a request, and when the caller's token expires.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) owner: Owner,
-    /// Whether they may do what concerns the whole engine.
+    /// Whether the caller may perform operator actions, which concern the whole server.
     pub(crate) is_operator: bool,
-    /// When the token ends; a stream ends with it.
+    /// When the token expires; a stream ends then. `None` without authentication.
     pub(crate) expires: Option<Time>,
 }
 
-/// What is read of a token. What is missing is found missing by its validation, which can say so.
+/// The claims that are read from a token. All have defaults, so that the validation finds a missing claim and
+/// names it.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Claims {
@@ -55,7 +56,7 @@ struct Claims {
 }
 
 impl Bearer {
-    /// Reads the key.
+    /// Loads the key, and checks the JWT settings.
     pub(crate) fn new(auth: &Auth) -> Result<Self> {
         Ok(match auth {
             Auth::None => Self::Local,
@@ -79,9 +80,9 @@ impl Bearer {
         let token = token(headers)?;
         let read = jsonwebtoken::decode::<Claims>(token, &check.key, &check.validation);
         let TokenData { header, claims, .. } = read.map_err(|error| Problem::bad_token(why(error.kind())))?;
-        // Whoever does not know what a token says is critical must refuse it (RFC 7515, 4.1.11).
+        // A recipient must reject a critical header parameter that it does not know (RFC 7515, 4.1.11).
         if header.crit.is_some() {
-            return Err(Problem::bad_token("its `crit` names what this server does not know"));
+            return Err(Problem::bad_token("its `crit` names a parameter that this server does not know"));
         }
         if claims.sub.is_empty() {
             return Err(Problem::bad_token("its `sub` is empty"));
@@ -93,7 +94,8 @@ impl Bearer {
         let is_named = check.operator.as_ref() == Some(&claims.sub);
         let is_operator = is_named || check.is_own && claims.operator;
         let owner = Owner::new(claims.sub);
-        // The name of who works at this machine: an issuer of others may give it to anybody.
+        // `local` is the owner of requests without authentication; another issuer could give this `sub` to
+        // any user.
         if owner == Owner::local() && !is_operator {
             return Err(Problem::bad_token("its `sub` is `local`, a name for the operator alone"));
         }
@@ -101,7 +103,7 @@ impl Bearer {
     }
 }
 
-/// Lets a request pass once it is known who asks.
+/// Middleware: authenticates a request, counts it against its owner's limits, and passes it on.
 pub(crate) async fn bearer(
     State(bearer): State<Bearer>,
     mut request: Request,
@@ -118,7 +120,7 @@ pub(crate) async fn bearer(
     request.extensions_mut().insert(identity);
     let only_read = request.method().is_safe();
     let response = next.run(request).await;
-    // A stream is of no known length, and bounded by itself.
+    // A stream has no known length, and has a limit of its own.
     if let (Some(visit), Some(bytes)) = (visit, response.body().size_hint().exact()) {
         visit.book_answer(bytes, only_read)?;
     }
@@ -128,9 +130,9 @@ pub(crate) async fn bearer(
 fn token(headers: &HeaderMap) -> Result<&str, Problem> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let header = values.next().ok_or_else(Problem::no_token)?;
-    // A proxy may check one of two tokens while this reads the other.
+    // With two headers, a proxy may check one token while this server reads the other.
     if values.next().is_some() {
-        return Err(Problem::bad_token("`Authorization` is there more than once; send it once"));
+        return Err(Problem::bad_token("`Authorization` is sent more than once; send it once"));
     }
     let value = header.to_str().map_err(|_| Problem::bad_token("it is not ASCII"))?;
     match value.split_once(' ') {
@@ -139,7 +141,7 @@ fn token(headers: &HeaderMap) -> Result<&str, Problem> {
     }
 }
 
-/// What is wrong with a token, in words that help its bearer and tell an attacker nothing new.
+/// Returns what is wrong with a token, in a form that helps its bearer and tells an attacker nothing new.
 fn why(kind: &ErrorKind) -> &'static str {
     match kind {
         ErrorKind::ExpiredSignature => "it has expired; get a new one",
@@ -184,7 +186,7 @@ mod tests {
         connections::{Connections, Limits, UNTAKEN},
     };
 
-    /// An answer of half of what may be held, without the bytes.
+    /// A body that claims half of the bytes that unread responses may hold, and never yields any.
     struct Half;
 
     impl axum::body::HttpBody for Half {

@@ -1,6 +1,6 @@
-//! A engine without authentication trusts its machine, not the web pages open on it. A page of
-//! another site may reach a loopback port by its own form or script, or by a name of its own that
-//! it points here (DNS rebinding): both show in headers that a page cannot set.
+//! A server without authentication trusts its machine, but not the web pages that are open on it. A page of
+//! another site can reach a loopback port through a form or a script, or through a host name that it points
+//! to this machine (DNS rebinding). Both show in headers that a page cannot set.
 
 use axum::{
     extract::Request,
@@ -15,23 +15,24 @@ use axum::{
 
 use crate::Problem;
 
-/// What a browser says of where a request comes from.
+/// The header in which a browser reports where a request comes from.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Lets a request pass if it names this machine and comes from no other site.
+/// Middleware: passes a request on if its host is this machine and it does not come from a page of another
+/// site.
 pub(crate) async fn guard(request: Request, next: Next) -> Result<Response, Problem> {
     check(request.uri(), request.headers())?;
     Ok(next.run(request).await)
 }
 
 fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
-    // A proxy may check one of two values while this reads the other.
+    // With two values, a proxy may check one while this server reads the other.
     let header = |name: HeaderName| {
         let mut values = headers.get_all(&name).iter();
         let first = values.next().map(|value| value.to_str().unwrap_or(""));
         match values.next() {
             None => Ok(first),
-            Some(_) => Err(Problem::bad_header(format!("`{name}` is there more than once; send it once"))),
+            Some(_) => Err(Problem::bad_header(format!("`{name}` is sent more than once; send it once"))),
         }
     };
     let (named, site, origin) = (header(HOST)?, header(SEC_FETCH_SITE)?, header(ORIGIN)?);
@@ -40,7 +41,7 @@ fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
         return Err(Problem::foreign_host(host.unwrap_or("")));
     };
     match (site, origin) {
-        // What a browser says of itself, no page can change: `none` is a person's own doing.
+        // No page can set `Sec-Fetch-Site`. `none` means that the user caused the request, not a page.
         (Some("same-origin" | "none"), _) | (None, None) => Ok(()),
         (None, Some(origin)) if is_of(host, origin) => Ok(()),
         (_, Some(origin)) => Err(Problem::foreign_origin(origin)),
@@ -48,8 +49,8 @@ fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// An authority that is a host, with or without a port, and nothing else: what is parsed may have a user
-/// before them, and anything behind a bracket or a colon.
+/// Parses a host with an optional port, and nothing else: the parser alone also accepts a user before the
+/// host, and any text after a bracket or a colon.
 fn authority(text: &str) -> Option<Authority> {
     let authority = text.parse::<Authority>().ok()?;
     let behind = authority.as_str().strip_prefix(authority.host())?;
@@ -58,8 +59,7 @@ fn authority(text: &str) -> Option<Authority> {
     is_whole.then_some(authority)
 }
 
-/// Whether a page of this origin is served by this host: by its scheme, which is `http` here, its
-/// name and its port.
+/// Whether an origin has the scheme, which is `http` here, the name and the port of this host.
 fn is_of(host: &str, origin: &str) -> bool {
     let with_port = |text: &str| {
         let authority = authority(text)?;

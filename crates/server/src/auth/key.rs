@@ -1,4 +1,4 @@
-//! Keys, read once at start, so that a bad one keeps the server from starting.
+//! Keys, read once at startup, so that a bad one keeps the server from starting.
 
 use base64::{
     Engine as _,
@@ -32,7 +32,7 @@ impl From<Algorithm> for jsonwebtoken::Algorithm {
 }
 
 impl Jwt {
-    /// The shared secret, long enough to keep.
+    /// Returns the shared secret, or an error if it is too short, a PEM, a public key or a certificate.
     pub(super) fn secret(&self) -> Result<&[u8]> {
         let secret = self.key.expose_secret().as_bytes();
         if self.key.expose_secret().contains("-----BEGIN ") {
@@ -58,7 +58,7 @@ impl Jwt {
         Ok(secret)
     }
 
-    /// What tokens are checked with.
+    /// The key that verifies the signatures of tokens.
     pub(super) fn decoding_key(&self) -> Result<DecodingKey> {
         let pem = self.key.expose_secret();
         if self.algorithm != Algorithm::Hs256 && pem.contains("PRIVATE KEY-----") {
@@ -76,8 +76,8 @@ impl Jwt {
         }
     }
 
-    /// Refuses settings by which tokens for others would be taken: where the issuer serves others,
-    /// too, only the audience tells.
+    /// Refuses settings that would accept tokens for other services: where the issuer serves several, only
+    /// the audience tells their tokens apart.
     pub(super) fn checked(&self) -> Result<()> {
         match (self.algorithm, &self.audience) {
             (_, Some(audience)) if audience.trim().is_empty() => Err(Error::EmptyAudience),
@@ -86,7 +86,7 @@ impl Jwt {
         }
     }
 
-    /// What a token must say.
+    /// The claims that a token must have.
     pub(super) fn validation(&self) -> Validation {
         let mut validation = Validation::new(self.algorithm.into());
         let mut required = vec!["exp", "sub"];
@@ -99,7 +99,7 @@ impl Jwt {
             required.push("iss");
         }
         validation.set_required_spec_claims(&required);
-        // A token for somebody is fine where nobody in particular is expected.
+        // Without a configured audience, a token with any `aud` is accepted.
         validation.validate_aud = self.audience.is_some();
         validation.validate_nbf = true;
         validation.leeway = LEEWAY;
@@ -117,8 +117,8 @@ impl Jwt {
     }
 }
 
-/// Whether a secret is what a public key or a certificate is, without the lines around it: base64 of a DER
-/// sequence that begins with another, or with a number, and is whole; or a line of `ssh-keygen`.
+/// Whether a secret is a public key or a certificate without the PEM lines around it: base64 of a complete
+/// DER sequence that begins with another sequence or with an integer; or a public key line of `ssh-keygen`.
 fn is_public(secret: &[u8]) -> bool {
     if secret.starts_with(b"ssh-") || secret.starts_with(b"ecdsa-") {
         return true;
@@ -129,7 +129,7 @@ fn is_public(secret: &[u8]) -> bool {
     else {
         return false;
     };
-    // Above 127 the length stands in as many bytes as its lower bits say.
+    // Above 127, the lower bits of the length byte give the number of bytes that hold the length.
     let more = if *length < 0x80 { 0 } else { usize::from(*length & 0x7f) };
     let Some((number, inside)) = rest.split_at_checked(more).filter(|_| more <= 4) else { return false };
     let long = number.iter().fold(0, |sum, byte| (sum << 8) | usize::from(*byte));

@@ -1,4 +1,4 @@
-//! Making tokens, for whoever holds the shared secret.
+//! Signs tokens with the shared secret.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::{Algorithm, Auth};
 use crate::{Error, Result, Settings};
 
-/// The longest that a token lasts: what is lost is lost for as long.
+/// The longest lifetime of a token: a lost token can be used until it expires.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[derive(Serialize)]
 struct Claims<'a> {
     sub: &'a str,
-    /// That whoever holds the secret made it for the operator; no name says so.
+    /// Whether the token is the operator's. A claim says so because a name alone makes no operator.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     operator: bool,
     iat: u64,
@@ -26,22 +26,23 @@ struct Claims<'a> {
     iss: Option<&'a str>,
 }
 
-/// A token by which its bearer is `owner` for `ttl` from now on, on a server with these settings; as
-/// `local`, the operator.
+/// Returns a token that makes its bearer `owner`, for `ttl` from now, on a server with these settings; for
+/// `local`, also the operator.
 ///
 /// # Errors
-/// [`Error::Mint`] where no token is asked for, or where only the holder of a private key can make
-/// one; [`Error::Key`] when the secret is too short.
+/// [`Error::Mint`] if these settings need no token, if only the holder of a private key can sign one, or if
+/// `owner` or `ttl` is out of range; [`Error::EmptyAudience`] if the audience is empty; [`Error::Key`] if the
+/// secret cannot be used.
 pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String> {
     let jwt = match &settings.auth {
         Auth::Jwt(jwt) => jwt,
         Auth::None => {
-            return Err(Error::Mint("this engine asks for none; set `[server.auth.jwt]` first".into()));
+            return Err(Error::Mint("this server asks for none; set `[server.auth.jwt]` first".into()));
         }
     };
     if jwt.algorithm != Algorithm::Hs256 {
         return Err(Error::Mint(format!(
-            "tokens signed with {} come from whoever holds the private key",
+            "tokens signed with {} can be made only by the holder of the private key",
             jwt.algorithm.as_str()
         )));
     }

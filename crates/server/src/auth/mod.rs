@@ -1,4 +1,4 @@
-//! Who may come in: anyone on this machine, or whoever bears a token.
+//! Authentication: anyone on this machine, or the bearer of a token.
 
 mod bearer;
 mod guard;
@@ -16,20 +16,20 @@ pub(crate) use bearer::{Bearer, Identity, bearer};
 pub(crate) use guard::guard;
 pub use mint::mint;
 
-/// Who may come in.
+/// Who may use the server.
 #[derive(Debug, Clone, Default, JsonSchema)]
 #[schemars(rename_all = "snake_case")]
 pub enum Auth {
-    /// Anyone on this machine, as the owner `local`. Served on loopback addresses only; requests
-    /// that a web page of another site may have sent are refused.
+    /// Anyone on this machine, as the owner `local`. The server then listens on loopback addresses only, and
+    /// refuses requests that a web page of another site may have sent.
     #[default]
     None,
-    /// Whoever bears a JSON Web Token. Its `sub` is the owner, its `exp` is required.
+    /// The bearer of a JSON Web Token. Its `sub` is the owner, its `exp` is required.
     Jwt(Jwt),
 }
 
 impl<'de> Deserialize<'de> for Auth {
-    /// By hand, so that a word where a table belongs is told what is missing.
+    /// Written by hand, so that the error for `jwt` without its table says what is missing.
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Ways;
 
@@ -68,30 +68,30 @@ impl<'de> Deserialize<'de> for Auth {
     }
 }
 
-/// Whether the key and what else is set can be used.
+/// Checks that the key and the other JWT settings can be used.
 ///
 /// # Errors
 /// [`Error::Key`](crate::Error::Key), [`Error::NoAudience`](crate::Error::NoAudience) or
-/// [`Error::EmptyAudience`](crate::Error::EmptyAudience): a server does not start with it.
+/// [`Error::EmptyAudience`](crate::Error::EmptyAudience): a server does not start with such settings.
 pub fn check_auth(auth: &Auth) -> crate::Result<()> {
     Bearer::new(auth).map(drop)
 }
 
-/// Which tokens are good.
+/// Which tokens are accepted.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jwt {
-    /// The one algorithm; what a token says of its own does not count.
+    /// The only algorithm that is accepted, whatever a token's header says.
     pub algorithm: Algorithm,
     /// For HS256 the shared secret, at least 32 bytes; otherwise the public key as PEM.
     #[schemars(with = "String")]
     pub key: SecretString,
-    /// The operator: the `sub` of whoever may do what concerns the whole engine. With HS256 also whoever
-    /// has a token made by [`mint`] for the owner `local`; otherwise nobody unless given. Any other token
-    /// whose `sub` is `local` is refused.
+    /// The `sub` of the operator, who may do what concerns the whole server. With HS256, the bearer of a
+    /// token made by [`mint`] for the owner `local` is the operator, too; with the other algorithms, there is
+    /// no operator unless this is given. Any other token whose `sub` is `local` is refused.
     #[serde(default)]
     pub operator: Option<String>,
-    /// What a token's `aud` must hold, when given; with RS256 and EdDSA it must be.
+    /// What a token's `aud` must contain, when given; required with RS256 and EdDSA.
     #[serde(default)]
     pub audience: Option<String>,
     /// What a token's `iss` must be, when given.
@@ -114,7 +114,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The word in a token's header.
+    /// The algorithm's name in a token's header.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

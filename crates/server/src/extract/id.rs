@@ -9,10 +9,10 @@ use axum::{
 
 use crate::Problem;
 
-/// The most characters of a name: as many as a body may give it.
+/// The longest name, in characters: as long as a body may give it.
 const LONGEST: usize = 255;
 
-/// The id in a path, of the noun that the path is about; a name is an id without a form.
+/// The id in a path. A name is an id without a fixed format.
 pub(crate) struct Id<T>(pub(crate) T);
 
 impl<T, S> FromRequestParts<S> for Id<T>
@@ -43,7 +43,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Names {
     }
 }
 
-/// Refuses what is too long to name anything; it is not repeated.
+/// Refuses a name that is too long, without repeating it.
 fn checked(name: String) -> Result<String, Problem> {
     match name.chars().count() {
         0..=LONGEST => Ok(name),

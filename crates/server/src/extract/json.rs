@@ -25,7 +25,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     }
 }
 
-/// What is read from an object with named fields, and from no list of values without names.
+/// Deserializes from an object with named fields only; otherwise a list of values without names would do,
+/// too.
 pub(crate) struct Object<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {

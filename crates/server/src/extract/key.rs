@@ -1,4 +1,4 @@
-//! The key under which a request happens once.
+//! The idempotency key of a request.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use utoipa::{

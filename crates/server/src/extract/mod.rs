@@ -1,4 +1,4 @@
-//! What handlers take from a request. Each refuses with a problem.
+//! Extractors of what handlers need from a request. Each rejects with a problem document.
 
 mod caller;
 mod filter;

@@ -21,8 +21,8 @@ impl From<Error> for Problem {
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::NotNow { .. } | Error::AtWork(_) => Self::not_now(text),
             Error::KeyReused => Self::key_reused(text),
-            // The person at the other end can do something about a full disk, and nothing about
-            // any other failure: that one is for the log.
+            // The user can do something about a full disk, but nothing about any other failure: that one goes
+            // to the log.
             Error::Store(StoreError::DiskFull(_)) => Self::disk_full(text),
             Error::Store(StoreError::Closed) => Self::shutting_down(),
             Error::Store(StoreError::Unavailable { cause, .. }) => {
@@ -40,10 +40,9 @@ impl From<Error> for Problem {
             }
             Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
             Error::Store(StoreError::NoRow { .. }) => Self::bad_cursor(
-                "the entry behind which the list would go on is not there any more, or never was; begin with the \
-                 first page",
+                "the entry that the cursor names does not exist any more, or never did; begin with the first page",
             ),
-            Error::Store(StoreError::Corrupt(_)) => {
+            Error::Store(StoreError::Corrupt(_) | StoreError::RuleViolation(_)) => {
                 tracing::error!(error = %text, "the store holds what it should not");
                 Self::internal("the server's log has the cause, under this answer's x-request-id")
             }

@@ -1,4 +1,4 @@
-//! What a request is told when it fails: problem documents after RFC 9457.
+//! Problem documents (RFC 9457): the responses to requests that fail.
 
 mod engine;
 mod rejection;
@@ -19,21 +19,21 @@ pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[non_exhaustive]
 pub struct Problem {
-    /// Which problem: stable, for programs.
+    /// The type of the problem: a stable name for programs.
     #[serde(rename = "type")]
     #[schema(example = "urn:entourage:problem:not-found")]
     pub kind: Cow<'static, str>,
-    /// The problem in a few words, the same each time.
+    /// A short title, the same for every problem of this type.
     #[schema(example = "Not found")]
     pub title: Cow<'static, str>,
     /// The HTTP status.
     #[schema(example = 404, minimum = 400, maximum = 599)]
     pub status: u16,
-    /// This case of it: the cause, and the next step.
+    /// The cause in this case, and what to do next.
     pub detail: String,
 }
 
-/// Every problem: its word, its title and its status.
+/// Defines every problem: its slug, its title and its status.
 macro_rules! problems {
     ($($name:ident $slug:literal $title:literal $status:ident;)+) => {
         /// The `type` of each.
@@ -62,7 +62,7 @@ problems! {
     wrong_method        "method-not-allowed"   "The path does not take this method"      METHOD_NOT_ALLOWED;
     bad_path            "invalid-path"         "The path is not well formed"             BAD_REQUEST;
     bad_query           "invalid-query"        "The query is not well formed"            BAD_REQUEST;
-    bad_cursor          "invalid-cursor"       "The cursor is not one of this server's"  BAD_REQUEST;
+    bad_cursor          "invalid-cursor"       "The cursor was not issued by this server"  BAD_REQUEST;
     bad_header          "invalid-header"       "A header is not well formed"             BAD_REQUEST;
     bad_json            "invalid-json"         "The body is not JSON"                    BAD_REQUEST;
     bad_body            "invalid-body"         "The body is not what is expected"        UNPROCESSABLE_ENTITY;
@@ -70,44 +70,44 @@ problems! {
     too_slow            "too-slow"             "The body did not arrive in time"         REQUEST_TIMEOUT;
     too_large           "too-large"            "The body is too large"                   PAYLOAD_TOO_LARGE;
     unauthorized        "unauthorized"         "A valid token is needed"                 UNAUTHORIZED;
-    no_senders          "no-webhooks"          "No webhooks are taken"                   NOT_FOUND;
+    no_senders          "no-webhooks"          "No webhooks are accepted"                NOT_FOUND;
     bad_signature       "bad-signature"        "The webhook is not signed by a known sender" UNAUTHORIZED;
-    stale_webhook       "stale-webhook"        "The webhook is not of now"               UNAUTHORIZED;
+    stale_webhook       "stale-webhook"        "The webhook's timestamp is too far off"  UNAUTHORIZED;
     forbidden           "foreign-site"         "Only this machine is served"             FORBIDDEN;
     reserved            "operator-only"        "Only the operator may do this"          FORBIDDEN;
-    broken_kinds        "broken-kinds"         "The files of kinds have mistakes"       UNPROCESSABLE_ENTITY;
+    broken_kinds        "broken-kinds"         "The kind files have mistakes"            UNPROCESSABLE_ENTITY;
     unknown_kind        "unknown-kind"         "There is no such kind"                   UNPROCESSABLE_ENTITY;
-    invalid             "invalid-request"      "The request makes no sense as it is"     UNPROCESSABLE_ENTITY;
+    invalid             "invalid-request"      "The request is not valid"                UNPROCESSABLE_ENTITY;
     no_answer           "no-answer"            "The agent gave no answer"                UNPROCESSABLE_ENTITY;
-    key_reused          "key-reused"           "The idempotency key stands for another request" UNPROCESSABLE_ENTITY;
+    key_reused          "key-reused"           "The idempotency key belongs to another request" UNPROCESSABLE_ENTITY;
     not_open            "question-not-open"    "The question is not open"                CONFLICT;
     other_call          "other-call"           "The answer is for another call"          CONFLICT;
-    not_now             "not-now"              "The agent is not where this can be done"  CONFLICT;
+    not_now             "not-now"              "The agent's state does not allow this"   CONFLICT;
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
     too_many_streams    "too-many-streams"     "Too many streams are open"               TOO_MANY_REQUESTS;
     too_many_requests   "too-many-requests"    "Too many requests at once"               TOO_MANY_REQUESTS;
-    cursor_gone         "cursor-gone"          "The events behind this number are gone"  GONE;
+    cursor_gone         "cursor-gone"          "The events after this number are gone"   GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
     unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
     busy                "busy"                 "The server is full"                      SERVICE_UNAVAILABLE;
-    stopping            "shutting-down"        "The server stops"                        SERVICE_UNAVAILABLE;
-    internal            "internal"             "The server is at fault"                  INTERNAL_SERVER_ERROR;
+    stopping            "shutting-down"        "The server is stopping"                  SERVICE_UNAVAILABLE;
+    internal            "internal"             "The server failed"                       INTERNAL_SERVER_ERROR;
 }
 
 impl Problem {
-    /// Whether the server stops, and takes nothing more.
+    /// Whether the server is stopping, and accepts no more requests.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
         self.kind == kind::stopping()
     }
 
-    /// Whether a question was answered that is not open any more.
+    /// Whether an answer was refused because its question is no longer open.
     #[must_use]
     pub fn is_not_open(&self) -> bool {
         self.kind == kind::not_open()
     }
 
-    /// Whether events were asked for from one on that the engine does not have: not any more, or not yet.
+    /// Whether events were requested after a number that the server no longer has, or does not have yet.
     #[must_use]
     pub fn is_cursor_gone(&self) -> bool {
         self.kind == kind::cursor_gone()
@@ -118,7 +118,7 @@ impl Problem {
     }
 
     pub(crate) fn shutting_down() -> Self {
-        Self::stopping("nothing was changed; ask again once the server has started anew")
+        Self::stopping("nothing was changed; ask again once the server has restarted")
     }
 
     pub(crate) fn full() -> Self {
@@ -138,14 +138,14 @@ impl Problem {
 
     pub(crate) fn foreign_origin(origin: &str) -> Self {
         Self::forbidden(format!(
-            "the request comes from a page of {origin}. Without authentication only pages of this server itself are; \
+            "the request comes from a page of {origin}. Without authentication only pages of this server are accepted; \
              configure `[server.auth.jwt]` to let others ask with a token"
         ))
     }
 }
 
-/// The longest detail, in characters: those about files of kinds have one line for each mistake, while what a client
-/// sent, which a detail may name, is as long as it likes.
+/// The longest detail, in characters. Details about kind files have one line for each mistake; other details
+/// may quote what a client sent, at any length.
 const LONGEST: usize = 8_000;
 
 impl IntoResponse for Problem {

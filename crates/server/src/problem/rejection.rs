@@ -1,4 +1,4 @@
-//! What the framework refuses, as problems.
+//! The framework's rejections as problems.
 
 use std::any::Any;
 
@@ -72,12 +72,12 @@ fn innermost(error: &dyn std::error::Error) -> String {
     error.to_string()
 }
 
-/// Answers for a path that nothing is served at.
+/// The response for a path at which nothing is served.
 pub(crate) async fn no_route(uri: Uri) -> Problem {
     Problem::unknown_route(format!("nothing is served at `{}`; GET /openapi.json lists what is", uri.path()))
 }
 
-/// Answers for a method that a path does not take.
+/// The response for a method that a path does not accept.
 pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
     Problem::wrong_method(format!(
         "`{}` does not take {method}; the `Allow` header says what it takes",
@@ -85,7 +85,7 @@ pub(crate) async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
     ))
 }
 
-/// Answers for a handler that panicked. What it said is for the log.
+/// The response of a handler that panicked. The panic's message goes to the log only.
 #[allow(clippy::needless_pass_by_value, reason = "the shape that the layer calls")]
 pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let said =

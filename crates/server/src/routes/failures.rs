@@ -1,4 +1,4 @@
-//! How requests fail, as the description tells it: each way once, referred to by the operations.
+//! How requests fail, in the OpenAPI document: each response is described once, and operations refer to it.
 
 use std::collections::BTreeMap;
 
@@ -9,42 +9,45 @@ use utoipa::{
 
 use crate::Problem;
 
-/// Status, name and meaning of each way to fail that a client should be ready for.
+/// Status, name and description of each failure that a client should be ready for.
 const EXPECTED: [(&str, &str, &str); 6] = [
     ("400", "Malformed", "The path, the query, a header or the JSON is malformed."),
     ("401", "Unauthorized", "There is no valid token."),
-    ("404", "NotFound", "There is no such thing, or it is not the caller's."),
-    ("422", "Unprocessable", "The request makes no sense as it is; the detail says what would."),
+    ("404", "NotFound", "It does not exist, or it is not the caller's."),
+    ("422", "Unprocessable", "The request is not valid; the detail says what would be."),
     (
         "429",
         "TooMany",
-        "As many requests or streams of this owner are open as one may have, or it has not taken the answers to \
-         earlier ones. `Retry-After` says when to ask again.",
+        "The owner has as many requests or streams open as one may have, or its clients have not read the \
+         responses to earlier ones. `Retry-After` says when to ask again.",
     ),
     (
         "503",
         "Unavailable",
-        "The store does not answer, the disk is full, or the server stops. Nothing was changed.",
+        "The store does not answer, the disk is full, or the server is full or stopping. Nothing was changed, unless \
+         the detail says otherwise.",
     ),
 ];
-const RESERVED: (&str, &str, &str) = ("403", "Reserved", "It is for the operator alone.");
+const RESERVED: (&str, &str, &str) = ("403", "Reserved", "Only the operator may do this.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
-const GONE: (&str, &str, &str) = ("410", "Gone", "Events behind that number are not kept any more.");
-const CONFLICT: (&str, &str, &str) = ("409", "Conflict", "It is too late for that.");
+const GONE: (&str, &str, &str) =
+    ("410", "Gone", "Events after that number are not kept any more, or are not there yet.");
+const CONFLICT: (&str, &str, &str) =
+    ("409", "Conflict", "The state of the agent or the question does not allow this.");
 
-/// How any request about the engine's nouns may fail.
+/// The failures of any request for an owner's data.
 pub(crate) struct Failures;
 
-/// How a request fails that asks for nothing in particular.
+/// The failures of a request that names nothing in particular.
 pub(crate) struct Unexpected;
 
-/// How a request fails that asks for what is not kept any more.
+/// The failure of a request for events that are not kept.
 pub(crate) struct Gone;
 
-/// How a request that comes too late fails.
+/// The failure of a request that the state of its agent or question does not allow.
 pub(crate) struct Conflict;
 
-/// How a request about the whole engine fails that is not the operator's.
+/// The failure of a request that only the operator may make.
 pub(crate) struct Reserved;
 
 impl IntoResponses for Failures {
@@ -77,7 +80,7 @@ impl IntoResponses for Reserved {
     }
 }
 
-/// What the operations refer to.
+/// The responses that operations refer to.
 pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
     EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE, RESERVED]).map(|(_, name, meaning)| {
         let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();

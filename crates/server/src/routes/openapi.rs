@@ -1,4 +1,4 @@
-//! The description of the API: OpenAPI 3.1, made from the handlers themselves.
+//! The description of the API: OpenAPI 3.1, generated from the handlers.
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// The description without its paths, which the routes bring.
+/// The description without its paths, which the routes add.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -28,20 +28,20 @@ use crate::{
         description = "Durable LLM agents: talk to one, watch its tree at work, answer its questions, \
                        read what it did. Requests fail with problem documents (RFC 9457). Lists are newest \
                        first; `next_cursor` leads to the next page. A POST that takes an \
-                       `Idempotency-Key` happens once, however often it is sent; a question is answered \
-                       once by itself.",
+                       `Idempotency-Key` happens once, however often it is sent; a question takes one \
+                       answer even without a key.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     tags(
         (name = "chats", description = "An orchestrator that leads a chat, and its sub-agents."),
-        (name = "agents", description = "Make agents, talk to them, watch them."),
+        (name = "agents", description = "Create agents, write to them, follow them."),
         (name = "runs", description = "What agents did, step by step, and what it used."),
-        (name = "questions", description = "What only a person can answer."),
-        (name = "work", description = "What agents gave each other to do, and wrote down."),
+        (name = "questions", description = "Questions that only a person can answer, and grants."),
+        (name = "work", description = "Tasks that agents delegate to each other, and the notes that they write."),
         (name = "memory", description = "What agents remember."),
-        (name = "kinds", description = "What sorts of agents there are."),
-        (name = "webhooks", description = "What other programs tell the engine, signed after Standard Webhooks."),
-        (name = "operations", description = "For whoever runs the engine."),
+        (name = "kinds", description = "The kinds of agents."),
+        (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
+        (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
     components(schemas(Problem, CaughtUpView, DeltaView, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
@@ -49,7 +49,7 @@ use crate::{
 )]
 pub(crate) struct Description;
 
-/// What the operations have in common: how to say who asks, and how requests fail.
+/// What all operations have in common: how callers authenticate, and how requests fail.
 struct Common;
 
 impl Modify for Common {
@@ -57,7 +57,7 @@ impl Modify for Common {
         let scheme = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
-            .description(Some("`sub` is the owner, `exp` is required. A engine on loopback may need none."))
+            .description(Some("`sub` is the owner, `exp` is required. A server on loopback may need none."))
             .build();
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
@@ -65,13 +65,13 @@ impl Modify for Common {
     }
 }
 
-/// The description of the whole API.
+/// Returns the description of the whole API.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
     router::described().into_openapi()
 }
 
-/// The description as `docs/openapi.json` holds it: indented, with a newline at its end.
+/// Returns the description as in `docs/openapi.json`: indented, with a newline at its end.
 #[must_use]
 pub fn openapi_json() -> String {
     // Only maps with keys other than strings fail to serialise, and there are none.
@@ -84,17 +84,17 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> axum::Router<S> {
     axum::Router::new().route("/openapi.json", get(served)).route("/", get(home))
 }
 
-/// For whoever opens the address of a server in a browser.
+/// The text for a person who opens the server's address in a browser.
 const HOME: &str = concat!(
     "entourage ",
     env!("CARGO_PKG_VERSION"),
     ": durable LLM agents\n\n",
     "/openapi.json  describes the API: every path, what it takes and answers\n",
-    "/v1/agents     agents; POST {\"message\": \"...\"} makes one\n",
+    "/v1/agents     agents; POST {\"message\": \"...\"} creates one\n",
     "/api/chats     chats with an orchestrator\n",
     "/healthz       204 while the process is up\n",
     "/readyz        204 when the store answers\n",
-    "/metrics       what was measured, for Prometheus\n\n",
+    "/metrics       metrics for Prometheus\n\n",
     "Documentation: README.md and docs/ of the program's source; `entourage help` and `entourage settings`\n",
     "on the command line. What needs a token says so with 401: `entourage token` makes one.\n",
 );

@@ -1,5 +1,5 @@
-//! For whoever runs the engine: is it up, is it ready, what does it do. These routes name no owner
-//! and nobody's data, and need no token, unless the settings want one for `/metrics`.
+//! For the operator: whether the server is up, whether it is ready, and its metrics. These routes show no
+//! owner and no owner's data, and need no token, unless the settings require one for `/metrics`.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use entourage_types::Time;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::failures::{Failures, Unexpected};
-use crate::{Problem, metrics, state::Served};
+use crate::{Problem, metrics, state::AppState};
 
-/// How long the store may take to say that it is well: who probes waits no longer.
+/// How long the store may take to answer a readiness probe.
 const PROBE: Duration = Duration::from_secs(2);
 
-pub(crate) fn routes() -> OpenApiRouter<Served> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(up)).routes(routes!(ready))
 }
 
-/// What is measured, which the settings may keep from whoever has no token.
-pub(crate) fn measured() -> OpenApiRouter<Served> {
+/// The metrics, for which the settings may require a token.
+pub(crate) fn measured() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(measurements))
 }
 
 /// Whether the process is up
 #[utoipa::path(
     get, path = "/healthz", tag = "operations", operation_id = "health", security(()),
-    responses((status = 204, description = "It is."), Unexpected)
+    responses((status = 204, description = "The process is up."), Unexpected)
 )]
 async fn up() -> StatusCode {
     StatusCode::NO_CONTENT
 }
 
-/// Whether the engine can do its work
+/// Whether the server can do its work
 #[utoipa::path(
     get, path = "/readyz", tag = "operations", operation_id = "ready", security(()),
     responses(
@@ -43,10 +43,10 @@ async fn up() -> StatusCode {
         Failures,
     )
 )]
-async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
+async fn ready(State(served): State<AppState>) -> Result<StatusCode, Problem> {
     let store = served.engine.store();
     let ready = async {
-        // Nothing is due before the beginning of time: the cheapest question there is.
+        // No wake-up is due before the beginning of time: this is the cheapest query.
         store.due(Time::from_micros(0), None, 1).await?;
         if let Some(why) = store.damage() {
             return Err(StoreError::Damaged(why));
@@ -64,13 +64,13 @@ async fn ready(State(served): State<Served>) -> Result<StatusCode, Problem> {
     }
 }
 
-/// What the process has measured, for Prometheus
+/// The metrics of the process, for Prometheus
 #[utoipa::path(
     get, path = "/metrics", tag = "operations", operation_id = "metrics", security(()),
     responses((status = 200, description = "All metrics.", body = String, content_type = "text/plain"), Unexpected)
 )]
-async fn measurements(State(served): State<Served>) -> ([(HeaderName, &'static str); 1], String) {
-    // What was counted is told also when the store cannot be asked.
+async fn measurements(State(served): State<AppState>) -> ([(HeaderName, &'static str); 1], String) {
+    // Counters are returned even if the store cannot be read.
     if let Err(error) = served.engine.measure().await {
         tracing::warn!(%error, "how old the queue is cannot be measured");
     }

@@ -12,40 +12,43 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use entourage_engine::Result as Told;
 use entourage_types::Time;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::{Problem, state::Served, streams::Opened};
+use crate::{Problem, state::AppState, streams::Opened};
 
-/// At about how many bytes a piece of the body is full.
+/// The size in bytes at which a piece of the body is sent.
 const PIECE: usize = 32 * 1024;
 
-/// What follows something and tells of it in its own words.
-pub(crate) trait Teller: Send + 'static {
-    /// What it hears.
+/// A source of server-sent events.
+pub(crate) trait EventSource: Send + 'static {
+    /// What the source waits for.
     type Heard: Send;
 
-    /// What happens next; none once all is told. The future may be dropped before it is ready: nothing
-    /// is lost.
-    fn hear(&mut self) -> impl Future<Output = Told<Option<Self::Heard>>> + Send;
+    /// Waits for what comes next; `None` at the end. The future may be dropped before it is ready without
+    /// losing anything.
+    fn next(&mut self) -> impl Future<Output = entourage_engine::Result<Option<Self::Heard>>> + Send;
 
-    /// Writes what was heard, whole.
-    fn tell(&mut self, heard: Self::Heard, frames: &mut Vec<u8>) -> impl Future<Output = Told<()>> + Send;
+    /// Writes all frames for what came.
+    fn encode(
+        &mut self,
+        heard: Self::Heard,
+        frames: &mut Vec<u8>,
+    ) -> impl Future<Output = entourage_engine::Result<()>> + Send;
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Begin {
-    /// Begin after the event with this number; with the first that is kept, unless given.
-    /// `Last-Event-ID` comes first.
+    /// Begin after the event with this number; by default with the first event that is kept. `Last-Event-ID`
+    /// takes precedence.
     pub(crate) after: Option<u64>,
 }
 
-/// What a client says that comes back.
+/// The header of a client that reconnects.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Header)]
 pub(crate) struct LastEventId {
@@ -65,22 +68,22 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     }
 }
 
-/// What is told, as an answer, until it has [`ended`].
+/// Returns the response that streams a source until the source ends, or until [`ended`] resolves.
 pub(crate) fn streamed(
-    teller: impl Teller,
+    source: impl EventSource,
     opened: Opened,
     heartbeat: Duration,
     ended: impl Future<Output = ()> + Send + 'static,
 ) -> Response {
-    let body = Body::from_stream(pieces(teller, opened, heartbeat).take_until(Box::pin(ended)));
-    // Proxies of the nginx sort hold answers back unless told not to.
+    let body = Body::from_stream(pieces(source, opened, heartbeat).take_until(Box::pin(ended)));
+    // nginx and similar proxies buffer responses unless this header forbids it.
     let buffering = HeaderName::from_static("x-accel-buffering");
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), (buffering, "no")];
     (headers, body).into_response()
 }
 
-/// Ready once the stream shall end: the server stops, or the caller's token has expired.
-pub(crate) async fn ended(until: Option<Time>, served: Served) {
+/// Resolves when the stream must end: the server stops, or the caller's token has expired.
+pub(crate) async fn ended(until: Option<Time>, served: AppState) {
     let expired = async {
         match until {
             Some(until) => served.engine.clock().sleep_until(until).await,
@@ -93,26 +96,26 @@ pub(crate) async fn ended(until: Option<Time>, served: Served) {
     }
 }
 
-/// What is told, as pieces of the body; ends when all is told, or when it cannot be followed any more, so
-/// that the client comes back.
+/// The pieces of the body. They end with the source, or when following it fails, so that the client
+/// reconnects.
 ///
-/// What is there at one moment goes out in one piece, written into one buffer: who was away gets
-/// thousands of events.
+/// Events that are ready at the same time go out in one piece, written into one buffer: a client that was
+/// away gets thousands of events.
 fn pieces(
-    teller: impl Teller,
+    source: impl EventSource,
     opened: Opened,
     heartbeat: Duration,
-) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold(Some((teller, opened)), move |open| async move {
-        let (mut teller, opened) = open?;
+) -> impl Stream<Item = entourage_engine::Result<Bytes, Infallible>> {
+    stream::unfold(Some((source, opened)), move |open| async move {
+        let (mut source, opened) = open?;
         let mut frames = Vec::new();
-        let Ok(first) = tokio::time::timeout(heartbeat, teller.hear()).await else {
-            return Some((Ok(Bytes::from_static(b":\n\n")), Some((teller, opened))));
+        let Ok(first) = tokio::time::timeout(heartbeat, source.next()).await else {
+            return Some((Ok(Bytes::from_static(b":\n\n")), Some((source, opened))));
         };
         let mut next = Some(first);
         while let Some(heard) = next {
             let told = match heard {
-                Ok(Some(heard)) => teller.tell(heard, &mut frames).await,
+                Ok(Some(heard)) => source.encode(heard, &mut frames).await,
                 Ok(None) => return Some((Ok(frames.into()), None)),
                 Err(error) => Err(error),
             };
@@ -120,13 +123,14 @@ fn pieces(
                 tracing::warn!(%error, "a stream of events ends");
                 return Some((Ok(frames.into()), None));
             }
-            next = if frames.len() < PIECE { teller.hear().now_or_never() } else { None };
+            next = if frames.len() < PIECE { source.next().now_or_never() } else { None };
         }
-        Some((Ok(frames.into()), Some((teller, opened))))
+        Some((Ok(frames.into()), Some((source, opened))))
     })
 }
 
-/// One frame. Its data are JSON, which has no ends of lines in it; half a frame is taken back.
+/// Writes one frame. Its data is JSON, which contains no line breaks. If it cannot be written whole, nothing
+/// of it stays.
 pub(crate) fn frame(
     frames: &mut Vec<u8>,
     id: Option<u64>,

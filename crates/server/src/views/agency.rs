@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::schema;
 
-/// A group of agents, and who may write to whom.
+/// A group of agents, and which of them may write to which.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Agency)]
 pub(crate) struct AgencyView {
@@ -19,23 +19,23 @@ pub(crate) struct AgencyView {
     description: String,
     /// Its agents, by the names of their kinds.
     agents: Vec<String>,
-    /// Whom a person may talk to; the first unless another is named.
+    /// The agents that a person may write to; the first is the default.
     entry_points: Vec<String>,
-    /// Who may write to whom, one way each.
+    /// Which agent may write to which, in one direction each.
     flows: Vec<FlowView>,
-    /// What all its agents are told, before their own instructions.
+    /// The instructions of all its agents, before their own.
     shared_instructions: String,
     /// The chart as a Mermaid flowchart.
     mermaid: String,
 }
 
-/// One direction in which messages go.
+/// One direction of messages.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Flow)]
 struct FlowView {
-    /// Who writes.
+    /// The agent that writes.
     from: String,
-    /// Who is written to, and answers.
+    /// The agent that receives the message and answers.
     to: String,
 }
 
@@ -55,18 +55,18 @@ impl From<Arc<Agency>> for AgencyView {
     }
 }
 
-/// What a recipient and a sender said to each other in a chat.
+/// The messages between a recipient and a sender in a chat.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Thread)]
 pub(crate) struct ThreadView {
     /// The recipient.
     agent: String,
-    /// The sender: another agent, `user`, or the name that the person took.
+    /// The sender: another agent, `user`, or the name that the person gave.
     sender: String,
-    /// The agent of the tree behind it: `GET /v1/agents/{id}/items` reads it whole.
+    /// The agent of the tree that holds the thread: `GET /v1/agents/{id}/items` reads all of it.
     #[schema(value_type = schema::AgentId)]
     id: AgentId,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = schema::ShownStatus)]
     status: ShownStatus,
     /// How many items it has.
@@ -84,9 +84,9 @@ impl From<Agent> for ThreadView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgencyChat)]
 pub(crate) struct AgencyChatView {
-    /// What it is found by in the store.
+    /// Its id in the store.
     id: String,
-    /// Whose it is.
+    /// Its owner.
     #[schema(value_type = String)]
     owner: Owner,
     /// Its name: the `chat_id` of its messages.
@@ -96,10 +96,10 @@ pub(crate) struct AgencyChatView {
     root: AgentId,
     /// Whether it was deleted; such a chat is not listed.
     deleted: bool,
-    /// When it was made.
+    /// When it was created.
     #[schema(value_type = schema::Time)]
     created: Time,
-    /// When it was made, or deleted.
+    /// When it was created, or deleted.
     #[schema(value_type = schema::Time)]
     updated: Time,
 }

@@ -6,36 +6,36 @@ use utoipa::ToSchema;
 
 use super::schema;
 
-/// One living instance of a kind, a node of its tree.
+/// One instance of a kind, a node of its tree.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Agent)]
 pub(crate) struct AgentView {
     /// Its id.
     #[schema(value_type = schema::AgentId)]
     id: AgentId,
-    /// Whose it is.
+    /// Its owner.
     #[schema(value_type = String)]
     owner: Owner,
-    /// Its tree, by the agent that was made first in it: itself, but for agents below another and for
+    /// Its tree, by the agent that was created first in it: itself, except for agents below another and for
     /// further threads of a chat.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// Who made it; null when a person did.
+    /// The agent that created it; null if a person did.
     #[schema(value_type = Option<schema::AgentId>, required)]
     parent: Option<AgentId>,
-    /// How many agents stand above it.
+    /// How many agents are above it.
     depth: u16,
     /// The name of its kind.
     kind: String,
-    /// What an agent finds it by when it writes to a peer.
+    /// The key by which another agent finds it when it writes to a peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
     /// What it is for, in a few words.
     title: String,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = schema::ShownStatus)]
     pub(crate) status: ShownStatus,
-    /// What it waits on, when it waits.
+    /// What it waits on, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
     waiting_on: Option<WaitingOn>,
@@ -49,7 +49,7 @@ pub(crate) struct AgentView {
     session: u32,
     /// How many items its transcript has.
     items: u64,
-    /// When it was made.
+    /// When it was created.
     #[schema(value_type = schema::Time)]
     created: Time,
     /// When it last changed.

@@ -11,38 +11,38 @@ use super::schema;
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Entry)]
 pub(crate) struct EntryView {
-    /// Who speaks.
+    /// The author.
     role: RoleView,
     /// The text.
     text: String,
-    /// When.
+    /// Its time.
     #[schema(value_type = schema::Time)]
     at: Time,
-    /// The number of the item behind it, where there is one.
+    /// The number of its item, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     item_seq: Option<u64>,
-    /// The post by which a person's message came; there is no item before it is read.
+    /// The post of a person's message; there is no item until the agent reads it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::PostId>)]
     post: Option<PostId>,
-    /// The question behind it, where there is one.
+    /// The question, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::QuestionId>)]
     question: Option<QuestionId>,
-    /// The task that it is about: the one that a question belongs to, or whose result is told.
+    /// The task that it is about: the one that the question belongs to, or whose result it reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task: Option<TaskId>,
-    /// The agent that asks, or whose result is told, where that is not the one spoken to.
+    /// The agent that asks, or whose result it reports, if that is not the agent of this conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::AgentId>)]
     agent: Option<AgentId>,
-    /// Of a failure: `false`, for the engine does not try again by itself.
+    /// With a failure: `false`, because the server does not retry by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     retryable: Option<bool>,
 }
 
-/// Who speaks.
+/// The author.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Role)]
 #[serde(rename_all = "snake_case")]
@@ -53,7 +53,7 @@ enum RoleView {
     Assistant,
     /// An agent of the tree asks.
     Question,
-    /// The engine remarks.
+    /// A notice of the server.
     Notice,
 }
 
@@ -70,11 +70,11 @@ impl From<Entry> for EntryView {
     }
 }
 
-/// A message that has been taken; the agent reads it before its next model call.
+/// A message that was accepted; the agent reads it before its next model call.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Posted)]
 pub(crate) struct PostedView {
-    /// Who will read it.
+    /// The agent that will read it.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
     /// The post in its inbox.

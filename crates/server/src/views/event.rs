@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{GrantView, InterventionView, ItemView, QuestionView, SessionView, TaskView, UsageView, schema};
 
-/// One numbered fact about a tree. Numbers have no gaps; the number is the SSE id.
+/// One numbered event of a tree. Numbers have no gaps; the number is the SSE id.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Event)]
 pub(crate) struct EventView {
@@ -35,7 +35,7 @@ pub(crate) struct EventView {
 #[schema(as = EventBody)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum EventBodyView {
-    /// An agent was made.
+    /// An agent was created.
     AgentCreated {
         /// Its parent; null for a root.
         #[schema(value_type = Option<schema::AgentId>, required)]
@@ -50,7 +50,7 @@ enum EventBodyView {
         /// The new status.
         #[schema(value_type = schema::ShownStatus)]
         status: ShownStatus,
-        /// What it waits on, when it waits.
+        /// What it waits on, if it waits.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::WaitingOn>)]
         waiting_on: Option<WaitingOn>,
@@ -59,15 +59,15 @@ enum EventBodyView {
         #[schema(value_type = Option<schema::StopReason>)]
         stop_reason: Option<StopReason>,
     },
-    /// A run started, sleeps, goes on or ended.
+    /// A run started, sleeps, continues or ended.
     Run {
-        /// Which run.
+        /// The run.
         #[schema(value_type = schema::RunId)]
         run: RunId,
-        /// Where it stands.
+        /// Its status.
         #[schema(value_type = schema::ShownStatus)]
         status: ShownStatus,
-        /// What it waits on, when it waits.
+        /// What it waits on, if it waits.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::WaitingOn>)]
         waiting_on: Option<WaitingOn>,
@@ -84,17 +84,17 @@ enum EventBodyView {
         #[schema(value_type = schema::Cost)]
         cost: entourage_types::Cost,
     },
-    /// A step began, waits or is tried again, and no item says so.
+    /// A step began, waits or is retried, and no item shows it.
     Step {
-        /// Whose step.
+        /// The run that the step belongs to.
         #[schema(value_type = schema::RunId)]
         run: RunId,
         /// Its key.
         key: String,
-        /// How far it got.
+        /// Its state.
         #[schema(value_type = schema::StepStatus)]
         state: StepStatus,
-        /// When it is tried again: what a client counts down to. With `state` `retry` only.
+        /// When it is retried, for a client's countdown. Only with `state` `retry`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::Time>)]
         due: Option<Time>,
@@ -118,12 +118,12 @@ enum EventBodyView {
         /// The task as of then.
         task: Box<TaskView>,
     },
-    /// A person intervened, or the agent has come to it.
+    /// A person intervened, or the agent applied the intervention.
     Intervention {
         /// The intervention as of then.
         intervention: Box<InterventionView>,
     },
-    /// A person gave an agent a standing leave, or took it back.
+    /// A person gave an agent a standing approval, or revoked it.
     Grant {
         /// The grant as of then.
         grant: Box<GrantView>,
@@ -173,31 +173,31 @@ impl From<EventBody> for EventBodyView {
     }
 }
 
-/// All that was has been told; what comes now is news.
+/// All events so far have been sent; those that follow are new.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = CaughtUp)]
 pub(crate) struct CaughtUpView {
-    /// The number of the last event told; 0 when there was none.
+    /// The number of the last event sent; 0 if there was none.
     pub(crate) last: u64,
 }
 
-/// A piece of an answer under way. It has no number; whoever comes meanwhile gets the text so far as
-/// one piece, and all of it arrives with its item. The texts of one attempt, each put at its offset, are the beginning of
-/// that text; a higher `attempt` begins anew. An offset beyond what has come means that a piece was
-/// missed: wait for the item.
+/// A piece of an answer under way. It has no number. A client that connects meanwhile gets the text so far as
+/// one piece, and the whole text arrives with its item. The texts of one attempt, each placed at its offset,
+/// are the beginning of that text; a higher `attempt` starts over. An offset beyond the text so far means
+/// that a piece was missed: wait for the item.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Delta)]
 pub(crate) struct DeltaView {
-    /// Whose answer.
+    /// The agent that answers.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
-    /// In which run.
+    /// The run.
     #[schema(value_type = schema::RunId)]
     run: RunId,
     /// The number that the item will have.
     item_seq: u64,
-    /// Which attempt at the answer. A higher one makes void what those before it streamed; pieces of
-    /// a lower one come too late. It means nothing on another stream.
+    /// The number of the attempt at the answer. A higher one makes void what earlier attempts streamed;
+    /// pieces of a lower one are out of date. The number means nothing on another stream.
     attempt: u64,
     /// Where the piece begins, in characters of the text so far.
     offset: u64,
@@ -206,7 +206,7 @@ pub(crate) struct DeltaView {
     piece: PieceView,
 }
 
-/// What a piece is of.
+/// The content of a piece.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Piece)]
 #[serde(rename_all = "snake_case")]
@@ -217,7 +217,7 @@ enum PieceView {
     Reasoning(String),
     /// A call of this tool has begun.
     Call(String),
-    /// The attempt failed; what it streamed is void and offsets start anew. Always `true`.
+    /// The attempt failed; what it streamed is void and offsets start over. Always `true`.
     Reset(bool),
 }
 

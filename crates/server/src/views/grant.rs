@@ -6,14 +6,14 @@ use utoipa::ToSchema;
 
 use super::schema;
 
-/// A person's standing leave for one agent to use one tool, as far as one rule would hold it back.
+/// A person's standing approval for one agent to use one tool, for calls that one rule would hold back.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Grant)]
 pub(crate) struct GrantView {
     /// Its id.
     #[schema(value_type = schema::GrantId)]
     id: GrantId,
-    /// Who gave it.
+    /// The owner, who gave it.
     #[schema(value_type = String)]
     owner: Owner,
     /// The tree of the agent, by its root.
@@ -24,12 +24,12 @@ pub(crate) struct GrantView {
     agent: AgentId,
     /// The tool.
     tool: String,
-    /// The rule that asks no more, in its words. A rule that changes asks again.
+    /// The rule that no longer asks, as text. A rule that changes asks again.
     rule: String,
-    /// The question that it was the answer to.
+    /// The question whose answer created it.
     #[schema(value_type = schema::QuestionId)]
     question: QuestionId,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = schema::GrantStatus)]
     status: GrantStatus,
     /// When it was given.

@@ -8,38 +8,38 @@ use utoipa::ToSchema;
 
 use super::{item::AuthorView, schema};
 
-/// Who did what to which agent.
+/// An action on an agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Intervention)]
 pub(crate) struct InterventionView {
     /// Its id.
     #[schema(value_type = schema::InterventionId)]
     id: InterventionId,
-    /// Whose agent.
+    /// The agent's owner.
     #[schema(value_type = String)]
     owner: Owner,
     /// The tree, by its root.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// To which agent.
+    /// The agent.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
-    /// Who.
+    /// The author.
     by: AuthorView,
-    /// What.
+    /// The action.
     #[schema(value_type = schema::Action)]
     action: Action,
-    /// The words that came with it.
+    /// The text that came with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// The message whose answer it is about, where it is about no other.
+    /// The message whose answer it is about, if it is about that answer alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::PostId>)]
     of: Option<PostId>,
-    /// Whether the agent has come to it.
+    /// Whether the agent has applied it.
     #[schema(value_type = schema::InterventionStatus)]
     status: InterventionStatus,
-    /// When it was asked for.
+    /// When it was requested.
     #[schema(value_type = schema::Time)]
     created: Time,
     /// When it last changed.

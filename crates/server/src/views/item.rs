@@ -2,7 +2,7 @@
 
 use entourage_types::{
     AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, OutputEffect,
-    PostId, RunId, TaskId, Terms, Time, ToolCall, Turn,
+    PostId, RunId, RunOptions, TaskId, Time, ToolCall, Turn,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::{run::ModelUseView, schema};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Item)]
 pub(crate) struct ItemView {
-    /// Whose transcript.
+    /// The agent whose transcript it is in.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
     /// Its number in the transcript, from 0 without gaps.
@@ -27,42 +27,42 @@ pub(crate) struct ItemView {
     /// When it was committed.
     #[schema(value_type = schema::Time)]
     at: Time,
-    /// The key of the step of its run whose result it is; left out of what is no step's result.
+    /// The key of the step of its run whose result it is; left out if it is no step's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "model/2")]
     step: Option<String>,
-    /// What it says.
+    /// Its content.
     #[serde(flatten)]
     body: ItemBodyView,
 }
 
-/// What an item says.
+/// The content of an item.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ItemBody)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ItemBodyView {
-    /// Something said to the agent.
+    /// A message to the agent.
     Message {
-        /// Who said it.
+        /// The author.
         from: AuthorView,
         /// The text, as given.
         text: String,
-        /// The task it assigns, or whose result it brings.
+        /// The task that it assigns, or whose result it delivers.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::TaskId>)]
         task: Option<TaskId>,
-        /// Of a result: whether the task failed. Left out of a message that brings no result.
+        /// With a result: whether the task failed. Left out of a message without a result.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed: Option<bool>,
-        /// The post by which a person's message came.
+        /// The post of a person's message.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::PostId>)]
         post: Option<PostId>,
-        /// What holds for the run that answers it, where whoever wrote it said so.
+        /// The options of the run that answers it, if its sender set any.
         #[serde(skip_serializing_if = "Option::is_none")]
-        terms: Option<TermsView>,
+        options: Option<RunOptionsView>,
     },
-    /// Something the agent said or asked for.
+    /// The agent's text, its tool calls, or both.
     Turn {
         /// The agent's text; left out when there is none.
         #[serde(skip_serializing_if = "String::is_empty")]
@@ -72,8 +72,7 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         calls: Vec<ToolCallView>,
-        /// The model that spoke and what that call used; left out when a program logged its own
-        /// call.
+        /// The model that answered and what that call used; left out when a program logged its own call.
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUseView>,
     },
@@ -90,10 +89,10 @@ enum ItemBodyView {
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         #[schema(required = false)]
         error: bool,
-        /// What it means for the run; left out when it means nothing beyond its text.
+        /// Its effect on the run; left out if it has none beyond its text.
         #[serde(skip_serializing_if = "Option::is_none")]
         effect: Option<OutputEffectView>,
-        /// What a screen may show beside the text; the tool's own, and neither the model nor the engine
+        /// What a client may show beside the text, in the tool's own format; neither the model nor the server
         /// reads it.
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
@@ -109,33 +108,33 @@ enum ItemBodyView {
     Digest {
         /// The number of the first item that the model still sees itself.
         from: u64,
-        /// What stands for those before; empty when there are none.
+        /// The text that replaces the earlier items; empty when there are none.
         text: String,
-        /// How many characters of one message or output it sees; left out where its kind says.
+        /// How many characters of one message or output the model sees; left out if its kind decides.
         #[serde(skip_serializing_if = "Option::is_none")]
         max_chars: Option<usize>,
-        /// The model that summed them up and what that used; left out where none did.
+        /// The model that summed them up and what that used; left out if none did.
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUseView>,
     },
-    /// A remark of the engine.
+    /// A notice of the server.
     Notice {
         /// How serious it is.
         level: LevelView,
-        /// A stable word for programs.
+        /// A stable code for programs.
         code: String,
         /// A sentence for people.
         text: String,
-        /// The cause in the words of whoever failed, where people read another text.
+        /// The original error message, if people read another text.
         #[serde(skip_serializing_if = "Option::is_none")]
         cause: Option<String>,
-        /// Of a failure: `false`, for the engine does not try again by itself.
+        /// With a failure: `false`, because the server does not retry by itself.
         #[serde(skip_serializing_if = "Option::is_none")]
         retryable: Option<bool>,
     },
 }
 
-/// Who said something.
+/// The author of a message.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Author)]
 #[serde(tag = "by", rename_all = "snake_case")]
@@ -144,7 +143,7 @@ pub(crate) enum AuthorView {
     User,
     /// Another agent of the tree.
     Agent {
-        /// Which.
+        /// The agent's id.
         #[schema(value_type = schema::AgentId)]
         id: AgentId,
         /// Its kind.
@@ -165,23 +164,23 @@ struct ToolCallView {
     arguments: Value,
 }
 
-/// What an output means for the run of its call.
+/// The effect of an output on the run of its call.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = OutputEffect)]
 #[serde(rename_all = "snake_case")]
 enum OutputEffectView {
     /// The run's answer, which ends it.
     Answer(String),
-    /// Words for the user.
+    /// A message to the user.
     Said(String),
-    /// An output guardrail refused what it was to say.
+    /// An output guardrail refused the text.
     Refused {
-        /// Which one.
+        /// The name of the guardrail.
         by: String,
     },
-    /// The id of the task that another agent works on, or did.
+    /// The id of the task that another agent works on, or has worked on.
     Delegated(String),
-    /// The id of the question that the user was asked; the text is what came of it.
+    /// The id of the question to the user; the output's text is the question's outcome.
     Asked(String),
 }
 
@@ -210,25 +209,25 @@ pub(super) enum LevelView {
     Error,
 }
 
-/// What holds for the run that answers a message, which is then a run of its own.
+/// The options of the run that answers a message; the message then has a run of its own.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Terms)]
-struct TermsView {
-    /// How many agents stand between this run and the person who began it all.
+#[schema(as = RunOptions)]
+struct RunOptionsView {
+    /// How many agents are between this run and the person who started the work.
     depth: u16,
-    /// How deep work may be handed on.
+    /// How deep agents may delegate the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_depth: Option<u16>,
-    /// Model calls in this run.
+    /// The most model calls in this run.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_steps: Option<u32>,
-    /// A check that its answer must pass.
+    /// A guardrail that its answer must pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     validator: Option<String>,
 }
 
-impl From<Terms> for TermsView {
-    fn from(Terms { depth, max_depth, max_steps, validator }: Terms) -> Self {
+impl From<RunOptions> for RunOptionsView {
+    fn from(RunOptions { depth, max_depth, max_steps, validator }: RunOptions) -> Self {
         Self { depth, max_depth, max_steps, validator }
     }
 }
@@ -244,9 +243,9 @@ impl From<Item> for ItemView {
 impl From<ItemBody> for ItemBodyView {
     fn from(body: ItemBody) -> Self {
         match body {
-            ItemBody::Message(Message { from, text, task, failed, post, terms }) => {
-                let terms = terms.map(TermsView::from);
-                Self::Message { from: from.into(), text, task, failed, post, terms }
+            ItemBody::Message(Message { from, text, task, failed, post, options }) => {
+                let options = options.map(RunOptionsView::from);
+                Self::Message { from: from.into(), text, task, failed, post, options }
             }
             ItemBody::Turn(Turn { text, calls, used }) => Self::Turn {
                 text,

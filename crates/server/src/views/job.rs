@@ -1,13 +1,13 @@
-//! The upkeep, as the API shows it.
+//! Maintenance, as the API shows it.
 
-use entourage_engine::{FoundDamage, JobRecord};
-use entourage_types::{AgentId, Round, Time};
+use entourage_engine::{FoundInconsistency, JobRecord};
+use entourage_types::{AgentId, JobRun, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::schema;
 
-/// A job of the upkeep, and its last round.
+/// A maintenance job, and its last run.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Job)]
 pub(crate) struct JobView {
@@ -15,48 +15,48 @@ pub(crate) struct JobView {
     job: String,
     /// What it looks for.
     purpose: String,
-    /// When its last round began; null where it has had none.
+    /// When its last run began; null if it has had none.
     #[schema(required, value_type = Option<schema::Time>)]
     began: Option<Time>,
-    /// When that was over; null while it is not, also where a crash ended it.
+    /// When that run ended; null while it is under way, and if a crash ended it.
     #[schema(required, value_type = Option<schema::Time>)]
     at: Option<Time>,
     /// When the next one is due.
     #[schema(value_type = schema::Time)]
     due: Time,
-    /// How many damages the last round found.
+    /// How many inconsistencies the last run found.
     found: u32,
-    /// How many of them it mended; others were gone by then.
-    mended: u32,
-    /// How many were mended in all rounds together.
-    mended_ever: u64,
-    /// Why the last round came to no end; null where it did.
+    /// How many of them it repaired; the others were gone by then.
+    repaired: u32,
+    /// How many were repaired in all job runs together.
+    repaired_ever: u64,
+    /// Why the last run was not completed; null if it was.
     #[schema(required)]
     error: Option<String>,
 }
 
 impl From<JobRecord> for JobView {
-    fn from(JobRecord { purpose, round }: JobRecord) -> Self {
-        let Round { job, began, at, due, found, mended, mended_ever, error } = round;
-        Self { job, purpose, began, at, due, found, mended, mended_ever, error }
+    fn from(JobRecord { purpose, job_run }: JobRecord) -> Self {
+        let JobRun { job, began, at, due, found, repaired, repaired_ever, error } = job_run;
+        Self { job, purpose, began, at, due, found, repaired, repaired_ever, error }
     }
 }
 
-/// Something that should not be.
+/// An inconsistency in the store.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Damage)]
-pub(crate) struct DamageView {
-    /// The job that finds and mends it.
+#[schema(as = Inconsistency)]
+pub(crate) struct InconsistencyView {
+    /// The job that finds and repairs it.
     job: String,
-    /// The agent that it keeps from going on.
+    /// The agent that it keeps from continuing.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
-    /// What is wrong and what mends it.
+    /// What is wrong and what repairs it.
     text: String,
 }
 
-impl From<FoundDamage> for DamageView {
-    fn from(FoundDamage { job, agent, text }: FoundDamage) -> Self {
+impl From<FoundInconsistency> for InconsistencyView {
+    fn from(FoundInconsistency { job, agent, text }: FoundInconsistency) -> Self {
         Self { job, agent, text }
     }
 }

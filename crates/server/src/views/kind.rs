@@ -1,17 +1,17 @@
-//! A kind, as the API shows it. Its instructions are the operator's and stay in its file.
+//! A kind, as the API shows it. Its instructions belong to the operator and are not shown.
 
 use entourage_engine::{
     InUse, Reloaded,
     kinds::{Finding, Severity},
 };
-use entourage_types::{Checks, Input, Program, Reply};
+use entourage_types::{Guardrails, Input, Program, Reply};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::schema;
 
-/// What sort of agent something is.
+/// A kind of agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Kind)]
 pub(crate) struct KindView {
@@ -19,44 +19,44 @@ pub(crate) struct KindView {
     name: String,
     /// When to use it, in one line.
     description: String,
-    /// The model it wants, as `provider::name`; null for the engine's choice.
+    /// Its model, as `provider::name`; null for the server's default.
     #[schema(required)]
     model: Option<String>,
-    /// The models that are asked instead when it fails for good, in this order.
+    /// The models that are called instead when it fails for good, in this order.
     fallback: Vec<String>,
-    /// The tools it is offered; null for all that need no setting up.
+    /// The tools that it is offered; null for all that need no setup.
     #[schema(required)]
     tools: Option<Vec<String>>,
-    /// Which of its calls wait for a person's leave, each rule in its words.
+    /// The rules by which its calls wait for a person's approval, as text.
     approval: Vec<String>,
     /// The program it runs.
     #[schema(value_type = schema::Program)]
     program: Program,
-    /// The kinds it may write to and make.
+    /// The kinds that it may write to and spawn.
     peers: Vec<String>,
-    /// Which of its words are its answer.
+    /// Which of its texts is its answer.
     #[schema(value_type = schema::Reply)]
     reply: Reply,
-    /// Whether a run ends once it has told the user something by `send_message`.
+    /// Whether a run ends once it has sent the user a message with `send_message`.
     conversational: bool,
-    /// The checks that what it is told and what it answers must pass.
-    checks: ChecksView,
-    /// The JSON schema of its final answer; null when any will do.
+    /// The guardrails for its input and its output.
+    guardrails: GuardrailsView,
+    /// The JSON schema of its final answer; null if any answer is valid.
     #[schema(required, value_type = Option<Object>)]
     output_schema: Option<Value>,
     /// The sampling temperature; null for the provider's.
     #[schema(required)]
     temperature: Option<f64>,
-    /// What becomes of a message that comes while it is at work.
+    /// How it handles a message that arrives while it is at work.
     #[schema(value_type = schema::Input)]
     input: Input,
-    /// A digest of its file: runs stay with the one they started with.
+    /// A digest of its file; a run stays with the version that it started with.
     version: String,
     /// How many of your runs of this version have not ended.
     open_runs: u32,
-    /// Earlier versions that runs of yours which have not ended started with.
+    /// Earlier versions with which open runs of yours started.
     earlier: Vec<EarlierView>,
-    /// Whether its file is gone: new agents cannot be of it, and those at work end as they began.
+    /// Whether its file is gone: no new agents can have it, and runs under way keep their version to the end.
     gone: bool,
 }
 
@@ -84,7 +84,7 @@ impl From<InUse> for KindView {
             peers: kind.peers.clone(),
             reply: kind.reply,
             conversational: kind.conversational,
-            checks: kind.checks.clone().into(),
+            guardrails: kind.guardrails.clone().into(),
             output_schema: kind.output_schema.clone(),
             temperature: kind.temperature,
             input: kind.input,
@@ -96,39 +96,39 @@ impl From<InUse> for KindView {
     }
 }
 
-/// What must be let pass, by the names of the engine's checks.
+/// The guardrails of a kind, by their names on the server.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = KindChecks)]
-struct ChecksView {
-    /// What it is told, before its model reads it.
+#[schema(as = KindGuardrails)]
+struct GuardrailsView {
+    /// For its input, before its model reads it.
     input: Vec<String>,
-    /// What it is told, while its model is asked.
-    beside: Vec<String>,
-    /// What it tells the user, and what it answers.
+    /// For its input, while its model is called.
+    parallel: Vec<String>,
+    /// For its messages to the user, and its answers.
     output: Vec<String>,
-    /// How many calls of tools must have been answered before it may answer.
+    /// How many tool calls must have returned before it may answer.
     min_calls: u32,
-    /// How many times in one run refused words go back to the model.
+    /// How many times in one run a refused text goes back to the model.
     attempts: u32,
 }
 
-impl From<Checks> for ChecksView {
-    fn from(Checks { input, beside, output, min_calls, attempts }: Checks) -> Self {
-        Self { input, beside, output, min_calls, attempts }
+impl From<Guardrails> for GuardrailsView {
+    fn from(Guardrails { input, parallel, output, min_calls, attempts }: Guardrails) -> Self {
+        Self { input, parallel, output, min_calls, attempts }
     }
 }
 
-/// What came of reading the kinds anew.
+/// The result of reloading the kinds.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Reloaded)]
 pub(crate) struct ReloadedView {
     /// The names of kinds that are new.
     added: Vec<String>,
-    /// Those that have another version now.
+    /// The names of kinds that have another version now.
     changed: Vec<String>,
-    /// Those that are gone.
+    /// The names of kinds that are gone.
     removed: Vec<String>,
-    /// What has no effect in their files.
+    /// Findings about parts of their files that have no effect.
     remarks: Vec<FindingView>,
 }
 
@@ -138,7 +138,7 @@ impl From<Reloaded> for ReloadedView {
     }
 }
 
-/// Something about the file of a kind.
+/// A finding about the file of a kind.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = KindFinding)]
 struct FindingView {
@@ -149,7 +149,7 @@ struct FindingView {
     /// How much it matters.
     #[schema(value_type = String, example = "remark")]
     severity: Severity,
-    /// What is so, and what to do.
+    /// What was found, and what to do.
     text: String,
 }
 

@@ -13,13 +13,13 @@ pub(crate) struct LearningView {
     /// Its id.
     #[schema(value_type = schema::LearningId)]
     id: LearningId,
-    /// Whose it is.
+    /// Its owner.
     #[schema(value_type = String)]
     owner: Owner,
     /// The tree it belongs to, by its root.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// Who learned it; nobody else is told.
+    /// The agent that learned it; no other agent sees it.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
     /// One sentence or two.

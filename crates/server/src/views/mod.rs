@@ -1,7 +1,8 @@
-//! The nouns as the API shows them: its shape is its own, and stands in `docs/openapi.json`.
+//! The types of the engine as the API shows them. The API has a shape of its own, which `docs/openapi.json`
+//! describes.
 //!
-//! Each view has the fields of its noun by the same names, so that a client in Rust reads the
-//! answers with `entourage-types`.
+//! Each view has the fields of its type under the same names, so that a client in Rust can read responses
+//! with `entourage-types`.
 
 mod agency;
 mod agent;
@@ -34,7 +35,7 @@ pub(crate) use event::{CaughtUpView, DeltaView, EventView};
 pub(crate) use grant::GrantView;
 pub(crate) use intervention::InterventionView;
 pub(crate) use item::ItemView;
-pub(crate) use job::{DamageView, JobView};
+pub(crate) use job::{InconsistencyView, JobView};
 pub(crate) use kind::{KindView, ReloadedView};
 pub(crate) use learning::LearningView;
 pub(crate) use note::NoteView;

@@ -13,13 +13,13 @@ pub(crate) struct NoteView {
     /// Its id.
     #[schema(value_type = schema::NoteId)]
     id: NoteId,
-    /// Whose it is.
+    /// Its owner.
     #[schema(value_type = String)]
     owner: Owner,
     /// The tree it belongs to, by its root.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// Who wrote it.
+    /// The agent that wrote it.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
     /// A short line.

@@ -10,23 +10,23 @@ use utoipa::ToSchema;
 
 use super::schema;
 
-/// Something only a person can answer, asked by an agent at any depth of the tree.
+/// A question that only a person can answer, asked by an agent at any depth of the tree.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Question)]
 pub(crate) struct QuestionView {
     /// Its id.
     #[schema(value_type = schema::QuestionId)]
     id: QuestionId,
-    /// Who may answer.
+    /// The owner, who may answer it.
     #[schema(value_type = String)]
     owner: Owner,
     /// The tree it was asked in, by its root.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// Who asks.
+    /// The agent that asks.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
-    /// The kind of who asks.
+    /// The kind of the agent that asks.
     kind: String,
     /// The run that waits.
     #[schema(value_type = schema::RunId)]
@@ -38,9 +38,9 @@ pub(crate) struct QuestionView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task: Option<TaskId>,
-    /// What it is about, and so how it can be answered: `information` by words; `approval` by a
-    /// verdict, or by words, which the agent reads instead of the call's result; `doubt` by a verdict,
-    /// or by words, which are the call's result.
+    /// What it is about, and so how it can be answered: `information` with a text; `approval` with a verdict,
+    /// or with a text, which the agent reads instead of the call's result; `doubt` with a verdict, or with a
+    /// text, which becomes the call's result.
     #[schema(value_type = schema::About)]
     about: About,
     /// The question.
@@ -52,18 +52,18 @@ pub(crate) struct QuestionView {
     /// The call in question, unless the agent only wants to know something.
     #[serde(skip_serializing_if = "Option::is_none")]
     proposal: Option<ProposalView>,
-    /// When it expires; left out where it never does.
+    /// When it expires; left out if it never does.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Time>)]
     due: Option<Time>,
-    /// What is done when it expires.
+    /// The verdict that applies when it expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Verdict>)]
     otherwise: Option<Verdict>,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = schema::QuestionStatus)]
     status: QuestionStatus,
-    /// What was answered, in words; of an expired one what was done instead.
+    /// The answer, as text; for an expired question, what was done instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
     /// When it was asked.
@@ -74,7 +74,7 @@ pub(crate) struct QuestionView {
     updated: Time,
 }
 
-/// A call that somebody is asked about.
+/// A call that a person is asked about.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Proposal)]
 pub(crate) struct ProposalView {
@@ -84,9 +84,9 @@ pub(crate) struct ProposalView {
     arguments: Value,
     /// The JSON schema of the arguments.
     parameters: Value,
-    /// SHA-256 of tool and arguments, in hex: an answer holds for these and no others.
+    /// SHA-256 of tool and arguments, in hex: an answer is valid for these and no others.
     digest: String,
-    /// The version of the kind under which it was asked: an answer holds for this and no other.
+    /// The version of the kind with which it was asked: an answer is valid for this version and no other.
     kind_version: String,
     /// The rule that holds the call back.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! A receiver of webhooks, as the API shows it. Neither its secret nor its address.
+//! A receiver of webhooks, as the API shows it: without its secret and its address.
 
 use entourage_engine::{FailedAttempt, ReceiverRecord};
 use entourage_types::{DeliveryId, Occasion, Time};
@@ -7,23 +7,23 @@ use utoipa::ToSchema;
 
 use super::schema;
 
-/// A receiver of webhooks, and how it stands.
+/// A receiver of webhooks, and the state of its deliveries.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Receiver)]
 pub(crate) struct ReceiverView {
     /// Its name in the settings.
     name: String,
-    /// What it is told of.
+    /// The events that it receives.
     #[schema(value_type = Vec<String>, example = json!(["task.completed"]))]
     events: Vec<Occasion>,
-    /// How many deliveries are still to arrive.
+    /// How many deliveries are pending.
     pending: u64,
-    /// How many were given up and are not forgotten yet.
+    /// How many deliveries were given up and are still kept.
     given_up: u64,
-    /// The latest failed attempt among those; null where there is none.
+    /// The latest failed attempt among those; null if there is none.
     #[schema(required)]
     last_failure: Option<FailedAttemptView>,
-    /// When the next attempt is due; null where there is to be none.
+    /// When the next attempt is due; null if there will be none.
     #[schema(required, value_type = Option<schema::Time>)]
     next_attempt: Option<Time>,
 }
@@ -32,15 +32,15 @@ pub(crate) struct ReceiverView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = FailedAttempt)]
 struct FailedAttemptView {
-    /// Which delivery: its `webhook-id`.
+    /// The delivery, by its `webhook-id`.
     #[schema(value_type = schema::DeliveryId)]
     delivery: DeliveryId,
     /// How many attempts there have been at it.
     attempts: u32,
-    /// When.
+    /// When it failed.
     #[schema(value_type = schema::Time)]
     at: Time,
-    /// Why.
+    /// Why it failed.
     error: String,
 }
 

@@ -1,4 +1,4 @@
-//! Answers of agencies, as the API shows them, in the words of the library that they came from.
+//! Answers of agencies, as the API shows them, in the terms of the library that they came from.
 
 use entourage_engine::responses::{NestedRun, Origin, RunError, RunItem, RunResult};
 use entourage_types::{AgentId, CallId, Question, RunId, StopReason, Time};
@@ -9,21 +9,21 @@ use utoipa::ToSchema;
 use super::{QuestionView, TallyView, item::LevelView, schema};
 use crate::Problem;
 
-/// What came of something said.
+/// The outcome of a message to an agency.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = AgencyResponse)]
 pub(crate) struct ResponseView {
-    /// The answer; null where the run failed, and where somebody must answer first.
+    /// The answer; null if the run failed, or if a question must be answered first.
     #[schema(required)]
     final_output: Option<String>,
     /// Why there is no answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<RunErrorView>,
-    /// Who answered.
+    /// The agent that answered.
     agent: String,
-    /// The chat: name it in the next message to go on there.
+    /// The chat: name it in the next message to continue it.
     chat_id: String,
-    /// The run; null where it has not begun.
+    /// The run; null if a question must be answered first.
     #[schema(value_type = Option<schema::RunId>, required)]
     run_id: Option<RunId>,
     /// What this run produced, in order.
@@ -32,14 +32,14 @@ pub(crate) struct ResponseView {
     nested: Vec<NestedRunView>,
     /// What the models used and cost, nested runs included.
     usage: TallyView,
-    /// What somebody must answer before it goes on.
+    /// The questions that must be answered before the run continues.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     questions: Vec<QuestionView>,
 }
 
 impl ResponseView {
-    /// A run at its end.
+    /// The response for a run that ended.
     pub(crate) fn ended(chat_id: String, result: RunResult) -> Self {
         Self {
             nested: result.nested.iter().map(NestedRunView::from).collect(),
@@ -54,13 +54,13 @@ impl ResponseView {
         }
     }
 
-    /// The answer alone.
+    /// Returns the answer alone; a problem if there is none.
     pub(crate) fn into_text(self) -> Result<String, Problem> {
         let why = |error: RunErrorView| Problem::no_answer(format!("{}: {}", error.code, error.text));
         self.error.map_or(Ok(self.final_output.unwrap_or_default()), |error| Err(why(error)))
     }
 
-    /// A run that goes on once somebody has answered.
+    /// The response for a run that continues once a question is answered.
     pub(crate) fn asking(chat_id: String, agent: String, question: Question) -> Self {
         Self {
             final_output: None,
@@ -80,7 +80,7 @@ impl ResponseView {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunError)]
 pub(crate) struct RunErrorView {
-    /// A stable word.
+    /// A stable code.
     #[schema(value_type = schema::StopReason)]
     code: StopReason,
     /// A sentence for people.
@@ -88,7 +88,7 @@ pub(crate) struct RunErrorView {
 }
 
 impl From<RunError> for RunErrorView {
-    // The cause is in the words of what failed: it stands with the run (`GET /v1/runs/{id}`), and in the log.
+    // The cause is the original error message: the run (`GET /v1/runs/{id}`) and the log have it.
     fn from(RunError { code, text, cause: _ }: RunError) -> Self {
         Self { code, text }
     }
@@ -104,7 +104,7 @@ pub(crate) struct NestedRunView {
     generated_items: Vec<RunItemView>,
     /// What its own model calls used and cost.
     usage: TallyView,
-    /// The answer that its caller got; null where it failed.
+    /// The answer that its caller got; null if it failed.
     #[schema(required)]
     final_output: Option<String>,
     /// Why there is none.
@@ -124,15 +124,15 @@ impl From<&NestedRun> for NestedRunView {
     }
 }
 
-/// Where something comes from.
+/// Where an item comes from.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Origin)]
 pub(crate) struct OriginView {
-    /// Whose thread it is.
+    /// The agent whose thread it is.
     agent: String,
-    /// Who wrote to that agent: another agent, `user`, or the name that the person took.
+    /// The sender in that thread: another agent, `user`, or the name that the person gave.
     caller: String,
-    /// How many agents stand between this one and the person.
+    /// How many agents are between this one and the person.
     depth: u16,
     /// The run.
     #[schema(value_type = schema::RunId)]
@@ -151,31 +151,31 @@ impl From<Origin> for OriginView {
     }
 }
 
-/// One thing said or done in a thread.
+/// One item of a thread.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunItem)]
 pub(crate) struct RunItemView {
     #[serde(flatten)]
     origin: OriginView,
-    /// When it was kept.
+    /// When it was committed.
     #[schema(value_type = schema::Time)]
     at: Time,
     #[serde(flatten)]
     body: RunItemBodyView,
 }
 
-/// What was said or done.
+/// The content of an item.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RunItemBody)]
 #[serde(tag = "type")]
 #[allow(clippy::enum_variant_names, reason = "these are the names on the wire")]
 enum RunItemBodyView {
-    /// Something said to the agent.
+    /// A message to the agent.
     MessageInputItem {
         /// The text.
         text: String,
     },
-    /// Something the agent said.
+    /// A message of the agent.
     MessageOutputItem {
         /// The text.
         text: String,
@@ -190,7 +190,7 @@ enum RunItemBodyView {
         /// The arguments as the model gave them.
         arguments: Value,
     },
-    /// What came of a call.
+    /// The output of a call.
     ToolCallOutputItem {
         /// The call that it answers.
         #[schema(value_type = schema::CallId)]
@@ -202,11 +202,11 @@ enum RunItemBodyView {
         /// Whether the call failed.
         is_error: bool,
     },
-    /// A remark of the engine: a guardrail's verdict, a limit that was met.
+    /// A notice of the server: a guardrail's verdict, a limit that was reached.
     NoticeItem {
         /// How serious it is.
         level: LevelView,
-        /// A stable word.
+        /// A stable code.
         code: String,
         /// A sentence for people.
         text: String,
@@ -258,7 +258,7 @@ impl From<RunItem> for RunItemView {
 pub(crate) struct RunTextView {
     #[serde(flatten)]
     pub(crate) origin: OriginView,
-    /// The piece; null when those since the last item of this thread are void.
+    /// The piece; null if all pieces since the last item of this thread are void.
     #[schema(required)]
     pub(crate) text: Option<String>,
 }

@@ -10,23 +10,23 @@ use utoipa::ToSchema;
 
 use super::{SpentView, UsageView, schema};
 
-/// From something to read to a stop. It may sleep in between, for as long as it takes.
+/// A run, from something to read until it stops. It may sleep in between, for any length of time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
 pub(crate) struct RunView {
     /// Its id.
     #[schema(value_type = schema::RunId)]
     id: RunId,
-    /// Whose run.
+    /// The agent.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
     /// The owner of that agent.
     #[schema(value_type = String)]
     owner: Owner,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = schema::ShownStatus)]
     status: ShownStatus,
-    /// What it waits on, when it waits.
+    /// What it waits on, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
     waiting_on: Option<WaitingOn>,
@@ -34,10 +34,10 @@ pub(crate) struct RunView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::StopReason>)]
     stop_reason: Option<StopReason>,
-    /// What went wrong, when something did.
+    /// What went wrong, if something did.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// The version of the kind it started with and stays with.
+    /// The version of the kind that it started with and stays with.
     kind_version: String,
     /// The tasks whose results it owes.
     #[schema(value_type = Vec<schema::TaskId>)]
@@ -105,23 +105,23 @@ impl From<Run> for RunView {
     }
 }
 
-/// One durable unit of a run: done once, answered from its checkpoint ever after.
+/// One durable unit of a run: done once, and answered from its checkpoint from then on.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Step)]
 pub(crate) struct StepView {
-    /// Whose step.
+    /// The run that it belongs to.
     #[schema(value_type = schema::RunId)]
     run: RunId,
     /// Its key in the run.
     #[schema(example = "model/2")]
     key: String,
-    /// How far it got.
+    /// Its state.
     #[schema(value_type = schema::StepStatus)]
     state: StepStatus,
-    /// What it waits for, when and why it is tried again, or what it came to: the number of an item, or an
-    /// output that waits for those of the other calls.
+    /// What it waits for, when and why it is retried, or its result: the number of an item, or an output that
+    /// waits for those of the other calls.
     value: Value,
-    /// What a call began with: the class of its effect, and the arguments that a person gave it.
+    /// What was recorded when a call began: the class of its effect, and the arguments that a person gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     intent: Option<Intent>,
@@ -133,7 +133,7 @@ pub(crate) struct StepView {
     /// When it was first begun.
     #[schema(value_type = schema::Time)]
     started: Time,
-    /// When it got into its state.
+    /// When it entered its state.
     #[schema(value_type = schema::Time)]
     updated: Time,
 }
@@ -146,7 +146,7 @@ impl From<Step> for StepView {
     }
 }
 
-/// What a state keeps beside its word.
+/// The content of a state, without its name.
 fn content(state: &StepState) -> Value {
     state.value().ok().and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default()
 }

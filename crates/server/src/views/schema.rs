@@ -1,4 +1,4 @@
-//! Schemas of the small types: ids, words, moments, money. They are read off the types themselves.
+//! Schemas of the small types: ids, enums, times, money. They are derived from the types themselves.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-/// Names a schema and says what it is.
+/// Defines a schema with a name.
 macro_rules! schema {
     ($(#[$doc:meta])* $name:ident = $object:expr) => {
         $(#[$doc])*
@@ -42,7 +42,7 @@ macro_rules! ids {
 macro_rules! words {
     ($($name:ident)+) => {
         $(schema! {
-            /// The schema of the words.
+            /// The schema of the enum.
             $name = string().enum_values(Some(entourage_types::$name::WORDS.iter().copied()))
         })+
     };
@@ -63,7 +63,7 @@ schema! {
 }
 
 schema! {
-    /// The schema of a moment.
+    /// The schema of a time.
     Time = string().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
 }
 

@@ -6,20 +6,20 @@ use utoipa::ToSchema;
 
 use super::{run::ModelUseView, schema};
 
-/// A closed stretch of a transcript, with a summary. Its items stay in the transcript.
+/// A closed part of a transcript, with a summary. Its items stay in the transcript.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Session)]
 pub(crate) struct SessionView {
     /// Its id.
     #[schema(value_type = schema::SessionId)]
     id: SessionId,
-    /// Whose it is.
+    /// Its owner.
     #[schema(value_type = String)]
     owner: Owner,
     /// The tree it belongs to, by its root.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// Whose transcript.
+    /// The agent whose transcript it is in.
     #[schema(value_type = schema::AgentId)]
     agent: AgentId,
     /// Its number in that transcript, from 1.
@@ -35,7 +35,7 @@ pub(crate) struct SessionView {
     tokens: u64,
     /// The numbers of its first and its last item.
     items: (u64, u64),
-    /// The model that summed it up; left out where the summary was drawn from the messages.
+    /// The model that summed it up; left out if the summary was taken from the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     used: Option<ModelUseView>,
     /// When its first item was written.

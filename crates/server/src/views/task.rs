@@ -19,10 +19,10 @@ pub(crate) struct TaskView {
     /// Their tree, by its root.
     #[schema(value_type = schema::AgentId)]
     root: AgentId,
-    /// Who assigned it.
+    /// The agent that assigned it.
     #[schema(value_type = schema::AgentId)]
     from: AgentId,
-    /// Who works on it.
+    /// The agent that works on it.
     #[schema(value_type = schema::AgentId)]
     to: AgentId,
     /// The call that assigned it.
@@ -34,10 +34,10 @@ pub(crate) struct TaskView {
     kind: String,
     /// What is to be done.
     instruction: String,
-    /// Where it stands.
+    /// Its status.
     #[schema(value_type = schema::Status)]
     status: Status,
-    /// What came of it, once something has.
+    /// Its result, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<TaskResultView>,
     /// The post that assigned it.
@@ -56,7 +56,7 @@ pub(crate) struct TaskView {
     updated: Time,
 }
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TaskResult)]
 #[serde(rename_all = "snake_case")]

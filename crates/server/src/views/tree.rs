@@ -13,9 +13,9 @@ use super::{AgentView, TallyView, TreeUsageView};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tree)]
 pub(crate) struct TreeView {
-    /// The agent at the top, with all below it; in a chat, the one that was spoken to first.
+    /// The agent at the top, with all below it; in a chat, the one that got the first message.
     root: NodeView,
-    /// Those that people talked to beside it in the same chat, each with all below it; empty elsewhere.
+    /// The other agents that people wrote to in the same chat, each with all below it; empty elsewhere.
     threads: Vec<NodeView>,
     /// How many agents the tree has.
     agents: u64,
@@ -23,7 +23,7 @@ pub(crate) struct TreeView {
     total: TreeUsageView,
 }
 
-/// An agent with those it made.
+/// An agent with those that it created.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Node)]
 struct NodeView {
@@ -32,13 +32,14 @@ struct NodeView {
     agent: AgentView,
     /// What its own runs used.
     used: TallyView,
-    /// Those it made, in the order it did.
+    /// The agents that it created, in the order in which it did.
     #[schema(no_recursion)]
     children: Vec<NodeView>,
 }
 
 impl TreeView {
-    /// The tree of these agents, parents before children; none where there are none.
+    /// Builds the tree of these agents, which are in order with parents before children; `None` if there are
+    /// none.
     pub(crate) fn new(agents: Vec<Agent>, used: &TreeUsage) -> Option<Self> {
         let count = agents.len() as u64;
         let mut below: HashMap<AgentId, Vec<NodeView>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! What was used, as the API shows it.
+//! Usage, as the API shows it.
 
 use entourage_engine::TreeUsage;
 use entourage_types::{AgentId, Cost, Day, Owner, RunId, Spent, Tally, Usage, UsageRow};
@@ -29,13 +29,13 @@ impl From<Usage> for UsageView {
     }
 }
 
-/// Answers of models added up, those of no use included.
+/// The sum of answers of models, including those that were of no use.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Tally)]
 pub(crate) struct TallyView {
     /// How many answers.
     calls: u64,
-    /// How many of them are of a model without a known price: the cost leaves them out.
+    /// How many of them came from a model without a known price: the cost leaves them out.
     unpriced: u64,
     /// Their tokens.
     usage: UsageView,
@@ -50,7 +50,7 @@ impl From<Tally> for TallyView {
     }
 }
 
-/// What was used of one model on one day.
+/// The usage of one model on one day.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Spent)]
 pub(crate) struct SpentView {
@@ -69,8 +69,8 @@ impl From<Spent> for SpentView {
     }
 }
 
-/// One sum. What it was not added up by is left out, and so is what is not known any more: of runs
-/// that were removed, the owner, day, model and kind are.
+/// One sum. Keys that it is not grouped by are left out, and so are keys that are no longer known: of runs
+/// that were removed, the owner, day, model and kind are known.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = UsageRow)]
 pub(crate) struct UsageRowView {
@@ -111,7 +111,7 @@ impl From<UsageRow> for UsageRowView {
     }
 }
 
-/// What was used, added up.
+/// Usage, summed up.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = UsageReport)]
 pub(crate) struct UsageReportView {
@@ -128,7 +128,7 @@ impl From<Vec<UsageRow>> for UsageReportView {
     }
 }
 
-/// What all runs of a tree used together: the exact sum.
+/// The usage of all runs of a tree: the exact sum.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = TreeUsage)]
 pub(crate) struct TreeUsageView {
@@ -144,7 +144,7 @@ pub(crate) struct TreeUsageView {
     /// What they cost, as far as prices are known.
     #[schema(value_type = schema::Cost)]
     cost: Cost,
-    /// How many answers are of a model without a known price: the cost leaves them out.
+    /// How many answers came from a model without a known price: the cost leaves them out.
     unpriced: u64,
 }
 

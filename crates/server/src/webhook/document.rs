@@ -1,4 +1,4 @@
-//! What receivers are told, as documents of the design with an orchestrator and its sub-agents.
+//! The bodies of webhooks to receivers: documents of the design with an orchestrator and its sub-agents.
 
 use entourage_types::{Delivery, Occasion, Question, Subject, Task};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(super) fn body(delivery: &Delivery) -> serde_json::Result<Value> {
     Ok(json!({ "type": delivery.occasion, "timestamp": delivery.created, "data": data }))
 }
 
-/// A task as it was then.
+/// A task as it was at that event.
 fn of_task(task: Task, occasion: Occasion) -> serde_json::Result<Value> {
     let status = match occasion {
         Occasion::TaskCreated => TaskStatus::Pending,
@@ -26,7 +26,7 @@ fn of_task(task: Task, occasion: Occasion) -> serde_json::Result<Value> {
     serde_json::to_value(ChatTaskView::then(task, status))
 }
 
-/// A task whose agent asks, as far as the question knows of it.
+/// A task whose agent asks, with what the question knows of it.
 fn waiting(question: &Question) -> Value {
     json!({
         "id": question.task,

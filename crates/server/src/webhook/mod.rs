@@ -1,14 +1,14 @@
-//! Webhooks: how other programs tell the engine, and are told by it. One way to sign them, in both
-//! directions: Standard Webhooks, which every language has a library for.
+//! Webhooks, from other programs to the engine and back. Both directions are signed the same way: after
+//! Standard Webhooks, for which every language has a library.
 
-mod courier;
 mod document;
 mod sender;
 mod signature;
+mod transport;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_engine::{Clock, Courier, Outbox, Receiver};
+use entourage_engine::{Clock, Outbox, Receiver, Transport};
 use entourage_types::{Occasion, Owner};
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -18,33 +18,33 @@ pub(crate) use sender::{Senders, Signed};
 
 use crate::{Error, Result};
 
-/// Whom the engine tells of tasks and questions.
+/// A receiver of webhooks about tasks and questions.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
-    /// Where it is told: `http://` or `https://`.
+    /// Where webhooks are sent: `http://` or `https://`.
     pub url: String,
-    /// What it is signed with: `whsec_` and 24 to 64 bytes in base64.
+    /// The secret that signs them: `whsec_` and 24 to 64 bytes in base64.
     #[schemars(with = "String")]
     pub secret: SecretString,
-    /// What it is told of; everything unless given.
+    /// The events that are sent; all by default.
     #[serde(default = "everything")]
     #[schemars(with = "Vec<String>")]
     pub events: Vec<Occasion>,
-    /// Whose tasks and questions; `local`'s unless given.
+    /// The owner of the tasks and questions; `local` by default.
     #[serde(default = "Owner::local")]
     #[schemars(with = "String")]
     pub owner: Owner,
 }
 
-/// Who may tell the engine.
+/// A sender whose webhooks are accepted.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSender {
-    /// What it signs with: `whsec_` and 24 to 64 bytes in base64.
+    /// The secret that it signs with: `whsec_` and 24 to 64 bytes in base64.
     #[schemars(with = "String")]
     pub secret: SecretString,
-    /// On whose behalf it speaks; `local`'s unless given.
+    /// The owner that it acts for; `local` by default.
     #[serde(default = "Owner::local")]
     #[schemars(with = "String")]
     pub owner: Owner,
@@ -54,25 +54,25 @@ fn everything() -> Vec<Occasion> {
     Occasion::ALL.to_vec()
 }
 
-/// The outbox for these receivers, by name, and who brings them what they are told, signed with the time
-/// of this clock. The process's TLS provider must be installed.
+/// Returns the outbox for these receivers, by name, and the transport that delivers to them and signs with
+/// the time of this clock. The process's TLS provider must be installed.
 ///
 /// # Errors
-/// [`Error::Webhook`] names the one whose address or secret cannot be used.
+/// [`Error::Webhook`] names the first one whose address, secret or events cannot be used.
 pub fn outbox(
     webhooks: &BTreeMap<String, Webhook>,
     clock: Arc<dyn Clock>,
-) -> Result<(Outbox, impl Courier + use<>)> {
-    let courier = courier::HttpCourier::new(webhooks, clock)?;
+) -> Result<(Outbox, impl Transport + use<>)> {
+    let transport = transport::HttpTransport::new(webhooks, clock)?;
     let receivers = webhooks.iter().map(|(name, webhook)| Receiver {
         name: name.clone(),
         owner: webhook.owner.clone(),
         events: webhook.events.clone(),
     });
-    Ok((Outbox::new(receivers), courier))
+    Ok((Outbox::new(receivers), transport))
 }
 
-/// Whether the secrets of these senders can be used.
+/// Checks that the secrets of these senders can be used.
 ///
 /// # Errors
 /// [`Error::Webhook`] names the first one that cannot.
@@ -80,7 +80,7 @@ pub fn check_senders(senders: &BTreeMap<String, WebhookSender>) -> Result<()> {
     Senders::new(senders).map(drop)
 }
 
-/// That a webhook's settings cannot be used.
+/// The error for a webhook's settings that cannot be used.
 fn unusable(place: &str, name: &str, why: impl Into<String>) -> Error {
     Error::Webhook { place: format!("{place}.{name}"), why: why.into() }
 }

@@ -1,4 +1,5 @@
-//! Who may tell the engine, and what they said: taken only with a signature over the bytes as they came.
+//! The senders of webhooks, and what they send: it is accepted only with a signature over the bytes as they
+//! arrived.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,9 +17,9 @@ use super::{
     signature::{ID, SIGNATURE, Secret, TIMESTAMP, checked_time},
     unusable,
 };
-use crate::{Problem, Result, extract::Object, state::Served};
+use crate::{Problem, Result, extract::Object, state::AppState};
 
-/// Those who may tell the engine. Cheap to clone.
+/// The senders whose webhooks are accepted. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Senders(Arc<[(Secret, Owner)]>);
 
@@ -33,25 +34,25 @@ impl Senders {
         Ok(Self(read.collect::<Result<_>>()?))
     }
 
-    /// On whose behalf a webhook speaks.
+    /// The owner that the sender of a webhook acts for; `None` if no sender signed it.
     fn owner(&self, id: &str, timestamp: &str, body: &[u8], signature: &str) -> Option<&Owner> {
         let mut all = self.0.iter();
         all.find(|(secret, _)| secret.signed(id, timestamp, body, signature)).map(|(_, owner)| owner)
     }
 }
 
-/// A webhook whose sender is known: what it says, on whose behalf, and the id by which the same one is
-/// known again.
+/// A webhook whose sender is known: a client for the sender's owner, the id, which is the same when the
+/// webhook is sent again, and the document.
 pub(crate) struct Signed<T> {
     pub(crate) client: Client,
     pub(crate) id: String,
     pub(crate) document: T,
 }
 
-impl<T: DeserializeOwned> FromRequest<Served> for Signed<T> {
+impl<T: DeserializeOwned> FromRequest<AppState> for Signed<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, served: &Served) -> Result<Self, Problem> {
+    async fn from_request(request: Request, served: &AppState) -> Result<Self, Problem> {
         if served.senders.0.is_empty() {
             return Err(Problem::no_senders(
                 "no sender is set up: give one a secret as `server.webhooks.<name>.secret`, and sign with it",
@@ -76,7 +77,7 @@ impl<T: DeserializeOwned> FromRequest<Served> for Signed<T> {
     }
 }
 
-/// A header that every webhook has.
+/// Returns a header that every webhook must have.
 fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<&'h str, Problem> {
     let value = headers.get(name).and_then(|value| value.to_str().ok());
     value.filter(|value| (1..=255).contains(&value.len()) || name == SIGNATURE).ok_or_else(|| {

@@ -1,5 +1,5 @@
-//! Signatures of webhooks, after Standard Webhooks: HMAC-SHA256 over id, time and body, so that
-//! nobody else can have sent it, and nobody can send it again later.
+//! Signatures of webhooks, after Standard Webhooks: HMAC-SHA256 over id, time and body, so that no one else
+//! can have sent a webhook, and no one can send it again later.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ pub(super) const ID: &str = "webhook-id";
 pub(super) const TIMESTAMP: &str = "webhook-timestamp";
 pub(super) const SIGNATURE: &str = "webhook-signature";
 
-/// How far the clocks of both sides may be apart, the time on the way included.
+/// How far the clocks of both sides may be apart, including the time of transmission.
 pub(super) const WINDOW: Duration = Duration::from_secs(5 * 60);
 
-/// So many signatures of a header are looked at: while a secret is being changed, there are two.
+/// How many signatures of a header are checked: while a secret is being changed, there are two.
 const MOST: usize = 8;
 
 const PREFIX: &str = "whsec_";
-/// As the standard has it.
+/// The length of a secret, as in the standard.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// What both sides sign with: the key in its place, and nowhere to be read.
+/// The secret with which both sides sign. It holds the keyed HMAC, and not the key itself.
 #[derive(Clone)]
 pub(super) struct Secret(Hmac<Sha256>);
 
 impl Secret {
-    /// A secret as it stands in the settings.
+    /// Parses a secret as it is in the settings.
     ///
     /// # Errors
-    /// What to do; what was given is not repeated.
+    /// What to do, without repeating what was given.
     pub(super) fn parse(given: &SecretString) -> Result<Self, String> {
         let how = "write it as `whsec_` and 24 to 64 bytes in base64; \
                    `echo whsec_$(openssl rand -base64 32)` makes one";
@@ -43,15 +43,15 @@ impl Secret {
         Ok(Self(Hmac::new_from_slice(&bytes).map_err(|_| how)?))
     }
 
-    /// The signature of a webhook, as its header says it. `seconds` since the epoch.
+    /// The signature of a webhook, as in its header. `seconds` are since the Unix epoch.
     pub(super) fn sign(&self, id: &str, seconds: i64, body: &[u8]) -> String {
         let mac = self.mac(id, &seconds.to_string(), body);
         format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
     }
 
-    /// Whether one of the signatures in a header is this secret's, in a time that tells nothing.
+    /// Whether one of the signatures in a header is this secret's, compared in constant time.
     pub(super) fn signed(&self, id: &str, timestamp: &str, body: &[u8], header: &str) -> bool {
-        // The body is read once, however many there are.
+        // The body is hashed once, however many signatures there are.
         let mac = self.mac(id, timestamp, body);
         let given = header.split(' ').filter_map(|one| one.strip_prefix("v1,")).take(MOST);
         given
@@ -68,10 +68,10 @@ impl Secret {
     }
 }
 
-/// The moment a header names, if it is near enough.
+/// Checks that the time in a header is near enough to `now`.
 ///
 /// # Errors
-/// What is wrong with it, and with which clock.
+/// What is wrong with it, with the time of both clocks.
 pub(super) fn checked_time(header: &str, now: Time) -> Result<(), String> {
     let Ok(seconds) = header.parse::<i64>() else {
         return Err(format!("`{TIMESTAMP}` must be seconds since 1970-01-01T00:00:00Z"));
@@ -121,7 +121,7 @@ mod tests {
         }
     }
 
-    /// Whoever has no secret costs no more than one reading of the body.
+    /// A sender without a secret costs no more than one hash of the body.
     #[test]
     fn only_the_first_signatures_of_a_header_are_looked_at() {
         let (secret, id, at, body, signature) = VECTOR;

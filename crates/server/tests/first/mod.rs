@@ -1,5 +1,5 @@
-//! A database that the program of the first issue left behind: it reads the same to a client, and
-//! what was under way in it goes on.
+//! A database that the program of the first issue wrote: a client reads the same from it, and the work under
+//! way in it continues.
 
 use std::{path::Path, sync::Arc};
 
@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use crate::site::Site;
 
-/// What that program answered about it.
+/// What that program answered from it.
 fn then() -> Value {
     serde_json::from_str(include_str!("answers.json")).expect("JSON")
 }
 
-/// The database as it was left, in a file of its own.
+/// Writes the database as that program left it, to a file of its own.
 fn left_behind(path: &Path) {
     let file = rusqlite::Connection::open(path).expect("a new file");
     file.pragma_update(None, "journal_mode", "WAL").expect("as that program had it");
@@ -28,13 +28,13 @@ async fn opened(path: &Path) -> Site {
     Site::at_rest(store, Settings::default()).await
 }
 
-/// Whether all that was there is there now; more may be.
+/// Checks that everything that was there is there now; there may be more.
 fn holds(now: &Value, then: &Value) -> Result<(), String> {
     match (then, now) {
         (Value::Null, _) => Ok(()),
-        // What a question was about had no word.
+        // What a question was about had no name then.
         (Value::Object(then), Value::String(_)) if then.is_empty() => Ok(()),
-        // The program that answered had taken its agents up once more, which raises their epochs.
+        // The program that answered had activated its agents once more, which raises their epochs.
         (Value::Object(then), Value::Object(now)) => {
             then.iter().filter(|(name, _)| *name != "epoch").try_for_each(|(name, value)| {
                 holds(then_or_now(name, now), value).map_err(|why| format!("{name}: {why}"))
@@ -43,13 +43,13 @@ fn holds(now: &Value, then: &Value) -> Result<(), String> {
         (Value::Array(then), Value::Array(now)) => {
             let named = |step: &Value, key: &Value| step["key"] == *key;
             then.iter().enumerate().try_for_each(|(index, value)| {
-                // Steps are found by their key: those of pure calls are told as well now.
+                // Steps are matched by their key: those of pure calls are listed as well now.
                 let same = now.iter().find(|now| !value["key"].is_null() && named(now, &value["key"]));
                 let same = same.or(now.get(index)).unwrap_or(&Value::Null);
                 holds(same, value).map_err(|why| format!("{index}: {why}"))
             })
         }
-        // A moment was a number of microseconds within a step.
+        // A time was a number of microseconds within a step.
         (Value::Number(micros), Value::String(_)) => {
             let time: Option<Time> = serde_json::from_value(now.clone()).ok();
             let is_same = time.map(Time::micros) == micros.as_i64();
@@ -60,7 +60,7 @@ fn holds(now: &Value, then: &Value) -> Result<(), String> {
     }
 }
 
-/// The member of this name; a turn's model stands with what it used now.
+/// The member of this name; a turn's model is now part of `used`.
 fn then_or_now<'a>(name: &str, now: &'a Map<String, Value>) -> &'a Value {
     let of_turn = now.get("used").filter(|_| name == "model");
     of_turn.and_then(|used| used.get("model")).or(now.get(name)).unwrap_or(&Value::Null)
@@ -91,7 +91,7 @@ async fn a_database_of_the_first_version_reads_the_same_to_a_client() {
     assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(1));
     reads_the_same(&opened(&path).await).await;
     assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(VERSION));
-    // And again, once it is of this version.
+    // And again, once the database has this version.
     let again = directory.path().join("again.db");
     rusqlite::Connection::open(&path)
         .and_then(|file| file.execute("VACUUM INTO ?1", [again.to_str()]))
@@ -109,7 +109,7 @@ async fn what_was_under_way_in_a_database_of_the_first_version_goes_on() {
     let id = |tree: &str| trees[tree].as_str().expect("an id").to_owned();
     let question = site.get("/v1/questions?status=open").await.expect(200)["data"][0]["id"].clone();
     site.work();
-    // Killed while a model was answering: it is asked again by itself.
+    // Killed while a model was answering: the model is called again automatically.
     let ended = async |tree: &str| {
         let id = id(tree);
         site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await
@@ -118,7 +118,7 @@ async fn what_was_under_way_in_a_database_of_the_first_version_goes_on() {
     let answer = format!("/v1/questions/{}/answer", question.as_str().expect("an id"));
     site.post(&answer, &json!({ "answer": "Nothing." })).await.expect(200);
     ended("asked").await;
-    // Whether its time has come depends on the day; either way it may be tried now.
+    // Whether its retry is due depends on the day; either way it may be retried now.
     let retry = format!("/v1/agents/{}/interventions", id("retried"));
     site.post(&retry, &json!({ "action": "retry" })).await;
     ended("retried").await;
@@ -133,7 +133,7 @@ async fn what_was_under_way_in_a_database_of_the_first_version_goes_on() {
         let usage = site.get(&format!("/v1/agents/{}/usage", id(tree))).await;
         usage.expect(200);
     }
-    // What was done before the kill was not done again: one note, and the calls of each turn once.
+    // What was done before the kill is not repeated: one note, and the calls of each turn once.
     let notes = site.get(&format!("/v1/notes?root={}", id("killed"))).await.expect(200);
     assert_eq!(notes["data"].as_array().map(Vec::len), Some(1), "{notes}");
 }

@@ -36,7 +36,7 @@ impl Author {
             text: text.to_owned(),
             task: None,
             queued: false,
-            terms: None,
+            options: None,
         };
         let post = Post { id: PostId::new(), agent: self.agent.id, at, wakeup: WakeupId::new(), body };
         self.agent.items += 1;

@@ -5,9 +5,9 @@ use std::{fs, path::Path};
 use entourage_store::{AgentQuery, Commit, Error, ItemQuery, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
 use entourage_types::{
-    About, Agent, AgentId, CallId, Checkpoint, Effect, Intent, ItemBody, OpenQuestion, OutputEffect, Owner,
-    QuestionId, Retry, RunId, Scope, ShownStatus, StepKey, StepState, StopReason, TaskId, Time, Verdict,
-    Wait, WakeupId,
+    About, Agent, AgentId, CallId, Checkpoint, Effect, EntityKind, Guardrails, Intent, ItemBody, JobRun,
+    Kind, OpenQuestion, OutputEffect, Owner, PendingSave, PostBody, PostId, QuestionId, Record, Retry, RunId,
+    RunOptions, Scope, ShownStatus, StepKey, StepState, StopReason, TaskId, Time, Verdict, Wait, WakeupId,
 };
 use rusqlite::Connection;
 use serde_json::json;
@@ -417,4 +417,53 @@ async fn what_steps_of_version_15_kept_is_taken_over() {
         assert_eq!(step.intent, intent, "{state} {value}");
     }
     assert_eq!(steps.len(), rows.len());
+}
+
+#[tokio::test]
+async fn what_version_17_called_by_other_words_is_taken_over() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("entourage.db");
+    let old = of_version(&path, 17);
+    let (agent, run, post, wakeup) = (AgentId::new(), RunId::new(), PostId::new(), WakeupId::new());
+    let message = json!({"from": {"by": "user"}, "text": "t", "terms": {"depth": 2, "max_steps": 3}});
+    old.execute(
+        "INSERT INTO items (agent, seq, run, session, at, type, body) VALUES (?1, 0, ?2, 1, 0, 'message', ?3)",
+        [&agent.to_string(), &run.to_string(), &message.to_string()],
+    )
+    .unwrap();
+    let said = json!({"type": "message", "from": {"by": "user"}, "text": "t", "terms": {"validator": "v"}});
+    old.execute(
+        "INSERT INTO inbox (agent, id, at, wakeup, body, n) VALUES (?1, ?2, 0, ?3, ?4, 1)",
+        [&agent.to_string(), &post.to_string(), &wakeup.to_string(), &said.to_string()],
+    )
+    .unwrap();
+    let mut kind = serde_json::to_value(Kind::bare("clerk")).unwrap();
+    kind["checks"] = json!({"input": ["a"], "beside": ["b"], "output": ["c"], "min_calls": 1, "attempts": 2});
+    let job =
+        json!({"job": "waits", "due": "2026-11-25T00:00:00Z", "found": 2, "mended": 1, "mended_ever": 7});
+    let save = json!({"agent": agent, "owner": "ann", "first": 4, "from": 5, "at": "2026-11-25T00:00:00Z"});
+    for (noun, id, body) in [("kind", "clerk@1", kind), ("round", "waits", job), ("unsaved", "x/4", save)] {
+        old.execute(
+            "INSERT INTO entities (kind, id, owner, status, created, updated, body) VALUES (?1, ?2, 'ann', ?1, 0, 0, ?3)",
+            [noun, id, &body.to_string()],
+        )
+        .unwrap();
+    }
+    drop(old);
+    let store = open(&path).unwrap();
+    let items = store.items(&Scope::All, ItemQuery::of(agent, 0, 10)).await.unwrap();
+    let options = RunOptions { depth: 2, max_steps: Some(3), ..RunOptions::default() };
+    assert!(matches!(&items[0].body, ItemBody::Message(message) if message.options == Some(options)));
+    let options = RunOptions { validator: Some("v".into()), ..RunOptions::default() };
+    let posts = store.inbox(agent).await.unwrap();
+    assert!(matches!(&posts[0].body, PostBody::Message { options: Some(found), .. } if *found == options));
+    let record = async |kind, id: &str| store.entity(&Scope::All, kind, id).await.unwrap().unwrap();
+    let kind: Kind = serde_json::from_str(&record(EntityKind::Kind, "clerk@1").await.body).unwrap();
+    let names = |name: &str| vec![name.to_owned()];
+    let (input, parallel, output) = (names("a"), names("b"), names("c"));
+    assert_eq!(kind.guardrails, Guardrails { input, parallel, output, min_calls: 1, attempts: 2 });
+    let job = JobRun::from_entity(&record(EntityKind::JobRun, "waits").await).unwrap();
+    assert_eq!((job.found, job.repaired, job.repaired_ever), (2, 1, 7));
+    let save = PendingSave::from_entity(&record(EntityKind::PendingSave, "x/4").await).unwrap();
+    assert_eq!((save.agent, save.first, save.from), (agent, 4, 5));
 }

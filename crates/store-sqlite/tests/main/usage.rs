@@ -92,9 +92,9 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
         store.commit(Commit::fenced(&agent, AT).write(Write::Run(run))).await.unwrap();
     }
     let [total, by_model] = [sums(&store, &[]).await, sums(&store, &[UsageBy::Day, UsageBy::Model]).await];
-    let keeper = Connection::open(&path).unwrap();
+    let thread_store = Connection::open(&path).unwrap();
     for id in &ids[..2] {
-        keeper.execute("DELETE FROM runs WHERE id = ?1", [id.to_string()]).unwrap();
+        thread_store.execute("DELETE FROM runs WHERE id = ?1", [id.to_string()]).unwrap();
     }
     assert_eq!(
         [sums(&store, &[]).await, sums(&store, &[UsageBy::Day, UsageBy::Model]).await],
@@ -104,7 +104,7 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     let told: Vec<_> = agents.iter().map(|row| (row.agent, row.tally.usage.input)).collect();
     assert_eq!(told, [(None, 210), (Some(agent.id), 3_000)], "whose it was is not known any more");
     let view = "SELECT day || ' ' || calls || ' ' || input_tokens || ' ' || reasoning_tokens FROM usage_list";
-    let seen: String = keeper.query_row(view, [], |row| row.get(0)).unwrap();
+    let seen: String = thread_store.query_row(view, [], |row| row.get(0)).unwrap();
     assert_eq!(seen, "2026-11-21 3 3210 6");
 }
 
@@ -126,9 +126,9 @@ async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
     }
     let of_agent = sums(&store, &[UsageBy::Agent]).await.remove(0).tally;
     assert_eq!((of_agent.usage.input, of_agent.calls), (u64::MAX, 3));
-    let keeper = Connection::open(&path).unwrap();
+    let thread_store = Connection::open(&path).unwrap();
     let view = "SELECT calls || ' ' || input_tokens FROM usage_list";
-    let seen: String = keeper.query_row(view, [], |row| row.get(0)).unwrap();
+    let seen: String = thread_store.query_row(view, [], |row| row.get(0)).unwrap();
     assert_eq!(seen, format!("3 {}", i64::MAX));
     // They can be removed, and stay counted.
     store.commit(Commit::new(AT).write(Write::PruneAgent(root.id))).await.unwrap();

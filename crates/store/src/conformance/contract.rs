@@ -1,5 +1,5 @@
 //! Who may write what. A commit that breaks these rules is a fault of its author and is refused
-//! whole, as [`Error::Corrupt`] where no other error names the cause.
+//! whole, as [`Error::RuleViolation`] where no other error names the cause.
 
 use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope, Status};
 
@@ -36,7 +36,7 @@ pub async fn an_agent_may_begin_with_items(place: impl Place) -> Result<()> {
         let mut refused = Commit::new(at(1)).write(Write::NewAgent(Agent { items: count, ..root.clone() }));
         refused.writes.extend_from_slice(kept);
         let refused = store.commit(refused).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "{count} items: {refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{count} items: {refused:?}");
     }
     let mut commit = Commit::new(at(1)).write(Write::NewAgent(root.clone()));
     commit.writes.extend(items);
@@ -100,7 +100,7 @@ pub async fn an_agent_never_moves(place: impl Place) -> Result<()> {
         let mut row = agent.clone();
         change(&mut row, &other);
         let refused = store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row))).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
     }
     let raised = Agent { epoch: 99, status: Status::Running, ..agent.clone() };
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(raised))).await?;
@@ -122,7 +122,7 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
             .write(Write::Entity(request(&owner(), "before", "done")))
             .write(write.clone());
         let refused = store.commit(commit).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{write:?}: {refused:?}");
     }
     assert_eq!(store.entity(&Scope::All, EntityKind::Request, "before").await?, None);
     assert_eq!(store.agent(&Scope::All, theirs.id).await?, Some(theirs));
@@ -142,7 +142,7 @@ pub async fn a_step_is_of_a_run_of_its_writer(place: impl Place) -> Result<()> {
     for run in [foreign.id, own.id] {
         let write = Write::Step(step(run, "model/0", done()));
         let refused = store.commit(Commit::fenced(&mine, at(2)).write(write)).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
     }
     store.commit(Commit::fenced(&mine, at(2)).write(Write::Run(own.clone()))).await?;
     let write = Write::Step(step(own.id, "model/0", done()));
@@ -171,7 +171,7 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
         Write::DropOrphanWakeup(wakeup.clone()),
     ] {
         let refused = store.commit(Commit::new(at(2)).write(write.clone())).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "{write:?}: {refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{write:?}: {refused:?}");
     }
     let all = ItemQuery::of(agent.id, 0, 10);
     assert_eq!(store.items(&Scope::All, all).await?, []);
@@ -254,12 +254,12 @@ pub async fn names_are_plain_and_bounded(place: impl Place) -> Result<()> {
         ];
         for write in outside {
             let refused = store.commit(Commit::new(at(1)).write(write)).await;
-            assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+            assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
         }
         let run = run(&agent);
         let named = Write::Step(step(run.id, name, done()));
         let refused = store.commit(Commit::fenced(&agent, at(1)).write(Write::Run(run)).write(named)).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
     }
     let longest = Agent { key: Some("k".repeat(512)), ..known.child("digger", "digs", None, at(0)) };
     store.commit(Commit::new(at(1)).write(Write::NewAgent(longest))).await?;

@@ -68,18 +68,18 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     store.commit(Commit::new(at(2)).write(Write::Entity(request(&owner(), "kept", "done")))).await?;
 
     let orphaned = store.commit(Commit::new(at(3)).write(Write::PruneAgent(tree.id))).await;
-    assert!(matches!(orphaned, Err(Error::Corrupt(_))), "{orphaned:?}");
+    assert!(matches!(orphaned, Err(Error::RuleViolation(_))), "{orphaned:?}");
     // One that stands beside it at the top depends on it, too, and goes before it.
     let beside = Agent { root: tree.root, ..Agent::root(owner(), "helper", "digs beside it", at(3)) };
     store.commit(Commit::new(at(3)).write(Write::NewAgent(beside.clone()))).await?;
     let alone = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
     let orphaned = store.commit(alone).await;
-    assert!(matches!(orphaned, Err(Error::Corrupt(_))), "{orphaned:?}");
+    assert!(matches!(orphaned, Err(Error::RuleViolation(_))), "{orphaned:?}");
     store.commit(Commit::new(at(3)).write(Write::PruneAgent(beside.id))).await?;
     assert!(!numbers(&store, tree.id).await?.is_empty(), "the tree's events stay");
     let own = claim(&store, tree.id).await?.agent;
     let fenced = store.commit(Commit::fenced(&own, at(3)).write(Write::PruneAgent(child.id))).await;
-    assert!(matches!(fenced, Err(Error::Corrupt(_))), "{fenced:?}");
+    assert!(matches!(fenced, Err(Error::RuleViolation(_))), "{fenced:?}");
 
     let both = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
     store.commit(both).await?;
@@ -144,7 +144,7 @@ pub async fn a_forgotten_entity_is_gone(place: impl Place) -> Result<()> {
     let [old, young] = ["old", "young"].map(|key| request(&owner(), key, "done").id);
     let own = claim(&store, tree.id).await?.agent;
     let fenced = store.commit(Commit::fenced(&own, at(3)).write(forget(EntityKind::Request, &old))).await;
-    assert!(matches!(fenced, Err(Error::Corrupt(_))), "{fenced:?}");
+    assert!(matches!(fenced, Err(Error::RuleViolation(_))), "{fenced:?}");
     for _ in 0..2 {
         let commit = Commit::new(at(3)).write(forget(EntityKind::Request, &old));
         store.commit(commit.write(forget(EntityKind::Note, &kept.id.to_string()))).await?;

@@ -97,7 +97,7 @@ pub(crate) fn post(agent: AgentId, text: &str) -> Post {
         text: text.to_owned(),
         task: None,
         queued: false,
-        terms: None,
+        options: None,
     };
     Post { id: PostId::new(), agent, at: at(1), wakeup: WakeupId::new(), body }
 }

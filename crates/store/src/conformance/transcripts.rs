@@ -2,8 +2,8 @@
 
 use entourage_types::{
     Agent, Author, CallId, Checkpoint, Cost, Decision, Effect, Intent, ItemBody, Level, Message, ModelUse,
-    Notice, Output, OutputEffect, PostId, Run, RunId, Scope, Status, StepKey, StepState, StopReason, TaskId,
-    Terms, ToolCall, Turn, Usage, WaitingOn,
+    Notice, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status, StepKey, StepState,
+    StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -33,11 +33,11 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
     for seq in [0, 6, 8] {
         let item = say(&mut Agent { items: seq, ..agent.clone() }, run, "out of line");
         let refused = store.commit(Commit::fenced(&agent, at(3)).write(Write::Item(item))).await;
-        assert!(matches!(refused, Err(Error::Corrupt(_))), "item {seq}: {refused:?}");
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "item {seq}: {refused:?}");
     }
     let miscounted = Agent { items: 8, ..agent.clone() };
     let refused = store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(miscounted))).await;
-    assert!(matches!(refused, Err(Error::Corrupt(_))), "a wrong number of items: {refused:?}");
+    assert!(matches!(refused, Err(Error::RuleViolation(_))), "a wrong number of items: {refused:?}");
 
     for (from, limit, expected) in
         [(0, 100, 0..7), (0, 2, 0..2), (5, 100, 5..7), (7, 100, 0..0), (2, 3, 2..5)]
@@ -73,7 +73,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
             task: Some(TaskId::new()),
             failed: Some(true),
             post: Some(PostId::new()),
-            terms: Some(Terms { depth: 2, max_steps: Some(3), ..Terms::default() }),
+            options: Some(RunOptions { depth: 2, max_steps: Some(3), ..RunOptions::default() }),
         }),
         ItemBody::Message(Message::new(Author::User, "", None)),
         ItemBody::Turn(Turn {

@@ -162,7 +162,7 @@ fn childless(agent: AgentId, before: &[Write], facts: &Facts) -> Result<()> {
     let dependents =
         facts.dependents.iter().find(|(known, _)| *known == agent).map(|(_, all)| all.as_slice());
     match dependents.unwrap_or_default().iter().find(|child| !is_gone(**child)) {
-        Some(child) => Err(Error::Corrupt(format!("agent {child} would lose its parent"))),
+        Some(child) => Err(Error::RuleViolation(format!("agent {child} would lose its parent"))),
         None => Ok(()),
     }
 }

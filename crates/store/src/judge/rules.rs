@@ -128,5 +128,5 @@ fn by_outsider(writes: &[Write], new: &[AgentId]) -> Result<()> {
 }
 
 fn refuse(why: String) -> Result<()> {
-    Err(Error::Corrupt(why))
+    Err(Error::RuleViolation(why))
 }

@@ -1,6 +1,6 @@
 //! A store in memory, in the plainest way: rows in lists, one commit at a time. It passes the
 //! conformance suite and is the yardstick that the suite's random histories compare others with;
-//! and a engine whose work need not outlive its process may use it.
+//! and an engine whose work need not outlive its process may use it.
 
 mod rows;
 mod search;

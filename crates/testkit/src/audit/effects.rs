@@ -1,5 +1,5 @@
-//! Effects: on record before they begin, never after a deletion, none of a call that nobody has
-//! approved, and unsafe ones once unless a person said otherwise.
+//! Effects: their intent is recorded before they begin, none starts after a deletion or for a call
+//! without its approval, and unsafe ones happen once unless a person decided otherwise.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,10 +69,10 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
     }
 }
 
-/// The questions whether calls may be made, as they stand at some moment.
+/// The questions that ask for approval of calls, as of some moment.
 #[derive(Default)]
 struct Approvals {
-    /// The last one about each call, and what is done when nobody answers it.
+    /// The last question about each call, and the verdict that applies if it expires.
     asked: BTreeMap<CallId, (QuestionId, Option<Verdict>)>,
     approved: BTreeSet<QuestionId>,
 }
@@ -95,19 +95,19 @@ impl Approvals {
         }
     }
 
-    /// Whether a call may be made: nobody was asked about it, or its last question was approved.
+    /// Whether a call may be made: it needed no approval, or its last question was approved.
     fn allow(&self, call: CallId) -> bool {
         self.asked.get(&call).is_none_or(|(question, _)| self.approved.contains(question))
     }
 }
 
-/// How often a person said that the call shall run again.
+/// How many times a person decided that the call shall run again.
 fn again(whole: &Whole, call: CallId) -> usize {
     let retried = |question: &&Question| question.call == call && question.answer.as_deref() == Some("retry");
     whole.questions.iter().filter(retried).count()
 }
 
-/// The agent and all above it.
+/// The agent and all its ancestors.
 fn lineage(whole: &Whole, agent: AgentId) -> impl Iterator<Item = AgentId> {
     std::iter::successors(Some(agent), |agent| whole.agent(*agent)?.parent)
 }

@@ -1,6 +1,6 @@
-//! Whether all that always holds did hold: reads a whole store, and what a [`Witness`] saw, and
-//! returns what is not so. It shares no code with the engine, and can be asked of any store at any
-//! moment at which nothing is under way.
+//! Verifies the invariants: reads a whole store, and what a [`Witness`] saw, and returns the
+//! violations. It shares no code with the engine, and accepts any store at any moment at which
+//! nothing is under way.
 
 mod effects;
 mod fences;
@@ -23,39 +23,39 @@ use whole::Whole;
 
 pub use transcripts::well_formed;
 
-/// What always holds, by the numbers of `docs/spec/invariants.md`.
+/// The invariants, by the numbers of `docs/spec/invariants.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Invariant {
     /// 1: every call has one output, in order, before the next turn.
     Transcript = 1,
-    /// 2: one activation of an agent commits, the last one to claim it.
+    /// 2: only the activation that claimed an agent last commits for it.
     OneWriter = 2,
     /// 3: no message is lost or handled twice.
     Messages = 3,
     /// 4: an open run has a wake-up or an open wait.
     NothingStuck = 4,
-    /// 5: nobody outlives a deleted parent, and no effect starts after a deletion.
+    /// 5: no agent outlives a deleted parent, and no effect starts after a deletion.
     Deletion = 5,
-    /// 6: a parent sees its children's results, and nobody else's.
+    /// 6: a parent reads its children's results, and no other agent's.
     Results = 6,
     /// 7: what has ended stays as it ended.
     Ended = 7,
     /// 8: usage adds up.
     Usage = 8,
-    /// 9: owners are apart.
+    /// 9: owners are isolated from each other.
     Owners = 9,
-    /// 10: no effect happens twice unasked.
+    /// 10: no unsafe effect happens twice unless a person asked for that.
     Effects = 10,
 }
 
-/// Something that is not as it always must be.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What does not hold.
+    /// The invariant.
     pub invariant: Invariant,
-    /// Whose, where it is an agent's.
+    /// The agent that violates it, if it is an agent.
     pub agent: Option<AgentId>,
-    /// What is wrong, with the item, call or row that it is about.
+    /// What is wrong, naming the item, call or row.
     pub what: String,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Violations as they are found.
+/// The violations found so far.
 #[derive(Default)]
 struct Found(Vec<Violation>);
 
@@ -78,7 +78,7 @@ impl Found {
         self.0.push(Violation { invariant, agent: agent.into(), what: what.into() });
     }
 
-    /// Adds one when something does not hold.
+    /// Adds a violation if a condition does not hold.
     fn must(
         &mut self,
         holds: bool,
@@ -92,11 +92,11 @@ impl Found {
     }
 }
 
-/// What is not so in the store, on its own and against what a witness saw from the beginning.
-/// Nothing may be under way meanwhile.
+/// Returns the violations in the store, on its own and compared with what a witness saw from the
+/// beginning. Nothing may be under way meanwhile.
 ///
 /// # Errors
-/// When the store cannot be read.
+/// If the store cannot be read.
 pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<Violation>> {
     // The store and the facts are compared at one moment.
     let _still = match witness {

@@ -1,4 +1,5 @@
-//! Owners are apart: a tree and all that belongs to it is one owner's, and nobody was shown another's.
+//! Owners are isolated: a tree and everything in it belongs to one owner, and no read showed
+//! another owner's rows.
 
 use entourage_types::{AgentId, Owner};
 

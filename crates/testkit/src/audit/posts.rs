@@ -1,4 +1,5 @@
-//! Messages: each post is read once or still there, and what it said stands in the transcript once.
+//! Messages: each post has either been read once or is still in the inbox, and its message is in
+//! the transcript once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +54,8 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
             .values()
             .filter(|post| post.agent == agent.id && read.contains(&post.id) && is_message(&post.body));
         let (heard, said) = (heard.count(), messages(whole, agent.id));
-        // Who is deleted hears no more of what was posted at the same moment.
+        // A deleted agent may have read posts of the same moment without recording them as
+        // messages.
         let fits = said == heard || (agent.status == Status::Cancelled && said <= heard);
         found.must(fits, Messages, agent.id, || {
             format!("{heard} messages were read, {said} stand in its transcript")
@@ -61,7 +63,7 @@ pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
     }
 }
 
-/// Whoever posts wakes: the wake-up is written with its cause.
+/// Each post is committed together with its wake-up.
 fn woken(commit: &Commit, found: &mut Found) {
     for write in &commit.writes {
         let Write::Post(post) = write else { continue };
@@ -77,7 +79,7 @@ fn agent_of(commit: &Commit) -> Option<AgentId> {
     commit.fence.map(|fence| fence.agent)
 }
 
-/// What is read is answered for in the same commit: heard, or the output of the call it was for.
+/// A message that is read joins the transcript in the same commit, unless its agent is deleted.
 fn handled(whole: &Whole, commit: &Commit, post: &Post, found: &mut Found) {
     let PostBody::Message { text, .. } = &post.body else { return };
     let says = |write: &Write| {
@@ -90,12 +92,12 @@ fn handled(whole: &Whole, commit: &Commit, post: &Post, found: &mut Found) {
     });
 }
 
-/// Whether a post is heard as a message by whoever reads it, whatever else may be going on.
+/// Whether its reader records a post as a message, whatever else happens.
 fn is_message(body: &PostBody) -> bool {
     matches!(body, PostBody::Message { .. } | PostBody::Intervention { action: Action::Modify, .. })
 }
 
-/// The messages that joined a transcript, without results that came too late for their call.
+/// The messages that joined a transcript, without results that arrived too late for their call.
 fn messages(whole: &Whole, agent: AgentId) -> usize {
     let is_result = |task| whole.tasks.iter().any(|row| Some(row.id) == task && row.from == agent);
     let items = whole.written(agent);

@@ -1,4 +1,4 @@
-//! What has ended stays as it ended, as the events tell it, and rows say what the last event said.
+//! What has ended stays ended, by the events, and each row agrees with its last event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use entourage_types::{Action, AgentId, EventBody, Post, PostBody, PostId, Questi
 use super::{Found, Invariant::Ended, Whole};
 use crate::Fact;
 
-/// The last that was told of each row, and whose it was.
+/// The last event's status of each row, whether that is final, and the row's agent.
 type Told<'a> = BTreeMap<String, (&'a str, bool, AgentId)>;
 
 pub(super) fn check(whole: &Whole, found: &mut Found) {
@@ -26,7 +26,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
                     let status = question.status;
                     (question.id.to_string(), status.as_str(), status != QuestionStatus::Open)
                 }
-                // An agent that ended begins again with the next message, unless it was deleted.
+                // An agent that ended may begin again with the next message, unless it was deleted.
                 EventBody::AgentStatus { status, .. } => {
                     (event.agent.to_string(), status.as_str(), *status == Status::Cancelled)
                 }
@@ -36,7 +36,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
                 }
                 _ => continue,
             };
-            // An agent may be given more on its task; `tasks` says whether it was.
+            // An agent may get more work on its task; `tasks` verifies whether it did.
             let again = matches!(&event.body, EventBody::Task { .. }) && !ended;
             if let Some((before, true, _)) = told.get(&row).filter(|(before, ..)| *before != word && !again) {
                 found.add(Ended, event.agent, format!("{row} was {before} and became {word}"));
@@ -47,8 +47,8 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
     }
 }
 
-/// A task is under way, for the first time or again, from the commit on that posts the words it is
-/// about, or in which its agent reads them, or that it is to try again.
+/// A task may be under way, for the first time or again, only from a commit on that posts its
+/// message, or in which its agent reads that message or an intervention to retry.
 pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
     let mut posts: BTreeMap<PostId, TaskId> = BTreeMap::new();
     let mut retries: BTreeMap<PostId, AgentId> = BTreeMap::new();
@@ -85,7 +85,7 @@ pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
     }
 }
 
-/// Who failed and is told to try again owes once more what it owed.
+/// An agent that failed and is asked to retry owes its tasks again.
 fn begun_again(agent: AgentId, told: &mut Told<'_>) {
     for (word, ended, whose) in told.values_mut() {
         *ended &= !(*whose == agent && *word == Status::Failed.as_str());
@@ -94,7 +94,7 @@ fn begun_again(agent: AgentId, told: &mut Told<'_>) {
 
 fn rows(whole: &Whole, told: &Told<'_>, found: &mut Found) {
     let agents = whole.agents.iter().map(|row| (row.id.to_string(), row.status.as_str()));
-    // A run that goes on as its agent does is told by its items only.
+    // Only the items of a run that continues with its agent report its status.
     let ended = whole.runs.iter().filter(|run| run.status.is_terminal());
     let runs = ended.map(|row| (row.id.to_string(), row.status.as_str()));
     let tasks = whole.tasks.iter().map(|row| (row.id.to_string(), row.status.as_str()));

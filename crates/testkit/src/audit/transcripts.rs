@@ -1,4 +1,4 @@
-//! Transcripts: numbers without gaps, every call answered once, each item told once.
+//! Transcripts: numbers without gaps, every call answered once, each item published once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,11 +6,11 @@ use entourage_types::{AgentId, Event, EventBody, Item, ItemBody};
 
 use super::{Found, Invariant::Transcript, Whole};
 
-/// Whether every call of a transcript has exactly one output, after it, in call order, before the
-/// next turn, and whether the numbers have no gap.
+/// Verifies that every call of a transcript has exactly one output, after it, in call order, before
+/// the next turn, and that the item numbers have no gap.
 ///
 /// # Errors
-/// A sentence on the first thing that is not so.
+/// A sentence on the first violation.
 pub fn well_formed(items: &[Item]) -> Result<(), String> {
     open_calls(items).map(|_| ())
 }
@@ -83,7 +83,7 @@ fn numbers(root: AgentId, events: &[Event], found: &mut Found) {
     }
 }
 
-/// Each item is told once, in order.
+/// Each item is published once, in order.
 fn told(whole: &Whole, root: AgentId, events: &[Event], found: &mut Found) {
     let mut next: BTreeMap<AgentId, u64> = BTreeMap::new();
     for event in events {

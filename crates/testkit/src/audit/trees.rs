@@ -1,4 +1,5 @@
-//! Trees: who is deleted takes everybody below along, and results go to who asked for them.
+//! Trees: a deleted agent takes all its descendants along, and results go to the agents that asked
+//! for them.
 
 use entourage_types::{Author, ItemBody, Status, TaskResult};
 

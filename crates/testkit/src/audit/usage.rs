@@ -1,4 +1,4 @@
-//! Usage: a run's is the sum over its turns and digests, and so is a tree's over its runs.
+//! Usage: that of a run is the sum over its turns and digests.
 
 use entourage_types::{Cost, ItemBody, ModelUse, Usage};
 

@@ -1,5 +1,5 @@
-//! Nothing is stuck: an open run is woken or waits for something that is still to come, and what
-//! lies in an inbox will be read.
+//! Nothing is stuck: an open run has a wake-up or waits for something that is still to come, and
+//! some run will read each post of an inbox.
 
 use entourage_types::{Agent, PostBody, QuestionStatus, Run, Status, Step, Task, WaitingOn};
 
@@ -57,7 +57,7 @@ fn wait_of(whole: &Whole, run: &Run) -> String {
     if steps.is_empty() { "it has no open step".into() } else { steps.join(", ") }
 }
 
-/// Whether somebody works on the task, or will.
+/// Whether an agent works on the task, or will.
 fn is_owed(whole: &Whole, task: &Task) -> bool {
     let in_run =
         |run: &Run| run.agent == task.to && !run.status.is_terminal() && run.tasks.contains(&task.id);

@@ -1,4 +1,4 @@
-//! All that a store keeps, read once.
+//! Everything that a store keeps, read once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use entourage_types::{
     Agent, AgentId, Event, Item, Post, Question, Record, Run, RunId, Scope, Step, Task, Time, Wakeup,
 };
 
-/// All that a store keeps and an audit looks at.
+/// Everything that a store keeps and an audit examines.
 pub(super) struct Whole {
     pub(super) agents: Vec<Agent>,
     pub(super) items: BTreeMap<AgentId, Vec<Item>>,
@@ -61,7 +61,8 @@ impl Whole {
         self.items.get(&agent).map_or(&[], Vec::as_slice)
     }
 
-    /// The items that runs of this engine wrote: a transcript may begin with what was said elsewhere.
+    /// The items that runs of this engine wrote: a transcript may begin with messages from
+    /// elsewhere.
     pub(super) fn written(&self, agent: AgentId) -> impl Iterator<Item = &Item> {
         let runs: BTreeSet<_> = self.runs.iter().filter(|run| run.agent == agent).map(|run| run.id).collect();
         self.items(agent).iter().filter(move |item| runs.contains(&item.run))
@@ -86,7 +87,7 @@ async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
 }
 
-/// The events of a tree, however large they are.
+/// The events of a tree, however many there are.
 async fn all_events(store: &dyn Store, root: AgentId) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::new();
     loop {

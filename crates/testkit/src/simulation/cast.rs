@@ -1,5 +1,5 @@
-//! Who takes part: kinds of every input policy, a model that improvises, tools of every class. All
-//! of them have their troubles, until calm is wanted.
+//! The participants: kinds of every input policy, a model that improvises, tools of every class.
+//! All of them have faults until the simulation calms down.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ use crate::{Bug, Dice, Effects};
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
 
-/// What all of the cast share.
+/// What all participants share.
 #[derive(Clone)]
 pub(super) struct Mood {
     pub(super) dice: Dice,
@@ -37,7 +37,7 @@ impl Mood {
         Self { dice, bug, calm: Arc::default() }
     }
 
-    /// From here on nothing fails, and whoever can comes to an end.
+    /// From here on nothing fails, and runs come to an end.
     pub(super) fn calm_down(&self) {
         self.calm.store(true, Ordering::Relaxed);
     }
@@ -46,16 +46,16 @@ impl Mood {
         self.calm.load(Ordering::Relaxed)
     }
 
-    /// Whether trouble comes that comes so many times in a hundred.
+    /// Whether a fault of this probability, in percent, happens.
     fn trouble(&self, of_hundred: usize) -> bool {
         !self.is_calm() && self.dice.chance(of_hundred)
     }
 }
 
-/// The kinds that people make agents of.
+/// The kinds of which people create agents.
 pub(super) const KINDS: [&str; 6] = ["lead", "queueing", "dropping", "refusing", "talking", "chatting"];
 
-/// What the files of the kinds say, in one edition or the other.
+/// The content of the kind files, in one edition or the other.
 pub(super) fn kinds(second: bool) -> Kinds {
     static ALL: LazyLock<[Kinds; 2]> = LazyLock::new(|| [false, true].map(edition));
     ALL[usize::from(second)].clone()
@@ -91,7 +91,7 @@ fn edition(second: bool) -> Kinds {
     KINDS.into_iter().zip(inputs).fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))
 }
 
-/// Payments of much wait for a person, who has a minute.
+/// Large payments wait for the approval of a person, who has a minute.
 fn dear() -> ApprovalRule {
     ApprovalRule {
         tools: vec!["pay".into()],
@@ -102,7 +102,7 @@ fn dear() -> ApprovalRule {
     }
 }
 
-/// A model that does whatever comes to its mind with the tools it is offered.
+/// A model that makes random calls of the tools it is offered.
 pub(super) struct Improviser(pub(super) Mood);
 
 impl Improviser {
@@ -149,7 +149,7 @@ impl Improviser {
     }
 }
 
-/// The agents that the request tells of as made in the background.
+/// The agents that the request lists as created in the background.
 fn made(request: &Request) -> Vec<String> {
     let outputs = request.messages.iter().filter_map(|message| match message {
         Message::Output { tool, text, .. } if tool == "spawn_agent" => Some(text),
@@ -159,7 +159,8 @@ fn made(request: &Request) -> Vec<String> {
     outputs.filter_map(id).collect()
 }
 
-/// What a provider that numbers the calls of each answer would give, taken for ours.
+/// The call id of a provider that numbers the calls of each answer, used as if it were the
+/// engine's.
 fn repeated() -> CallId {
     CallId::from_uuid(uuid::Uuid::nil())
 }

@@ -1,4 +1,4 @@
-//! One life of the engine: its nodes, what is delivered to them, and how it ends.
+//! One process of the engine: its nodes, what is delivered to them, and how it ends.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Client, Engine, upkeep::jobs};
+use entourage_engine::{Client, Engine, maintenance::jobs};
 use entourage_llm::Model;
 use entourage_store::{Commit, Committed, Result, Store};
 use entourage_tools::Toolbox;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::cast;
 use crate::{Dice, FakeClock, Fault, Faults, Layered, StoreLayer};
 
-/// Lets others go first now and then, so that activations meet each other anywhere.
+/// Lets other tasks run first now and then, so that activations interleave anywhere.
 #[derive(Clone)]
 struct Lingering(Dice);
 
@@ -38,7 +38,7 @@ impl StoreLayer for Lingering {
     }
 }
 
-/// What outlives each life.
+/// What outlives each process.
 #[derive(Clone)]
 pub(super) struct Stage {
     pub(super) dice: Dice,
@@ -46,13 +46,13 @@ pub(super) struct Stage {
     pub(super) clock: FakeClock,
     pub(super) model: Arc<dyn Model>,
     pub(super) tools: Toolbox,
-    /// Whether the files of the kinds are of the second edition.
+    /// Whether the kind files are of the second edition.
     pub(super) edition: Arc<AtomicBool>,
     /// Engines on the same store, each unaware of the others.
     pub(super) nodes: usize,
 }
 
-/// One life.
+/// One process, with all its nodes.
 pub(super) struct Life {
     dice: Dice,
     nodes: Vec<Engine>,
@@ -90,7 +90,7 @@ impl Life {
         let mut working = JoinSet::new();
         let (rival, lost) = (engine(None), faults.clone());
         working.spawn(async move {
-            // What fails is delivered again.
+            // A failed wake-up is delivered again.
             let _ = rival.advance(lost.lost().await).await;
         });
         Self { dice, nodes, faults, stop, working, at_work: BTreeMap::new() }
@@ -100,7 +100,7 @@ impl Life {
         self.faults.dead()
     }
 
-    /// Whether this life lost an agent to another one.
+    /// Kills the process.
     pub(super) fn kill(&self) {
         self.faults.kill();
     }
@@ -110,29 +110,33 @@ impl Life {
         &self.nodes[self.dice.below(self.nodes.len())]
     }
 
-    /// What a person sees and does, at any of the nodes.
+    /// A person's client at any of the nodes.
     pub(super) fn client(&self, owner: &Owner) -> Client {
         self.node().client(owner.clone())
     }
 
-    /// A round of upkeep at any of the nodes. What it finds is a fault: a engine does itself no damage.
+    /// Runs a maintenance job at any of the nodes. An inconsistency is a fault: the engine must
+    /// cause none.
     pub(super) async fn keep_up(&self) -> Option<String> {
         let (jobs, node) = (jobs(), self.node());
         let job = self.dice.pick(&jobs)?;
-        // What fails is done again later.
+        // A failed job runs again later.
         let found = job.find(node).await.ok()?;
-        node.round(&**job).await.ok()?;
-        found.first().map(|damage| format!("upkeep ({}) found: {}", job.name(), damage.text))
+        node.job_run(&**job).await.ok()?;
+        found
+            .first()
+            .map(|inconsistency| format!("maintenance ({}) found: {}", job.name(), inconsistency.text))
     }
 
-    /// The files of the kinds have changed, and one of the nodes reads them.
+    /// The kind files have changed, and one of the nodes reloads them.
     pub(super) fn reload(&self, stage: &Stage) {
         let second = !stage.edition.fetch_xor(true, Ordering::Relaxed);
-        // There is no mistake in them.
+        // The files contain no mistake.
         let _ = self.node().renew(cast::kinds(second), Vec::new());
     }
 
-    /// Delivers a wake-up to any node; to one where the agent is at work it is delivered later.
+    /// Delivers a wake-up to any node, unless the agent is at work there: then it is delivered
+    /// later.
     pub(super) fn deliver(&mut self, agent: AgentId) {
         let node = self.dice.below(self.nodes.len());
         if self.at_work.values().any(|at_work| *at_work == (node, agent)) {
@@ -140,13 +144,13 @@ impl Life {
         }
         let engine = self.nodes[node].clone();
         let task = self.working.spawn(async move {
-            // What fails is delivered again.
+            // A failed wake-up is delivered again.
             let _ = engine.advance(agent).await;
         });
         self.at_work.insert(task.id(), (node, agent));
     }
 
-    /// Lets go of activations that have ended. Whoever crashed is told by the runtime.
+    /// Forgets activations that have ended. The runtime reports those that panicked.
     pub(super) fn tidy_up(&mut self) {
         while let Some(ended) = self.working.try_join_next_with_id() {
             let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
@@ -158,7 +162,7 @@ impl Life {
         !self.at_work.is_empty()
     }
 
-    /// The process ends here and now.
+    /// Ends the process immediately.
     pub(super) async fn end(mut self) {
         self.faults.kill();
         self.stop.cancel();

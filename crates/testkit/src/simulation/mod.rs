@@ -1,7 +1,7 @@
 //! The whole engine, simulated: random trees of agents, random people, several nodes on one store,
-//! deaths and restarts, late, doubled and reordered deliveries, models and tools in trouble, and a
-//! clock that jumps. All of it follows from one seed, and so does the history: whoever has the seed
-//! has the failure.
+//! deaths and restarts, late, duplicate and reordered deliveries, faulty models and tools, and a
+//! clock that jumps. All of it follows from one seed, and so does the history: a seed reproduces
+//! its failure.
 
 mod cast;
 mod life;
@@ -23,7 +23,7 @@ use cast::{Improviser, Mood};
 use life::{Life, Stage};
 use people::People;
 
-/// How many rounds of calm there are until all that is left is called stuck.
+/// How many rounds of calm there are before remaining work counts as stuck.
 const ROUNDS: usize = 300;
 
 /// A simulation of one seed.
@@ -34,10 +34,10 @@ pub struct Simulation {
     bug: Option<Bug>,
 }
 
-/// How a simulation came out.
+/// The outcome of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What is not as it always must be.
+    /// The violated invariants.
     pub violations: Vec<Violation>,
     /// A digest of all events of all trees: the same for the same seed.
     pub history: u64,
@@ -63,7 +63,7 @@ impl Simulation {
         Self { seed, acts: None, bug: None }
     }
 
-    /// Only so many of its acts; then calm.
+    /// Performs only the first `acts` of its acts, then calms down.
     #[must_use]
     pub const fn acts(self, acts: usize) -> Self {
         Self { acts: Some(acts), ..self }
@@ -75,10 +75,10 @@ impl Simulation {
         Self { bug: Some(bug), ..self }
     }
 
-    /// Runs it until all is quiet, and audits what is left.
+    /// Runs it until nothing is left to do, and audits the store.
     ///
     /// # Panics
-    /// When the machine gives no runtime.
+    /// If the machine gives no runtime.
     #[must_use]
     pub fn run(&self) -> Outcome {
         let _same_ids = entourage_types::seeded_ids(self.seed);
@@ -89,10 +89,10 @@ impl Simulation {
         }
     }
 
-    /// Runs it, and where it fails finds out how few of its acts are enough to fail.
+    /// Runs it, and if it fails, finds the smallest number of acts that still fails.
     ///
     /// # Errors
-    /// What fails, and how to see it again.
+    /// What fails, and how to reproduce it.
     pub fn check(&self) -> Result<Outcome, String> {
         let outcome = self.run();
         if outcome.violations.is_empty() {
@@ -161,11 +161,11 @@ fn stuck(what: String) -> Violation {
     Violation { invariant: Invariant::NothingStuck, agent: None, what }
 }
 
-/// One thing happens; takes down what must not be found meanwhile.
+/// Performs one random act; records violations found meanwhile.
 async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec<Violation>) -> Life {
     let dice = &stage.dice;
     match dice.below(100) {
-        // Whoever is not picked is delivered later; whoever is picked twice, twice.
+        // A wake-up that is not picked is delivered later; one picked twice, twice.
         0..=44 => {
             let due = stage.store.due(stage.clock.now(), None, 100).await.unwrap_or_default();
             for _ in 0..=dice.below(3) {
@@ -201,7 +201,7 @@ async fn agents(stage: &Stage) -> Vec<Agent> {
     stage.store.agents(&Scope::All, query).await.unwrap_or_default()
 }
 
-/// Delivers all that is due, at its time, until nothing is left to be done.
+/// Delivers everything that is due, at its time, until nothing is left to do.
 async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
     for _ in 0..ROUNDS {
         let held_up = people.let_go(life).await;
@@ -220,7 +220,7 @@ async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
     false
 }
 
-/// Runs that could not go on, for nobody knows what their kind was when they began.
+/// Runs that cannot continue because the version of the kind they began with is not stored.
 async fn lost_versions(stage: &Stage) -> Vec<Violation> {
     let page = Page { limit: u32::MAX, ..Page::default() };
     let query = RunQuery { page, ..RunQuery::default() };
@@ -248,7 +248,7 @@ async fn settle(stage: &Stage, life: &mut Life) {
     }
 }
 
-/// Delivering everything once more changes nothing.
+/// Verifies that delivering everything once more changes nothing.
 async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
     let before = digest(stage).await;
     for agent in agents(stage).await {
@@ -259,7 +259,7 @@ async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
     (digest(stage).await != before).then_some(Violation { invariant: Invariant::Messages, agent: None, what })
 }
 
-/// All events of all trees.
+/// A hash of all events of all trees.
 async fn digest(stage: &Stage) -> u64 {
     let mut hasher = DefaultHasher::new();
     for root in agents(stage).await.iter().filter(|agent| agent.root == agent.id) {

@@ -1,5 +1,5 @@
-//! People: what they want of their agents, again and again until they are told that it was taken, and
-//! what they must not get.
+//! People: what they request of their agents, repeated until it is confirmed, and what they must
+//! not get.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use entourage_types::{
 use super::{cast, life::Life};
 use crate::{Dice, Fact, Invariant, Violation, Witness};
 
-/// Something a person wants said, under a key of its own.
+/// A message that a person wants delivered, under a key of its own.
 #[derive(Debug, Clone)]
 struct Wish {
     owner: Owner,
-    /// To whom; to a new agent otherwise.
+    /// The recipient; a new agent if none.
     to: Option<AgentId>,
     text: String,
 }
@@ -25,18 +25,19 @@ pub(super) struct People {
     dice: Dice,
     owners: Vec<Owner>,
     agents: Vec<(Owner, AgentId)>,
-    /// What nobody has confirmed yet.
+    /// The requests that are not confirmed yet.
     wishes: Vec<Wish>,
-    /// What was confirmed, and who is to have heard it.
+    /// The confirmed requests, with the agent that must have read each.
     taken: BTreeMap<String, AgentId>,
     witness: Witness,
-    /// Whether a deletion that returned has cut off all activations: they are all in one engine.
+    /// Whether a confirmed deletion has stopped all activations, because they all run in one
+    /// engine.
     cuts_off: bool,
 }
 
 type Done<T> = entourage_engine::Result<T>;
 
-/// Whether somebody was told that it cannot be, rather than nothing.
+/// Whether the engine refused the request rather than giving no result.
 fn is_refusal<T>(done: &Done<T>) -> bool {
     !matches!(done, Ok(_) | Err(Error::Store(StoreError::Closed)))
 }
@@ -58,7 +59,7 @@ impl People {
         }
     }
 
-    /// Somebody does something.
+    /// One person does something.
     pub(super) async fn act(&mut self, life: &Life) {
         self.look(life).await;
         let number = self.taken.len() + self.wishes.len();
@@ -78,7 +79,7 @@ impl People {
         self.insist(life).await;
     }
 
-    /// Whatever nobody has confirmed is asked for again.
+    /// Repeats every request that is not confirmed.
     pub(super) async fn insist(&mut self, life: &Life) {
         for wish in std::mem::take(&mut self.wishes) {
             let client = life.client(&wish.owner);
@@ -114,7 +115,7 @@ impl People {
                         "" => Answer::Declined,
                         text => Answer::Text(text.into()),
                     };
-                    // Whoever was faster has answered it.
+                    // The question may already be answered.
                     let _ = client.answer(question.id, answer).await;
                 }
             }
@@ -145,7 +146,7 @@ impl People {
         }
     }
 
-    /// Lets everything that a person holds up go on.
+    /// Resumes and answers everything that waits for a person.
     pub(super) async fn let_go(&mut self, life: &Life) -> bool {
         self.insist(life).await;
         self.look(life).await;
@@ -154,7 +155,7 @@ impl People {
             let client = life.client(owner);
             if let Ok(Agent { waiting_on: Some(WaitingOn::Resume), .. }) = client.agent(*id).await {
                 held_up = true;
-                // It may be resumed already, and not have come to it.
+                // The agent may be resumed already without having read that yet.
                 let _ = client.intervene(*id, Action::Resume, None).await;
             }
         }
@@ -171,7 +172,7 @@ impl People {
         held_up
     }
 
-    /// What people find at the end that must not be.
+    /// What people find at the end although it must not be there.
     pub(super) async fn complain(&mut self, life: &Life) -> Done<Vec<Violation>> {
         self.look(life).await;
         let mut found = Vec::new();
@@ -192,7 +193,7 @@ impl People {
         Ok(found)
     }
 
-    /// What was taken was heard once.
+    /// Verifies that each confirmed message was read once.
     async fn heard(&self, client: &Client, agent: &Agent, found: &mut Vec<Violation>) -> Done<()> {
         let items = client.items(agent.id, 0, u32::MAX).await?;
         for (text, _) in self.taken.iter().filter(|(_, to)| **to == agent.id) {
@@ -207,7 +208,7 @@ impl People {
     }
 }
 
-/// A person sees what was said to them and by them, and no work.
+/// Verifies that a person sees messages to and from them, and no internal work.
 async fn seen(client: &Client, agent: &Agent, found: &mut Vec<Violation>) -> Done<()> {
     let items = client.items(agent.id, 0, u32::MAX).await?;
     for entry in client.transcript(agent.id).await? {

@@ -1,4 +1,4 @@
-//! `final_answer`: the end of the work, said by a call.
+//! `final_answer`: ends the work by a call.
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
@@ -11,8 +11,8 @@ use crate::{Caller, Context, Done, Effect, Outcome, Result, Source, Tool, parse,
 
 const NAME: &str = "final_answer";
 
-/// Ends the run with an answer, once all calls of the turn are answered. Offered to kinds that list
-/// it by name: a turn without calls says the same.
+/// Ends the run with an answer, once all calls of the turn are answered. Offered only to kinds that list it
+/// by name: a turn without calls does the same.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FinalAnswer;
 

@@ -1,4 +1,4 @@
-//! Tools by which an agent reaches others: its user, its peers, and its own later self.
+//! Tools with which an agent reaches others: its user, its peers, and its own later self.
 
 mod ask_user;
 mod final_answer;
@@ -20,12 +20,12 @@ use entourage_types::Kind;
 
 use crate::{Error, Result};
 
-/// The kinds with when to use each, a line each.
+/// Returns the kinds with when to use each, one per line.
 fn directory(peers: &[Arc<Kind>]) -> String {
     peers.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.description)).collect()
 }
 
-/// Text that is not blank.
+/// Returns the text, or an error if it is blank.
 fn filled(tool: &str, argument: &str, text: String) -> Result<String> {
     if text.trim().is_empty() {
         return Err(Error::Arguments { tool: tool.to_owned(), why: format!("`{argument}` is empty") });

@@ -1,4 +1,4 @@
-//! `reactivate_agent`: more work, or an answer, for an agent made before.
+//! `reactivate_agent`: more work, or an answer, for an agent spawned before.
 
 use std::str::FromStr;
 
@@ -15,8 +15,8 @@ use crate::{
 
 const NAME: &str = "reactivate_agent";
 
-/// Writes to an agent that the caller made before. One that has ended takes its task up again, one
-/// that waits for an answer gets it, one at work reads it before its next step.
+/// Writes to an agent that the caller spawned before. An agent that has ended resumes its task, one that
+/// waits for an answer gets it, and one at work reads it before its next step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReactivateAgent;
 
@@ -62,7 +62,7 @@ impl Tool for ReactivateAgent {
     }
 }
 
-/// The id that an argument gives.
+/// Parses the id in an argument.
 fn id<Id: FromStr>(given: &str, of: &str) -> Result<Id> {
     let why = || format!("`{given}` is not the id of {of}");
     given.trim().parse().map_err(|_| Error::Arguments { tool: NAME.to_owned(), why: why() })

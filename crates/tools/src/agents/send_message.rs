@@ -1,4 +1,4 @@
-//! `send_message`: one tool for writing to a peer and for telling the user something.
+//! `send_message`: one tool for writing to a peer and for messages to the user.
 
 use async_trait::async_trait;
 use entourage_types::{Kind, Reply, ToolSpec};
@@ -13,11 +13,11 @@ use crate::{
 
 const NAME: &str = "send_message";
 const USER: &str = "user";
-/// Names that models use for its arguments, and the schema's names.
+/// Names that models use for its arguments, with the schema's names.
 const ALIASES: [(&str, &str); 2] = [("recipient_agent", "recipient"), ("text", "message")];
 
-/// Writes to a peer and waits for its answer, or tells the user something. What is offered depends
-/// on who the caller may write to; nobody to write to means no offer.
+/// Writes to a peer and waits for its answer, or sends the user a message. The offer depends on the caller's
+/// possible recipients; without any there is no offer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SendMessage;
 
@@ -31,8 +31,8 @@ struct Arguments {
     message: String,
 }
 
-/// Whether an agent of this kind may talk to the user. Below the root there is no user, only a
-/// parent, and that one gets the final text.
+/// Whether an agent of this kind may talk to the user. Agents below the root have no user, only a parent,
+/// which gets the final text.
 fn talks_to_user(kind: &Kind, is_root: bool) -> bool {
     is_root && (kind.conversational || kind.reply == Reply::SendMessage)
 }
@@ -58,7 +58,7 @@ impl Tool for SendMessage {
             ),
         };
         let mut spec = spec_of::<Arguments>(NAME, description);
-        // Who can only write to the user may say so all the same.
+        // An agent that can only write to the user may still pass a recipient.
         if let Some(schema) = spec.parameters.as_object_mut() {
             schema.remove("additionalProperties");
         }
@@ -116,7 +116,7 @@ impl Tool for SendMessage {
     }
 }
 
-/// Who gets the message: whom the caller named. Only one who can write to nobody but the user need not.
+/// Returns the recipient that the caller named. Only a caller whose sole recipient is the user may omit it.
 fn addressee(context: &Context, named: Option<String>) -> Result<String> {
     let to_user = talks_to_user(&context.kind, context.is_root).then_some(USER);
     let allowed: Vec<&str> = context.kind.peers.iter().map(String::as_str).chain(to_user).collect();

@@ -14,7 +14,7 @@ use crate::{
 const NAME: &str = "spawn_agent";
 const TITLE_CHARS: usize = 60;
 
-/// Makes a new agent for a task and goes on at once; the result arrives later as a message.
+/// Spawns a new agent for a task without waiting; the result arrives later as a message.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SpawnAgent;
 
@@ -72,7 +72,7 @@ impl Tool for SpawnAgent {
     }
 }
 
-/// The first line, cut to a title's length.
+/// Returns the first line, cut to a title's length.
 fn shortened(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(TITLE_CHARS) {

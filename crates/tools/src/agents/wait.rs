@@ -1,4 +1,4 @@
-//! `wait`: go on later.
+//! `wait`: continues later.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse
 const NAME: &str = "wait";
 const LONGEST: u64 = 86_400;
 
-/// Sleeps on disk for a while: no task, no memory.
+/// Sleeps on disk for a while, without occupying a task or memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wait;
 

@@ -1,7 +1,7 @@
-//! The one directory that file tools may read, and the way from a model's path into it.
+//! The one directory that file tools may read, and how a model's path is resolved in it.
 //!
-//! A path is resolved with all its links, and what it resolves to is opened part by part from the
-//! directory down, following no link: a link that is changed in between leads nowhere.
+//! A path is resolved with all its links, and the result is opened component by component from the directory
+//! down, without following links: a link that changes in between leads nowhere.
 
 use std::{
     fs::File,
@@ -23,15 +23,15 @@ pub struct Files {
     root: PathBuf,
     hidden: bool,
     owners: Owners,
-    /// What is never read, wherever it lies.
+    /// Paths that are never read, wherever they are.
     never: Vec<PathBuf>,
 }
 
-/// What a path leads to.
+/// What a path refers to.
 pub(super) enum Found {
-    /// Nothing is there.
+    /// Nothing exists at the path.
     Nothing,
-    /// A directory, and its path below the top.
+    /// A directory, and its path below the root.
     Directory(OwnedFd, PathBuf),
     /// A regular file.
     File(File),
@@ -40,24 +40,24 @@ pub(super) enum Found {
 }
 
 impl Files {
-    /// A directory by its path. It is opened at each call, so it may come to exist later.
+    /// Creates the access to a directory. It is opened at each call, so it may be created later.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self::of(FilesSettings::new(root))
     }
 
-    /// A directory by its settings.
+    /// Creates the access to a directory from its settings.
     #[must_use]
     pub fn of(settings: FilesSettings) -> Self {
         let FilesSettings { path, hidden, owners, never } = settings;
         Self { root: path, hidden, owners: owners.unwrap_or(Owners::All), never }
     }
 
-    /// Whether the directory is there: for a check at start-up.
+    /// Checks that the directory exists, for validation at start-up.
     ///
     /// # Errors
-    /// [`Error::NotConfigured`] when it is not a directory that can be opened, or is one that is not
-    /// to be read.
+    /// [`Error::NotConfigured`] when it is not a directory that can be opened, or is one that must not be
+    /// read.
     pub fn check(&self) -> Result<()> {
         let bounds = self.bounds()?;
         bounds.root.read_dir().map(drop).map_err(|error| self.refuse(&format!("cannot be read: {error}")))
@@ -75,7 +75,7 @@ impl Files {
         self.owners.include(owner)
     }
 
-    /// Where it stands now, and what of it is not read.
+    /// Returns its current location, and what must not be read in it.
     pub(super) fn bounds(&self) -> Result<Bounds> {
         let opened = self.root.canonicalize();
         let root = opened.map_err(|error| self.refuse(&format!("cannot be opened: {error}")))?;
@@ -86,13 +86,13 @@ impl Files {
         if kept.contains(&root) {
             return Err(self.refuse("holds this program's own data; name a directory below or beside it"));
         }
-        // What lies above the directory holds nothing back: the operator has named a part of it.
+        // A protected path above the directory does not restrict it: the operator has named a part of it.
         let kept = kept.into_iter().filter(|kept| kept.starts_with(&root)).collect();
         Ok(Bounds { root, kept, hidden: self.hidden })
     }
 }
 
-/// The directory as it stands during one call.
+/// The state of the directory during one call.
 pub(super) struct Bounds {
     root: PathBuf,
     kept: Vec<PathBuf>,
@@ -100,7 +100,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// What a path of the model leads to: something below the root, with all links followed.
+    /// Opens the target of a model's path: something below the root, with all links followed.
     pub(super) fn open(&self, path: &str) -> Result<Found> {
         let asked = relative(path)?;
         self.may_see(path, &asked)?;
@@ -120,7 +120,7 @@ impl Bounds {
         }
     }
 
-    /// Whether a link on the way to a path leads to nothing that may be read.
+    /// Whether a link on the way to a path leads to something that may not be read.
     fn is_led_astray(&self, asked: &Path) -> bool {
         let mut way = self.root.clone();
         for part in asked.components() {
@@ -160,7 +160,7 @@ impl Bounds {
     }
 }
 
-/// Opens what lies at a path without links. Where a link has come to be since, that is an error.
+/// Opens a path without links. Fails if a component has become a link since.
 fn open_below(root: &Path, below: &Path) -> io::Result<Found> {
     let directory = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
     let mut at = openat(CWD, root, directory, Mode::empty())?;
@@ -172,8 +172,8 @@ fn open_below(root: &Path, below: &Path) -> io::Result<Found> {
             at = openat(&at, name, directory | OFlags::NOFOLLOW, Mode::empty())?;
             continue;
         }
-        // Asked before opening, which a device may take for a command, and again after: with
-        // `NONBLOCK`, opening a pipe that has come to be since does not wait for its writer.
+        // The type is checked before opening, which a device may treat as a command, and again after: with
+        // `NONBLOCK`, opening a pipe that was created since does not wait for its writer.
         if kind != FileType::RegularFile {
             return Ok(Found::Other);
         }
@@ -185,7 +185,7 @@ fn open_below(root: &Path, below: &Path) -> io::Result<Found> {
     Ok(Found::Directory(at, below.to_owned()))
 }
 
-/// The path with nothing in it that could lead up or out; an empty one is the directory itself.
+/// Returns the path if nothing in it can lead up or out; an empty path is the directory itself.
 fn relative(path: &str) -> Result<PathBuf> {
     let refuse = |why: &str| {
         let path = path.escape_debug();
@@ -212,8 +212,8 @@ fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What to say of a path that a link leads out of the directory, or to what is not read there or does not exist:
-/// the same of all, so that nobody learns by a link what there is elsewhere.
+/// Returns the error for a path with a link that leads out of the directory, or to something that may not be
+/// read or does not exist: the same for all, so that links reveal nothing about what exists elsewhere.
 fn led_astray(path: &str) -> Error {
     Error::NotAllowed(format!(
         "`{}` is, or lies behind, a link that leads to nothing that you may read: only what is in this directory \
@@ -222,13 +222,13 @@ fn led_astray(path: &str) -> Error {
     ))
 }
 
-/// What to say of a path that could not be opened or read.
+/// Returns the error for a path that could not be opened or read.
 pub(super) fn unreadable(path: &str, error: &io::Error) -> Error {
     Error::Failed(format!("`{}` cannot be read: {error}", path.escape_debug()))
 }
 
-/// Runs work that blocks on the disk where it does not hold up others. It is told when nobody waits
-/// for it any more.
+/// Runs blocking disk work on a thread where it does not delay others. Cancels the token when the caller no
+/// longer waits.
 pub(super) async fn on_disk<T: Send + 'static>(
     work: impl FnOnce(CancellationToken) -> Result<T> + Send + 'static,
 ) -> Result<T> {

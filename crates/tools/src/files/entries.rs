@@ -1,4 +1,4 @@
-//! What is in a directory, as far as agents are shown it.
+//! The entries of a directory that agents may see.
 
 use std::{
     collections::BinaryHeap,
@@ -13,20 +13,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::confine::Bounds;
 
-/// How many entries are looked at for a few that are shown.
+/// How many entries to examine for the few that are shown.
 const LOOKED_AT: usize = 1_000;
 
-/// A directory that a path has led to, read for as long as somebody waits for it.
+/// An opened directory, read as long as the caller waits.
 pub(super) struct Directory<'a> {
     pub(super) bounds: &'a Bounds,
     pub(super) opened: OwnedFd,
-    /// Its path below the top.
+    /// Its path below the root.
     pub(super) below: PathBuf,
     pub(super) abandoned: &'a CancellationToken,
 }
 
 impl Directory<'_> {
-    /// The names in it, in no order. One that is not shown is `None`, for whoever counts them all.
+    /// Returns the names in it, unordered. A hidden one is `None`, so that callers can count all entries.
     pub(super) fn names(&self) -> io::Result<impl Iterator<Item = io::Result<Option<CString>>>> {
         let entries = Dir::read_from(&self.opened)?;
         Ok(entries.map(move |entry| -> io::Result<Option<CString>> {
@@ -41,10 +41,10 @@ impl Directory<'_> {
         }))
     }
 
-    /// The first of the names that are shown, in their order, and how many more there are. Only these are
-    /// kept: a directory may hold millions.
+    /// Returns the first visible names, sorted, and how many more there are. Keeps only these in memory: a
+    /// directory may hold millions.
     pub(super) fn first(&self, most: usize) -> io::Result<(Vec<CString>, usize)> {
-        // The last of them on top.
+        // A max-heap: the last name is on top.
         let mut first: BinaryHeap<CString> = BinaryHeap::new();
         let mut more = 0;
         for name in self.names()? {
@@ -57,7 +57,7 @@ impl Directory<'_> {
         Ok((first.into_sorted_vec(), more))
     }
 
-    /// The names that are shown, in their order, where they are few, and so is what must be looked at for them.
+    /// Returns the visible names, sorted, if they are few, and few entries must be examined for them.
     pub(super) fn few(&self, most: usize) -> Option<Vec<CString>> {
         let mut few = Vec::new();
         for (looked_at, name) in self.names().ok()?.enumerate() {
@@ -70,29 +70,28 @@ impl Directory<'_> {
         Some(few)
     }
 
-    /// What an entry is, links not followed; nothing where it was removed meanwhile.
+    /// Returns the metadata of an entry without following links; none if it was removed meanwhile.
     pub(super) fn stat(&self, name: &CStr) -> Option<Stat> {
         statat(&self.opened, name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
-    /// The path of an entry below the top.
+    /// Returns the path of an entry below the root.
     pub(super) fn at(&self, name: &CStr) -> PathBuf {
         self.below.join(OsStr::from_bytes(name.to_bytes()))
     }
 }
 
-/// Whether there is anything to do with an entry: not with sockets, pipes and devices. Some file systems do
-/// not say what an entry is.
+/// Whether an entry is useful: sockets, pipes and devices are not. Some file systems do not report the type.
 fn is_of_use(file_type: FileType) -> bool {
     matches!(file_type, FileType::Symlink | FileType::Directory | FileType::RegularFile | FileType::Unknown)
 }
 
-/// A name or a path as it is told: on one line and in one direction, whatever it holds.
+/// Returns a name or a path for display: on one line and in one text direction, whatever it contains.
 pub(super) fn told(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()
 }
 
-/// Whether a character ends a line, or turns the direction of those behind it.
+/// Whether a character ends a line, or changes the text direction.
 fn turns(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
 }

@@ -1,4 +1,4 @@
-//! `list_files`: what a directory holds.
+//! `list_files`: the contents of a directory.
 
 use std::ffi::{CStr, CString};
 
@@ -19,17 +19,17 @@ use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse
 
 const NAME: &str = "list_files";
 const MOST: usize = 500;
-/// Up to how many lines what is in directories is shown, too.
+/// The contents of subdirectories are included up to so many lines.
 const FEW: usize = 50;
 
-/// Lists what there is to read.
+/// Lists the files that agents may read.
 #[derive(Debug, Clone)]
 pub struct ListFiles {
     files: Files,
 }
 
 impl ListFiles {
-    /// The tool for this directory.
+    /// Creates the tool for this directory.
     #[must_use]
     pub fn new(files: Files) -> Self {
         Self { files }
@@ -74,8 +74,8 @@ impl Tool for ListFiles {
     }
 }
 
-/// What a directory holds. Where there is none of that name, the top, so that the next call can name
-/// what there is.
+/// Lists a directory. If none of that name exists, lists the root, so that the next call can name an existing
+/// path.
 fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<String> {
     match bounds.open(path)? {
         Found::Directory(opened, below) => lines(&Directory { bounds, opened, below, abandoned }, path),
@@ -87,8 +87,8 @@ fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<St
     }
 }
 
-/// A level, and what is in its directories as far as all of it is little: who need not ask again does not
-/// guess. What is left out is not looked at.
+/// Lists one level, and the contents of its directories if all of it is little: a model that need not ask
+/// again does not guess. Skipped directories are not examined further.
 fn lines(directory: &Directory<'_>, path: &str) -> Result<String> {
     let (names, more) = directory.first(MOST).map_err(|error| unreadable(path, &error))?;
     let mut room = FEW.saturating_sub(names.len() + more);
@@ -100,7 +100,7 @@ fn lines(directory: &Directory<'_>, path: &str) -> Result<String> {
     Ok(if lines.is_empty() { format!("`{path}` is empty.") } else { lines.join("\n") })
 }
 
-/// Adds the lines of a directory, each directory in it followed by its own while there is room for these.
+/// Adds the lines of a directory, each subdirectory followed by its own contents while there is room.
 fn add(lines: &mut Vec<String>, directory: &Directory<'_>, names: &[CString], room: &mut usize) {
     for name in names {
         let Some((line, kind)) = line(directory, name) else { continue };
@@ -124,8 +124,9 @@ fn add(lines: &mut Vec<String>, directory: &Directory<'_>, names: &[CString], ro
     }
 }
 
-/// The path below the top, and what it is: `docs/` for a directory, `docs/plan.md (1234 bytes)` for a file.
-/// Nothing for what was removed meanwhile, and for sockets, pipes and devices, with which there is nothing to do.
+/// Returns the path below the root with its type: `docs/` for a directory, `docs/plan.md (1234 bytes)` for a
+/// file. Returns none for an entry that was removed meanwhile, and for sockets, pipes and devices, which are
+/// of no use.
 fn line(directory: &Directory<'_>, name: &CStr) -> Option<(String, FileType)> {
     let entry = directory.stat(name)?;
     let path = told(&directory.at(name).to_string_lossy());

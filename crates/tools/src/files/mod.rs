@@ -1,4 +1,4 @@
-//! Tools that read one directory which the operator names, and nothing outside it.
+//! Tools that read one directory, which the operator names, and nothing outside it.
 
 mod confine;
 mod entries;

@@ -1,4 +1,5 @@
-//! What there is where a path leads to no file: whoever made the path up finds the right one by it.
+//! Suggests existing paths if a path leads to no file, so that a model that guessed the path finds the right
+//! one.
 
 use std::{cmp::Reverse, io, path::Path};
 
@@ -11,18 +12,18 @@ use super::{
 };
 use crate::Error;
 
-/// How many names are told.
+/// How many names are suggested.
 const MOST: usize = 20;
-/// Among how many they are chosen.
+/// From how many names they are chosen.
 const CHOICE: usize = 500;
-/// How many entries are looked at for a file of the same name.
+/// How many entries are examined for a file of the same name.
 const LOOKED_AT: usize = 5_000;
-/// How many directories below the top are looked into, one in the other: each is opened by its whole path, which
-/// costs as much as the path is long.
+/// How many levels below the root are searched: each directory is opened by its whole path, whose cost grows
+/// with its length.
 const DEEP: usize = 16;
 
-/// That nothing is there, and what there is instead: the file of the same name, where there is one only,
-/// otherwise what is in the directory that was meant.
+/// Returns the error that nothing exists at a path, with a suggestion: the file of the same name, if there is
+/// exactly one, otherwise the contents of the intended directory.
 pub(super) fn no_file(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Error {
     let instead = match namesake(bounds, path, abandoned) {
         Some(namesake) => format!("there is {namesake}"),
@@ -34,7 +35,7 @@ pub(super) fn no_file(bounds: &Bounds, path: &str, abandoned: &CancellationToken
     Error::Failed(format!("there is no file `{}`; {instead}", told(path)))
 }
 
-/// That it is a directory, and what is in it.
+/// Returns the error that a path is a directory, with its contents.
 pub(super) fn directory_instead(directory: &Directory<'_>, path: &str) -> Error {
     let inside = match names(directory, "") {
         Ok(Some(names)) => format!("in it there are: {names}"),
@@ -44,15 +45,15 @@ pub(super) fn directory_instead(directory: &Directory<'_>, path: &str) -> Error 
     Error::Failed(format!("`{}` is a directory; {inside}", told(path)))
 }
 
-/// The only file below the top that has the name at the end of this path, in whatever case, down to [`DEEP`]. None
-/// where there are more, and where so much is there that it is not known.
+/// Returns the only file below the root with the last name of this path, ignoring case, down to [`DEEP`].
+/// Returns none if there are several, or too many entries to know.
 fn namesake(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Option<String> {
     let sought = Path::new(path).file_name()?.to_str()?.to_lowercase();
     let mut found = None;
     let mut looked_at = 0;
     let mut directories = vec![String::new()];
     while let Some(next) = directories.pop() {
-        // What cannot be opened holds nothing that could be read.
+        // A directory that cannot be opened contains nothing readable.
         let Ok(Found::Directory(opened, below)) = bounds.open(&next) else { continue };
         let directory = Directory { bounds, opened, below, abandoned };
         for name in directory.names().ok()? {
@@ -76,8 +77,8 @@ fn namesake(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Optio
     found
 }
 
-/// What is in the nearest directory on the way to a path, of those that have something in them and are not
-/// deeper than [`DEEP`].
+/// Returns the contents of the nearest directory on the way to a path that is not empty and not deeper than
+/// [`DEEP`].
 fn around(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Option<String> {
     let path = Path::new(path);
     let beyond = path.components().count().saturating_sub(DEEP);
@@ -88,8 +89,8 @@ fn around(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Option<
     })
 }
 
-/// The names in a directory, as paths below the top, those first that begin most like this one. Nothing
-/// where there are none.
+/// Returns the names in a directory, as paths below the root, those with the longest prefix in common with
+/// `like` first. Returns none if there are none.
 fn names(directory: &Directory<'_>, like: &str) -> io::Result<Option<String>> {
     let (first, beyond) = directory.first(CHOICE)?;
     let mut known: Vec<(usize, String)> = first
@@ -103,7 +104,7 @@ fn names(directory: &Directory<'_>, like: &str) -> io::Result<Option<String>> {
             Some((alike(&name.to_string_lossy(), like), told(&directory.at(name).to_string_lossy()) + end))
         })
         .collect();
-    // Those that are equally alike stay in the order of their names.
+    // The sort is stable: equally similar names stay in order.
     known.sort_by_key(|(alike, _)| Reverse(*alike));
     let more = beyond + known.len().saturating_sub(MOST);
     let paths: Vec<String> = known.into_iter().take(MOST).map(|(_, path)| path).collect();
@@ -111,7 +112,7 @@ fn names(directory: &Directory<'_>, like: &str) -> io::Result<Option<String>> {
     Ok((!paths.is_empty()).then(|| paths.join(", ") + &rest))
 }
 
-/// How many letters two names begin with alike.
+/// Returns the length of the common prefix of two names, ignoring case.
 fn alike(name: &str, other: &str) -> usize {
     let (name, other) = (name.to_lowercase(), other.to_lowercase());
     name.chars().zip(other.chars()).take_while(|(one, two)| one == two).count()

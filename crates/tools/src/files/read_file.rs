@@ -22,9 +22,9 @@ use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse
 
 const NAME: &str = "read_file";
 const MOST_BYTES: usize = 256 * 1024;
-/// How far into a file a NUL byte tells that it is not text.
+/// A NUL byte within so many bytes of a file's beginning means that the file is not text.
 const SNIFF_BYTES: usize = 8 * 1024;
-/// How far into a file it is read at all: lines are counted from its beginning.
+/// How far into a file reading may go: lines are counted from its beginning.
 const FARTHEST: u64 = 64 * 1024 * 1024;
 
 /// Reads a text file, at most 256 KiB at a time.
@@ -34,7 +34,7 @@ pub struct ReadFile {
 }
 
 impl ReadFile {
-    /// The tool for this directory.
+    /// Creates the tool for this directory.
     #[must_use]
     pub fn new(files: Files) -> Self {
         Self { files }
@@ -106,7 +106,7 @@ impl Tool for ReadFile {
     }
 }
 
-/// A file that is read no further than it may be, and for no longer than somebody waits for it.
+/// A file that is read up to a limit, and only as long as the caller waits.
 struct Wanted {
     file: File,
     left: u64,
@@ -129,7 +129,7 @@ impl Read for Wanted {
     }
 }
 
-/// The lines from `first` on, at most `most` of them and as many as fit; then how to read on.
+/// Returns the lines from `first` on, at most `most` of them and as many as fit, followed by how to read on.
 fn read(mut reader: impl BufRead, first: u64, most: u64) -> io::Result<String> {
     for line in 1..first {
         if reader.skip_until(b'\n')? == 0 {

@@ -1,13 +1,13 @@
-//! Files that usually hold keys or passwords, by their names.
+//! Recognizes files that usually hold keys or passwords by their names.
 
 use std::path::{Component, Path};
 
-/// What a copy's name has behind that of the file, besides a number.
+/// Suffixes of copies, besides a number.
 const COPIES: [&str; 15] = [
     "~", "-", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".tmp", ".copy", ".gz", ".bz2", ".xz",
     ".zst", ".zip",
 ];
-/// How the names of such files end.
+/// Suffixes of secret files.
 const ENDINGS: [&str; 24] = [
     ".pem",
     ".key",
@@ -34,7 +34,7 @@ const ENDINGS: [&str; 24] = [
     "_key.json",
     "wp-config.php",
 ];
-/// How their names end before the first dot.
+/// Suffixes of the name before the first dot.
 const STEMS: [&str; 8] = [
     "credentials",
     "service-account",
@@ -45,7 +45,7 @@ const STEMS: [&str; 8] = [
     "_ecdsa",
     "_ed25519",
 ];
-/// What they are called in files of data, with or without a name of their own before it.
+/// Names of secret data files without their extension, possibly with a prefix.
 const WORDS: [&str; 14] = [
     "env",
     "secret",
@@ -62,8 +62,8 @@ const WORDS: [&str; 14] = [
     "oauth_token",
     "private_key",
 ];
-/// How files of data end: programs and documents only speak of such things. The last eight say what a file of
-/// settings is for, as in `prod.env.local`.
+/// Extensions of data files: programs and documents only mention secrets. The last eight name the purpose of
+/// a settings file, as in `prod.env.local`.
 const DATA: [&str; 20] = [
     "asc",
     "cfg",
@@ -86,17 +86,17 @@ const DATA: [&str; 20] = [
     "staging",
     "test",
 ];
-/// How they begin.
+/// Prefixes of secret files.
 const BEGINNINGS: [&str; 5] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "credentials"];
-/// How they begin, but for programs, which only speak of such things.
+/// Prefixes of secret files, except of programs, which only mention secrets.
 const HEADS: [&str; 8] =
     ["secret.", "secrets.", "env.", "password.", "passwords.", "passwd.", "client_secret", "client-secret"];
-/// How programs end that hold nothing of the kind themselves.
+/// Extensions of programs, which do not hold secrets themselves.
 const PROGRAMS: [&str; 16] = [
     ".rs", ".go", ".java", ".kt", ".scala", ".c", ".h", ".cc", ".cpp", ".hpp", ".cs", ".swift", ".ts",
     ".tsx", ".vue", ".dart",
 ];
-/// Their whole names.
+/// Whole names of secret files.
 const NAMES: [&str; 17] = [
     "secret",
     "secrets",
@@ -117,25 +117,25 @@ const NAMES: [&str; 17] = [
     "private.asc",
 ];
 
-/// No file has a longer name, in bytes.
+/// The longest file name, in bytes.
 const LONGEST: usize = 255;
 
-/// Whether a path has a part that is hidden, or that usually holds what is nobody else's business.
+/// Whether a path has a component that is hidden, or that usually holds secrets.
 pub(super) fn is_secret(path: &Path) -> bool {
     path.components().any(|part| match part {
-        // What is the name of no file is not looked at, however long a model makes it.
+        // A component that is too long for a file name is not examined, however long a model makes it.
         Component::Normal(name) if name.len() > LONGEST => true,
         Component::Normal(name) => is_secret_name(&name.to_string_lossy().to_lowercase()),
         _ => false,
     })
 }
 
-/// Whether a name says so, or that of a file which it may be a copy of.
+/// Whether a name, or that of the original if it is a copy, is that of a secret file.
 fn is_secret_name(name: &str) -> bool {
     std::iter::successors(Some(name), |name| original(name)).any(is_secret_itself)
 }
 
-/// The name without what a copy's has behind it.
+/// Returns the name without the suffix of a copy.
 fn original(name: &str) -> Option<&str> {
     let numbered = name.rsplit_once('.').filter(|(_, number)| number.bytes().all(|b| b.is_ascii_digit()));
     let copied = || COPIES.iter().find_map(|copy| name.strip_suffix(copy));

@@ -1,4 +1,4 @@
-//! Which directory agents may read, and whose agents.
+//! The directory that agents may read, and the owners of these agents.
 
 use std::{fmt, path::PathBuf};
 
@@ -10,7 +10,7 @@ use serde::{
 
 use crate::Owners;
 
-/// The one directory that agents may read: its path, or a table with `path` and what follows here.
+/// The one directory that agents may read: its path, or a table with `path` and the following settings.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "Written")]
 pub struct FilesSettings {
@@ -18,21 +18,23 @@ pub struct FilesSettings {
     pub path: PathBuf,
     /// Whether agents also read hidden files and those that usually hold keys or passwords.
     pub hidden: bool,
-    /// Whose agents; everybody's where nobody has to say who they are, otherwise the operator's.
+    /// The owners whose agents may read it; by default all without authentication, and the operator alone
+    /// with it.
     pub owners: Option<Owners>,
-    /// What is never read, wherever it lies: what the operator's own programs keep. Not in a file.
+    /// Paths that are never read, wherever they are: the data of the operator's own programs. Not in a
+    /// settings file.
     pub never: Vec<PathBuf>,
 }
 
 impl FilesSettings {
-    /// A directory with nothing else said.
+    /// Creates the settings of a directory with defaults.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), hidden: false, owners: None, never: Vec::new() }
     }
 }
 
-/// How it is written, for its description.
+/// The written form, for the schema.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "read by hand below")]
@@ -49,7 +51,8 @@ struct Table {
     /// Whether agents also read hidden files and those that usually hold keys or passwords.
     #[serde(default)]
     hidden: bool,
-    /// Whose agents; everybody's where nobody has to say who they are, otherwise the operator's.
+    /// The owners whose agents may read it; by default all without authentication, and the operator alone
+    /// with it.
     owners: Option<Owners>,
 }
 
@@ -59,8 +62,8 @@ impl<'de> Deserialize<'de> for FilesSettings {
     }
 }
 
-/// By hand, because an untagged enum holds its values before it reads them, and a variable of the
-/// environment, which is text, could then be neither `true` nor `false`.
+/// Implemented by hand: an untagged enum buffers its values before it parses them, so a value from an
+/// environment variable, which is text, could be neither `true` nor `false`.
 struct PathOrTable;
 
 impl<'de> Visitor<'de> for PathOrTable {

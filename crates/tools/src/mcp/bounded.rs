@@ -1,6 +1,6 @@
-//! What a server sends of its own accord. The protocol's implementation takes in whatever comes, as fast as it
-//! comes: here notifications, none of which is used, end, and requests are few until the server has taken
-//! the answers.
+//! Bounds what a server sends on its own initiative. The protocol's implementation accepts any number of
+//! messages, as fast as they arrive. Here notifications are dropped, since none is used, and the number of
+//! requests is limited until the server has read the answers.
 
 use std::{
     collections::HashMap,
@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{lines::Trouble, silence::Heard};
 
-/// Requests of a server that may wait for it to take their answers.
+/// How many requests of a server may wait until it reads their answers.
 const MOST: usize = 1_000;
-/// The longest id of a request, in bytes: it comes back in the answer.
+/// The longest id of a request, in bytes: the answer repeats it.
 const LONGEST_ID: usize = 256;
 
-/// A transport over which a server has few requests of its own under way. One with more is given up.
+/// A transport that limits the pending requests of a server, and gives up a server that exceeds the limit.
 pub(super) struct Bounded<T> {
     inner: T,
     requests: Arc<Mutex<Requests>>,
@@ -65,7 +65,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Bounded<T> {
         }
     }
 
-    /// May be dropped and called again: nothing is awaited once a message is there that counts.
+    /// Cancel-safe: nothing is awaited once a relevant message has arrived.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
             let message = self.inner.receive().await?;
@@ -84,7 +84,7 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for Bounded<T> {
                     return None;
                 }
             }
-            // Others of this thread have their turn, however many come.
+            // Yields to other tasks of this thread, however many messages arrive.
             consume_budget().await;
         }
     }
@@ -98,17 +98,17 @@ fn locked(requests: &Mutex<Requests>) -> MutexGuard<'_, Requests> {
     requests.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The requests of a server that it has not taken the answers to.
+/// The requests of a server whose answers it has not read.
 #[derive(Debug, Default)]
 struct Requests {
-    /// How many came under each id: more than one is against the protocol, and they have one answer.
+    /// How many requests arrived under each id: more than one violates the protocol, and they get one answer.
     unanswered: HashMap<RequestId, usize>,
-    /// How many that makes.
+    /// The total number of these requests.
     waiting: usize,
 }
 
 impl Requests {
-    /// Whether a request is a new one.
+    /// Counts a request. Returns whether its id is new.
     fn take(&mut self, id: &RequestId) -> Result<bool, &'static str> {
         if matches!(id, RequestId::String(id) if id.len() > LONGEST_ID) {
             return Err("it sent a request with an id longer than 256 bytes");
@@ -122,7 +122,7 @@ impl Requests {
         Ok(*times == 1)
     }
 
-    /// The server has taken the answer to what it sent under this id.
+    /// Records that the server has read the answer to the requests with this id.
     fn answered(&mut self, id: &RequestId) {
         self.waiting -= self.unanswered.remove(id).unwrap_or_default();
     }
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// Sends what it has, and takes what it is sent where it reads.
+    /// Sends its messages, and accepts messages if it reads.
     struct Server {
         sends: VecDeque<Value>,
         reads: bool,

@@ -1,5 +1,5 @@
-//! A server that runs as our child, in a process group of its own: launchers such as `npx` or
-//! `uvx` start the real server as a grandchild, and both must go.
+//! A server that runs as a child process, in a process group of its own: launchers such as `npx` or `uvx`
+//! start the real server as a grandchild, and both must end.
 
 use std::{collections::BTreeMap, env, ffi::OsString, io, path::PathBuf, process::Stdio, time::Duration};
 
@@ -13,25 +13,26 @@ use tokio::{
 
 use super::secrets::Secrets;
 
-/// What of our own environment a server gets.
+/// The environment variables that a server inherits.
 const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
-/// Longer lines go to the log in pieces of so many bytes.
+/// Longer lines are logged in pieces of so many bytes.
 const LINE: u64 = 64 << 10;
-/// How long a server that was asked to end may take.
+/// How long a server may take to end after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A running server. Dropping it kills its whole group.
+/// A running server. Dropping it kills its whole process group, or tells its supervisor to end.
 pub(super) struct Child {
-    /// Waited for by nobody before its group is killed: until then its id, which is also the
-    /// group's, cannot become another's.
+    /// Not waited for before its group is killed, except in `end`: until then the operating system cannot
+    /// reuse its id, which is also the group's.
     process: tokio::process::Child,
     group: Option<Pid>,
-    /// Whether it is a supervisor, which ends what it has started once it is told to end.
+    /// Whether it is a supervisor, which ends the processes that it has started when it receives a signal to
+    /// end.
     is_supervised: bool,
 }
 
 impl Child {
-    /// Starts a server. What it writes to its standard error goes to the log.
+    /// Starts a server. Its standard error goes to the log.
     pub(super) fn start(
         log: Log,
         supervisor: &[OsString],
@@ -72,13 +73,12 @@ impl Child {
         Ok((child, stdout, stdin))
     }
 
-    /// Lets a server end whose input has just been closed, then kills what is left.
+    /// Waits until a server whose input has just been closed ends, then kills the rest of its group.
     pub(super) async fn end(mut self) {
-        // What is left of the group keeps its id; an empty group's id is not given out again
-        // within this moment.
+        // Remaining processes keep the group's id; the id of an empty group is not reused within this moment.
         let ended = timeout(GRACE, self.process.wait()).await;
         if ended.is_ok() && self.is_supervised {
-            // Nothing is left, and its id may become another's.
+            // No process is left, and its id may be reused.
             self.group = None;
         }
     }
@@ -87,7 +87,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if let Some(group) = self.group {
-            // Fails when nothing is left of it, which is what is wanted.
+            // Fails if no process is left, which is the desired state.
             let _ = match self.is_supervised {
                 true => kill_process(group, Signal::TERM),
                 false => kill_process_group(group, Signal::KILL),
@@ -96,7 +96,7 @@ impl Drop for Child {
     }
 }
 
-/// Whether there is such a command: a supervisor would be started whether there is or not.
+/// Whether the command exists: a supervisor would start either way.
 fn is_there(command: &str, cwd: Option<&PathBuf>) -> io::Result<()> {
     let found = match command.contains('/') {
         true => cwd.map_or_else(|| PathBuf::from(command), |cwd| cwd.join(command)).is_file(),
@@ -108,7 +108,7 @@ fn is_there(command: &str, cwd: Option<&PathBuf>) -> io::Result<()> {
     if found { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-/// Where what a server writes to its standard error goes.
+/// The log for a server's standard error.
 pub(super) struct Log {
     pub(super) server: String,
     pub(super) secrets: Secrets,

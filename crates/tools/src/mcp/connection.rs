@@ -1,4 +1,4 @@
-//! A connection to a server: how it is made.
+//! Opens and closes a connection to a server.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{Error, McpSettings, Result};
 
-/// A live connection. Dropping it closes it and kills the server if that is our child.
+/// A live connection. Dropping it closes it and kills the server if it is a child process.
 pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
     child: Option<Child>,
@@ -36,7 +36,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects, within the time that the settings give.
+    /// Connects within the configured time.
     pub(super) async fn open(settings: &McpSettings) -> Result<Self> {
         let limit = settings.connect_timeout;
         tokio::time::timeout(limit, connect(settings))
@@ -46,7 +46,7 @@ impl Connection {
                 let (name, from) = (&settings.name, described(&settings.transport));
                 let why = Secrets::of(&settings.transport).strike(&why);
                 let whole = format!("the MCP server `{name}` cannot be reached ({from}): {why}");
-                // On one line, whatever the server says.
+                // On one line, whatever the server's message is.
                 Error::Failed(whole.split_whitespace().collect::<Vec<_>>().join(" "))
             })
     }
@@ -59,24 +59,24 @@ impl Connection {
         self.service.peer().is_transport_closed()
     }
 
-    /// When the server was last heard of.
+    /// When the server last sent a message.
     pub(super) fn heard(&self) -> &Heard {
         &self.heard
     }
 
-    /// Whether it answers when it is asked for nothing but that.
+    /// Whether the server answers a ping.
     pub(super) async fn is_there(&self) -> bool {
         let ping = ClientRequest::PingRequest(PingRequest::default());
         // An error is an answer.
         tokio::time::timeout(PONG, self.service.peer().send_request(ping)).await.is_ok()
     }
 
-    /// What the server sent that cannot be a message, if it did: the connection has ended by that.
+    /// What made the connection end, if the server sent data that cannot be a message.
     pub(super) fn trouble(&self) -> Option<&'static str> {
         self.trouble.get().copied()
     }
 
-    /// Closes it in good order.
+    /// Closes the connection in an orderly way.
     pub(super) async fn close(mut self) {
         let _ = self.service.close().await;
         if let Some(child) = self.child.take() {
@@ -85,7 +85,7 @@ impl Connection {
     }
 }
 
-/// Ourselves, as a server sees us.
+/// The engine as an MCP client.
 struct Client;
 
 impl ClientHandler for Client {
@@ -142,7 +142,7 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
     }
 }
 
-/// The transport without anything secret.
+/// Describes the transport without secrets.
 fn described(transport: &McpTransport) -> &str {
     match transport {
         McpTransport::Command { command, .. } => command,

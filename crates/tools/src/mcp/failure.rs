@@ -1,5 +1,4 @@
-//! Why a server gave no answer: what that means for the call under way, and how a person or a model
-//! reads it.
+//! Why a server gave no answer: the consequences for the call, and the message for a person or a model.
 
 use std::{error::Error, io};
 
@@ -10,28 +9,28 @@ use rmcp::{
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// What a call without an answer says of the call and of its connection.
+/// What a call without an answer means for the call and its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loss {
-    /// The connection stands, and the server refused the request.
+    /// The connection is open, and the server refused the request.
     Refused,
-    /// The connection is lost, and the server never took the call.
+    /// The connection is lost, and the server never received the call.
     Before,
-    /// The connection is lost, and the server may have done what was asked.
+    /// The connection is lost, and the server may have executed the call.
     During,
-    /// The connection stands, but what came back is not an answer; the server may have done what was asked.
+    /// The connection is open, but the response is not an answer; the server may have executed the call.
     Unreadable,
 }
 
-/// What an error says of its call. An error of JSON-RPC is an answer, and does not come here. Whatever is
-/// not known to have happened before the server took the call may have happened after it.
+/// Classifies an error of a call. A JSON-RPC error is an answer, and is not passed to this function. Unless
+/// the failure certainly happened before the server received the call, it may have happened afterwards.
 pub(super) fn loss(error: &ServiceError) -> Loss {
     let error = match error {
         ServiceError::TransportClosed => return Loss::During,
         ServiceError::TransportSend(error) => error,
         _ => return Loss::Unreadable,
     };
-    // A pipe that nobody reads any more.
+    // A pipe without a reader.
     if error.error.is::<io::Error>() {
         return Loss::Before;
     }
@@ -51,7 +50,7 @@ pub(super) fn loss(error: &ServiceError) -> Loss {
     }
 }
 
-/// Why a call has no answer.
+/// Describes why a call has no answer.
 pub(super) fn unanswered(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => cause(error),
@@ -60,7 +59,7 @@ pub(super) fn unanswered(error: &ServiceError) -> String {
     }
 }
 
-/// Why there is no connection.
+/// Describes why there is no connection.
 pub(super) fn refused(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => cause(error),
@@ -71,7 +70,7 @@ pub(super) fn refused(error: &ClientInitializeError) -> String {
     }
 }
 
-/// The error itself: around it stand the types of the library that carries it.
+/// Describes the underlying error, without the wrapper types of the library.
 fn cause(error: &DynamicTransportError) -> String {
     match http(error) {
         Some(HttpError::HttpStatus(error)) => format!("it answered with the HTTP status {}", error.status),

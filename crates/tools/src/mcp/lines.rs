@@ -1,5 +1,5 @@
-//! The lines that a server of ours writes, a message each: one that cannot be read ends the connection and
-//! says why. Passed over, it would leave whoever waits for it waiting until the time is over.
+//! Reads the lines of a child server, one message each: a line that cannot be parsed ends the connection with
+//! a reason. If it were skipped, the caller that expects it would wait until its timeout.
 
 use std::{
     io,
@@ -10,15 +10,15 @@ use std::{
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The longest line, in bytes: what the protocol's implementation reads at most.
+/// The longest line, in bytes: the limit of the protocol's implementation.
 const LONGEST: usize = 16 << 20;
-/// How deep JSON may be nested: what its parser reads at most.
+/// The maximum nesting depth of JSON: the limit of its parser.
 const DEEPEST: usize = 127;
 
-/// What was wrong with a line, once one was.
+/// What was wrong with a line, if one was invalid.
 pub(super) type Trouble = Arc<OnceLock<&'static str>>;
 
-/// Lines on their way to whoever reads the messages in them.
+/// Forwards lines to the parser of messages.
 pub(super) struct Lines<R> {
     inner: R,
     line: Line,
@@ -49,12 +49,12 @@ impl<R: AsyncRead + Unpin> AsyncRead for Lines<R> {
     }
 }
 
-/// How far a line has come.
+/// The state of the current line.
 #[derive(Debug, Default)]
 struct Line {
     bytes: usize,
     depth: usize,
-    /// Whether it can be a message; some servers write other things between.
+    /// Whether it can be a message; some servers write other output in between.
     is_object: bool,
     in_text: bool,
     is_escaped: bool,

@@ -1,4 +1,4 @@
-//! Tools of MCP servers: programs on this machine that we start and end, or services elsewhere.
+//! Tools of MCP servers: programs on this machine that the engine starts and ends, or remote services.
 
 #[cfg(feature = "mcp")]
 mod bounded;
@@ -34,7 +34,7 @@ pub use supervise::supervise;
 
 use crate::Tool;
 
-/// Why a server, or one of its tools, cannot be used.
+/// Why a server or one of its tools cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The server's name in the settings.
@@ -49,10 +49,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The tools of a server, and why others of it cannot be used.
+/// The tools of a server, and why its other tools cannot be used.
 pub type Connected = (Vec<Arc<dyn Tool>>, Vec<Problem>);
 
-/// Without the feature `mcp` no server can be used.
+/// Reports that no server can be used without the feature `mcp`.
 ///
 /// # Errors
 /// Always.
@@ -62,7 +62,7 @@ pub async fn connect_server(settings: McpSettings) -> Result<Connected, Problem>
     Err(Problem { server: settings.name, message: message.to_owned() })
 }
 
-/// Connects to a server and lists its tools. They hold their server: dropping the last one ends it.
+/// Connects to a server and lists its tools. The tools hold the server: dropping the last one ends it.
 ///
 /// # Errors
 /// When it cannot be reached, or does not list its tools.

@@ -1,15 +1,15 @@
-//! What a server's tool returned, as an outcome.
+//! Converts the result of a server's tool into an outcome.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 
 use super::secrets::Secrets;
 use crate::{Done, Error, Outcome, Result};
 
-/// Structured content that is longer, in bytes, is left out where there is a text: it is for screens.
+/// Longer structured content, in bytes, is omitted if there is text: it is only for display.
 const MOST_STRUCTURED: usize = 1 << 20;
 
-/// The text for the model, and the structured content beside it. What is not text is named, and what
-/// the server was given in confidence is struck out.
+/// Returns the text for the model, and the structured content. Content other than text is named, and the
+/// server's secrets are removed.
 pub(super) fn outcome(mut result: CallToolResult, secrets: &Secrets) -> Result<Outcome> {
     let text = result.content.iter().map(written).collect::<Vec<_>>().join("\n\n");
     let mut text = secrets.strike(&text);

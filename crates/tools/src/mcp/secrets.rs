@@ -1,4 +1,4 @@
-//! What a server is given in confidence, struck out of what it says: some repeat what they refuse.
+//! Removes a server's secrets from its messages: some servers repeat what they refuse.
 
 use std::{cmp::Reverse, mem};
 
@@ -8,9 +8,9 @@ use url::Url;
 
 use super::McpTransport;
 
-/// Shorter words are no secrets, and striking them out would hide what went wrong.
+/// Shorter words are not secrets, and removing them would hide what went wrong.
 const LEAST: usize = 8;
-/// What the names of options and variables have in them whose values are secret.
+/// Parts of the names of options and variables with secret values.
 const SECRET_NAMES: [&str; 9] =
     ["key", "token", "secret", "passw", "pwd", "auth", "credential", "bearer", "cookie"];
 
@@ -25,7 +25,8 @@ impl Secrets {
             McpTransport::Url { url, headers } => (headers, in_address(url)),
         };
         let given = given.values().map(|value| value.expose_secret().to_owned());
-        // Word by word: of `Bearer …` only the second is secret, and is repeated without the first.
+        // Word by word: of `Bearer …` only the second word is secret, and servers repeat it without the
+        // first.
         let words = given.chain(found).flat_map(|text| {
             text.split_whitespace().map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
         });
@@ -34,7 +35,7 @@ impl Secrets {
         Self(words.into_iter().map(SecretString::from).collect())
     }
 
-    /// A value without them, whatever its form.
+    /// Removes the secrets from a JSON value of any form.
     pub(super) fn strike_in(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.strike(text),
@@ -50,14 +51,14 @@ impl Secrets {
         }
     }
 
-    /// The text without them.
+    /// Returns the text without the secrets.
     pub(super) fn strike(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), "[secret]"))
     }
 }
 
-/// What of a command's arguments is secret: what follows the name of such an option, as its own argument
-/// or in the same, and what an address holds.
+/// Returns the secrets in a command's arguments: the value of an option with a secret name, in the next
+/// argument or the same one, and the secrets in addresses.
 fn in_arguments(args: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_named = false;
@@ -79,7 +80,7 @@ fn is_secret(name: &str) -> bool {
     SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
-/// The password and the values in the query of an address, as they stand there and as they are meant.
+/// Returns the password and the query values of an address, both encoded and decoded.
 fn in_address(address: &str) -> Vec<String> {
     let Ok(url) = Url::parse(address) else { return Vec::new() };
     let mut found: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();

@@ -1,4 +1,4 @@
-//! One MCP server: connected at its first use, and again once when it was lost.
+//! One MCP server: connected at its first use, and reconnected when the connection is lost.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ use super::{
 };
 use crate::{Checker, Error, McpSettings, Result, Tool};
 
-/// Tools that a server may list.
+/// The maximum number of tools that a server may list.
 const MOST_TOOLS: usize = 1_000;
-/// Bytes that their names, descriptions and schemas may have together.
+/// The maximum size of their names, descriptions and schemas together, in bytes.
 const MOST_LISTED: usize = 8_000_000;
 
-/// Under which name a call tells its key, for servers that do the same thing once per key.
+/// The metadata field with a call's key, for servers that perform an action once per key.
 const KEY: &str = "entourage/idempotency-key";
 
-/// One MCP server. Dropping it ends its process, if it is one of ours.
+/// One MCP server. Dropping it ends its process, if it is a child process.
 pub struct McpServer {
     settings: McpSettings,
     state: Mutex<State>,
@@ -45,7 +45,7 @@ enum Unlisted {
     Failed(ServiceError),
 }
 
-/// All tools that a server lists, page by page: it may give another page for ever.
+/// Lists all tools of a server, page by page, up to a limit: a server may return further pages forever.
 async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, Unlisted> {
     let (mut tools, mut bytes, mut pages, mut cursor) = (Vec::new(), 0, 0, None);
     loop {
@@ -67,12 +67,12 @@ async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, Unlis
 #[derive(Default)]
 struct State {
     connection: Option<Connection>,
-    /// Which connection it is, so that a late failure of an old one does not close the new one.
+    /// The number of the connection, so that a late failure of an old one does not close the new one.
     number: u64,
 }
 
 impl McpServer {
-    /// A server by its settings. Nothing is started yet.
+    /// Creates a server from its settings, without starting it.
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
         Self { settings, state: Mutex::default(), calls: Calls::default() }
@@ -83,19 +83,19 @@ impl McpServer {
         self.settings.owners.as_ref().is_none_or(|owners| owners.include(owner))
     }
 
-    /// What it was given in confidence.
+    /// Returns the secrets in its settings.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::of(&self.settings.transport)
     }
 
-    /// Its tools, and those that cannot be used. A tool's name is `<server>__<tool>`.
+    /// Returns its tools, and those that cannot be used. A tool's name is `<server>__<tool>`.
     ///
     /// # Errors
     /// [`Error::Failed`] when it cannot be reached or does not list its tools in time.
     pub async fn tools(self: &Arc<Self>) -> Result<(Vec<Arc<dyn Tool>>, Vec<Problem>)> {
         let (limit, began) = (self.settings.connect_timeout, Instant::now());
         let (peer, _) = self.peer().await?;
-        // What connecting has left of the time.
+        // The time that is left after connecting.
         let left = limit.saturating_sub(began.elapsed());
         let listed = timeout(left, listed(&peer)).await.unwrap_or_else(|_| Err(Unlisted::Late));
         let listed = match listed {
@@ -132,8 +132,8 @@ impl McpServer {
         Ok((tools, problems))
     }
 
-    /// Ends the connection in good order, and the process if it is one of ours. The next call
-    /// connects anew.
+    /// Closes the connection in an orderly way, and ends the process if it is a child process. The next call
+    /// reconnects.
     pub async fn close(&self) {
         let connection = self.state.lock().await.connection.take();
         if let Some(connection) = connection {
@@ -141,9 +141,8 @@ impl McpServer {
         }
     }
 
-    /// Calls a tool. When the connection turns out to be lost, the call is made once more on a new
-    /// one, but only if it may be repeated or the server never took it. Dropping the future tells
-    /// the server to stop.
+    /// Calls a tool. If the connection turns out to be lost, repeats the call once on a new one, but only if
+    /// the call is repeatable or the server never received it. Dropping the future tells the server to stop.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -189,12 +188,13 @@ impl McpServer {
         }
     }
 
-    /// The connection's number and the way to speak over it, made first where there is none.
+    /// Returns the connection's number and its peer; connects first if there is no connection.
     async fn peer(&self) -> Result<(Peer<RoleClient>, u64)> {
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.take_if(|connection| connection.is_lost()) {
             tracing::debug!(server = self.settings.name, "lost; connecting anew");
-            // Before the new one starts: what is left of the old one may hold what it needs.
+            // Before the new server starts: remaining processes of the old one may hold resources that the
+            // new one needs.
             drop(connection);
         }
         if let Some(connection) = &state.connection {
@@ -216,7 +216,7 @@ impl McpServer {
         peer.map(|peer| (peer, state.number)).ok_or_else(|| self.failed("is not connected"))
     }
 
-    /// Gives a lost connection up; what made it unusable, where that was what the server sent.
+    /// Discards a lost connection. Returns what made it unusable, if that was data from the server.
     async fn discard(&self, number: u64) -> Option<&'static str> {
         let mut state = self.state.lock().await;
         let is_meant = state.number == number;
@@ -224,7 +224,7 @@ impl McpServer {
         lost.trouble()
     }
 
-    /// The server took a call, and what it sent back is no answer.
+    /// Returns the error for a call that the server received without returning a valid answer.
     fn without_answer(&self, why: &str, repeatable: bool) -> Error {
         let what = format!("gave no answer to the call: {why}");
         if repeatable { self.failed(&what) } else { self.in_doubt(&what) }

@@ -1,4 +1,4 @@
-//! How an MCP server is reached.
+//! How to reach an MCP server.
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
@@ -14,32 +14,33 @@ use crate::Owners;
 #[serde(try_from = "Raw")]
 #[schemars(with = "Raw")]
 pub struct McpSettings {
-    /// What its tools' names begin with: letters, digits, `_` and `-`, at most 32.
+    /// The prefix of its tools' names: letters, digits, `_` and `-`, at most 32.
     pub name: String,
-    /// How it is reached.
+    /// How to reach it.
     pub transport: McpTransport,
-    /// How long connecting and listing its tools may take; `connect_seconds`, 30 when not given.
+    /// How long connecting and listing its tools may take; `connect_seconds`, 30 by default.
     pub connect_timeout: Duration,
-    /// Whose agents may use it; everybody's where nobody has to say who they are, otherwise the
-    /// operator's.
+    /// The owners whose agents may use it; by default all without authentication, and the operator alone with
+    /// it.
     pub owners: Option<Owners>,
-    /// A command that runs a program as [`supervise`](crate::supervise) does: its first words, which those
-    /// of the program follow. Without one, only the server's own group of processes is ended.
+    /// A command that runs a program as [`supervise`](crate::supervise) does; the program and its arguments
+    /// are appended. Without it, only the server's own process group is ended.
     pub supervisor: Option<Vec<OsString>>,
 }
 
-/// How a server is reached.
+/// How to reach a server.
 #[derive(Debug, Clone)]
 pub enum McpTransport {
-    /// A program that we start, over its standard input and output.
+    /// A program that the engine starts, over its standard input and output.
     Command {
         /// The program.
         command: String,
         /// Its arguments.
         args: Vec<String>,
-        /// Its environment. Besides, it gets only PATH, HOME and LANG: our own keys are not its.
+        /// Its environment. In addition it inherits only PATH, HOME and LANG: the engine's keys are not for
+        /// it.
         env: BTreeMap<String, SecretString>,
-        /// Its working directory; ours when not given.
+        /// Its working directory; the engine's if not given.
         cwd: Option<PathBuf>,
     },
     /// A service, over streamable HTTP.
@@ -55,7 +56,7 @@ const CONNECT_SECONDS: u64 = 30;
 const NAME_CHARS: usize = 32;
 
 impl McpSettings {
-    /// A server with the usual time to connect.
+    /// Creates a server with the default time to connect.
     #[must_use]
     pub fn new(name: impl Into<String>, transport: McpTransport) -> Self {
         Self {
@@ -72,18 +73,18 @@ impl McpSettings {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    /// What its tools' names begin with: letters, digits, `_` and `-`, at most 32.
+    /// The prefix of its tools' names: letters, digits, `_` and `-`, at most 32.
     name: String,
-    /// The program that speaks MCP over its standard input and output.
+    /// The program, which speaks MCP over its standard input and output.
     command: Option<String>,
     /// The program's arguments.
     #[serde(default)]
     args: Vec<String>,
-    /// The program's environment. Besides, it gets only PATH, HOME and LANG.
+    /// The program's environment. In addition it inherits only PATH, HOME and LANG.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     env: BTreeMap<String, SecretString>,
-    /// The program's working directory; that of `entourage` when not given.
+    /// The program's working directory; by default that of `entourage`.
     cwd: Option<PathBuf>,
     /// Instead of a program: the address of a service that speaks MCP over streamable HTTP.
     url: Option<String>,
@@ -91,9 +92,10 @@ struct Raw {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     headers: BTreeMap<String, SecretString>,
-    /// How many seconds connecting and listing its tools may take; 30 when not given.
+    /// How many seconds connecting and listing its tools may take; 30 by default.
     connect_seconds: Option<u64>,
-    /// Whose agents may use it; everybody's where nobody has to say who they are, otherwise the operator's.
+    /// The owners whose agents may use it; by default all without authentication, and the operator alone with
+    /// it.
     owners: Option<Owners>,
 }
 

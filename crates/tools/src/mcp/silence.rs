@@ -1,4 +1,4 @@
-//! Whether a server still answers at all: one that hangs would take each call its whole time, for ever.
+//! Detects servers that hang: each call to one would otherwise take its whole timeout, forever.
 
 use std::{
     collections::HashMap,
@@ -7,28 +7,29 @@ use std::{
 
 use tokio::time::{Duration, Instant};
 
-/// A server that has sent nothing for so long since a call began that was cut off is asked whether it is there.
+/// A server that has sent nothing for this long since the beginning of a call that was cancelled is sent a
+/// ping.
 const DOUBTFUL: Duration = Duration::from_secs(30);
-/// How long it has to say so, whether or not whoever asked still waits.
+/// How long the server has to answer the ping, whether or not the caller that sent it still waits.
 pub(super) const PONG: Duration = Duration::from_secs(5);
 
-/// When a server was last heard of.
+/// When a server last sent a message.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Heard(Arc<Mutex<Option<Instant>>>);
 
 impl Heard {
-    /// It has sent something.
+    /// Records that the server has sent a message.
     pub(super) fn now(&self) {
         *locked(&self.0) = Some(Instant::now());
     }
 
-    /// Whether it has sent anything since.
+    /// Whether the server has sent a message since then.
     fn since(&self, then: Instant) -> bool {
         locked(&self.0).is_some_and(|heard| heard >= then)
     }
 }
 
-/// The calls of a server, and what they say of whether it hangs.
+/// The calls of a server, as evidence of whether it hangs.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Mutex<State>);
 
@@ -36,9 +37,9 @@ pub(super) struct Calls(Mutex<State>);
 struct State {
     number: u64,
     under_way: HashMap<u64, Call>,
-    /// The first one of a connection that was cut off before its answer came.
+    /// The first call of a connection that was cancelled before its answer arrived.
     cut_off: Option<Call>,
-    /// Which connection was asked whether it is there, and when first, since it was heard of last.
+    /// The first ping of a connection since its last message.
     asked: Option<Call>,
 }
 
@@ -49,19 +50,19 @@ struct Call {
     began: Instant,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// Nothing against it.
+    /// No reason to doubt it.
     None,
-    /// It is to be asked whether it is there.
+    /// A ping must be sent.
     Ask,
-    /// It was asked, and has had its time.
+    /// The time for the answer to the ping is over.
     Hangs,
 }
 
 impl Calls {
-    /// A call over a connection begins.
+    /// Records that a call over a connection begins.
     pub(super) fn begin(&self, connection: u64) -> UnderWay<'_> {
         let mut state = locked(&self.0);
         state.number += 1;
@@ -70,8 +71,8 @@ impl Calls {
         UnderWay { of: self, number, is_over: false }
     }
 
-    /// What is to be thought of the connection with this number. One that may do one thing at a time, and is at a
-    /// call that came before the one that was cut off, is left at its work.
+    /// Returns the state of the connection with this number. A server that may do one thing at a time, and is
+    /// executing a call from before the cancelled one, is left alone.
     pub(super) fn doubt(&self, connection: u64, heard: &Heard) -> Doubt {
         let mut state = locked(&self.0);
         let is_past = |call: &mut Call| call.connection != connection || heard.since(call.began);
@@ -89,7 +90,7 @@ impl Calls {
     }
 }
 
-/// A call under way; dropped before it is over, it was cut off.
+/// A call in progress; dropped before it is over, it was cancelled.
 pub(super) struct UnderWay<'c> {
     of: &'c Calls,
     number: u64,
@@ -97,7 +98,7 @@ pub(super) struct UnderWay<'c> {
 }
 
 impl UnderWay<'_> {
-    /// It has ended by itself.
+    /// Records that the call ended and was not cancelled.
     pub(super) fn end(mut self) {
         self.is_over = true;
     }
@@ -131,7 +132,8 @@ mod tests {
         drop(calls.begin(2));
         tokio::time::advance(DOUBTFUL).await;
         assert_eq!(calls.doubt(2, &heard), Doubt::Ask);
-        // Whoever asks may have less time than the server has: whoever comes next counts from the first.
+        // A caller may have less time than the server has for its answer: the next caller counts from the
+        // first ping.
         tokio::time::advance(PONG / 2).await;
         assert_eq!(calls.doubt(2, &heard), Doubt::Ask);
         tokio::time::advance(PONG / 2).await;

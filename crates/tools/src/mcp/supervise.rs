@@ -1,6 +1,7 @@
-//! A small process between this program and a server that it starts, so that nothing of the server
-//! outlives it: it sees the end of its own input, which comes when this program is gone, however it went,
-//! and whatever the server has started becomes its child in the end, also with a session of its own.
+//! Supervises a server with a small process between the engine and the server, so that no process of the
+//! server outlives the engine: the supervisor sees the end of its own input when the engine exits, for
+//! whatever reason, and every process that the server has started is eventually reparented to the supervisor,
+//! even one with a session of its own.
 
 use std::{
     ffi::OsString,
@@ -19,26 +20,28 @@ use tokio::{
     time::sleep,
 };
 
-/// How long a server whose input has ended may take to end by itself.
+/// How long a server may take to exit after the end of its input.
 const GRACE: Duration = Duration::from_secs(2);
-/// What is killed is looked for again after so long, since it may just have started something.
+/// The interval for finding processes to kill again, since a killed process may just have started another
+/// one.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Runs a command with the input, output and errors of this process, until it ends, its input has ended
-/// or this process is told to end; then kills all that is left of it. Returns its exit code.
+/// Runs a command with the input, output and errors of this process, until the command exits, its input ends
+/// or this process receives SIGTERM; then kills all remaining processes of the command. Returns its exit
+/// code.
 ///
 /// # Errors
-/// When it cannot be started, or this process cannot be told of what becomes of it.
+/// When the command cannot be started, or this process cannot observe signals and the command's exit.
 pub async fn supervise(command: OsString, args: Vec<OsString>) -> io::Result<u8> {
     let mut told = signal(SignalKind::terminate())?;
     set_child_subreaper(Some(getpid()))?;
     let mut server = Command::new(command).args(args).stdin(Stdio::piped()).spawn()?;
     let input = server.stdin.take().and_then(|input| input.into_owned_fd().ok()).map(File::from);
     let (over, mut is_over) = oneshot::channel();
-    // A thread, since nothing but the end of the process ends a read of standard input.
+    // A thread, since only the end of the process interrupts a read of standard input.
     thread::spawn(move || {
         if let Some(mut input) = input {
-            // A server that reads no more is as good as one whose input has ended.
+            // A server that has stopped reading is treated like one whose input has ended.
             let _ = io::copy(&mut io::stdin().lock(), &mut input);
         }
         over.send(())
@@ -59,9 +62,9 @@ pub async fn supervise(command: OsString, args: Vec<OsString>) -> io::Result<u8>
     Ok(code.unwrap_or(1))
 }
 
-/// Kills whatever this process, or anything below it, has started. Whether there was anything.
+/// Kills all descendants of this process. Returns whether there were any.
 fn kill_all_below() -> bool {
-    // What has ended is forgotten by the system once it was waited for.
+    // Reaps processes that have exited.
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
     let running = running();
     let mut below = vec![getpid()];
@@ -72,19 +75,19 @@ fn kill_all_below() -> bool {
         at += 1;
     }
     for pid in &below[1..] {
-        // One that has ended meanwhile is what is wanted.
+        // Fails if the process has exited meanwhile, which is the desired state.
         let _ = kill_process(*pid, Signal::KILL);
     }
     below.len() > 1
 }
 
-/// The processes of this machine, each with its parent.
+/// Returns the processes of this machine, each with its parent.
 fn running() -> Vec<(Pid, Pid)> {
     let pid = |text: &str| text.parse().ok().and_then(Pid::from_raw);
     let parent_of = |entry: fs::DirEntry| {
         let own = pid(entry.file_name().to_str()?)?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // Behind the name, which stands in brackets and may hold any: the state and the parent.
+        // After the name, which is in parentheses and may contain any character: the state and the parent.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
         Some((own, pid(fields.nth(1)?)?))
     };

@@ -1,4 +1,4 @@
-//! A tool of an MCP server as one of ours.
+//! Adapts a tool of an MCP server to [`Tool`].
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, tool::NAME_CH
 /// A tool of an MCP server.
 pub(super) struct McpTool {
     server: Arc<McpServer>,
-    /// Its name at the server.
+    /// Its name on the server.
     remote: String,
     spec: ToolSpec,
     effect: Effect,
@@ -25,7 +25,7 @@ impl McpTool {
         let effect = class_of(&hints);
         let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
         let mut parameters = listed.input_schema.as_ref().clone();
-        // A server may leave it out, but some providers refuse a schema without.
+        // A server may omit it, but some providers refuse a schema without `properties`.
         parameters.entry("properties").or_insert_with(|| json!({}));
         let spec =
             ToolSpec { name, description: description.into_owned(), parameters: Value::Object(parameters) };
@@ -63,9 +63,9 @@ impl Tool for McpTool {
     }
 }
 
-/// What a server says of its tool, taken at its word: the operator chose the server. Nothing said is
-/// unsafe. Of a tool that is idempotent and destroys, only the first is not enough: calling it twice
-/// is harmless, but not if somebody has made anew in between what it destroys.
+/// Derives the effect from the server's hints, which are trusted: the operator chose the server. Without
+/// hints a tool is unsafe. An idempotent tool that is destructive is unsafe too: calling it twice is
+/// harmless, unless what it destroys was recreated in between.
 fn class_of(hints: &ToolAnnotations) -> Effect {
     match (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint) {
         (Some(true), _, _) => Effect::Pure,
@@ -74,8 +74,8 @@ fn class_of(hints: &ToolAnnotations) -> Effect {
     }
 }
 
-/// Gives each tool of a server its name here: `<server>__<tool>`, in letters that every provider
-/// takes, and no name twice.
+/// Gives each tool of a server its name in the engine: `<server>__<tool>`, unique, with characters that every
+/// provider accepts.
 pub(super) struct Naming {
     prefix: String,
     taken: BTreeSet<String>,
@@ -88,7 +88,7 @@ impl Naming {
 
     pub(super) fn name(&mut self, tool: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-        // All of it ASCII, so that cutting at any byte is fine.
+        // All of it is ASCII, so any byte is a character boundary.
         let whole: String = self.prefix.chars().chain(tool.chars()).map(plain).collect();
         let cut = |most: usize| &whole[..whole.len().min(most)];
         let mut name = cut(NAME_CHARS).to_owned();

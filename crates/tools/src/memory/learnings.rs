@@ -1,15 +1,15 @@
-//! What the tools for learnings share: how long one may be, and finding it by its short name.
+//! Shared code of the tools for learnings: the limits, and the look-up by short name.
 
 use entourage_types::Learning;
 
 use crate::{Context, Done, Error, Outcome, Result};
 
-/// How many an agent may hold: it reads all of them before each answer.
+/// How many learnings an agent may have: it reads all of them before each answer.
 pub(super) const MOST: usize = 40;
-/// How long one may be, in characters.
+/// The longest learning, in characters.
 const LONGEST: usize = 300;
 
-/// A learning's text, if it is one.
+/// Returns a learning's text in normal form, or an error if it is empty or too long.
 pub(super) fn checked(tool: &str, text: &str) -> Result<String> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let why = match text.chars().count() {
@@ -22,7 +22,7 @@ pub(super) fn checked(tool: &str, text: &str) -> Result<String> {
     Err(Error::Arguments { tool: tool.to_owned(), why })
 }
 
-/// The caller's learning of this short name.
+/// Returns the caller's learning with this short name.
 pub(super) async fn named(context: &Context, handle: &str) -> Result<Learning> {
     let learnings = context.memory.learnings().await?;
     let handle = handle.trim();
@@ -38,7 +38,7 @@ pub(super) async fn named(context: &Context, handle: &str) -> Result<Learning> {
     }
 }
 
-/// The outcome that keeps a learning.
+/// Returns the outcome that stores a learning.
 pub(super) fn keep(learning: Learning, said: &str) -> Outcome {
     let text = format!("{said} {}: {}", learning.handle(), learning.text);
     Outcome::Done(Done { text, learnings: vec![learning], ..Done::default() })

@@ -1,4 +1,4 @@
-//! Tools for what an agent itself remembers, from one conversation to the next.
+//! Tools for an agent's own memory across conversations.
 
 mod learnings;
 mod read_output;

@@ -1,4 +1,4 @@
-//! `read_output`: the rest of what was too long to be shown whole.
+//! `read_output`: the rest of a text that was too long to show whole.
 
 use async_trait::async_trait;
 use entourage_types::ToolSpec;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "read_output";
-/// What is left of the room for an output is for the words around it.
+/// Room in the output for the text around the part.
 const AROUND: usize = 200;
 
-/// Reads on in the whole text of a message or output of the caller's own transcript.
+/// Continues reading the whole text of a message or output in the caller's own transcript.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadOutput;
 

@@ -1,4 +1,4 @@
-//! `retire_learning`: what holds no more.
+//! `retire_learning`: retires a learning that no longer applies.
 
 use async_trait::async_trait;
 use entourage_types::{Learning, LearningStatus, ToolSpec};

@@ -1,4 +1,4 @@
-//! `save_learning`: know something in every conversation to come.
+//! `save_learning`: remembers something in all later conversations.
 
 use async_trait::async_trait;
 use entourage_types::{Learning, LearningId, LearningStatus, ToolSpec};
@@ -47,7 +47,7 @@ impl Tool for SaveLearning {
             return Err(Error::NotAllowed(why));
         }
         let learning = Learning {
-            // The call's own id, so that a call that runs again saves the same once more.
+            // The call's own id, so that a repeated call saves the same learning again.
             id: LearningId::from_uuid(context.call.uuid()),
             owner: context.owner.clone(),
             root: context.root,

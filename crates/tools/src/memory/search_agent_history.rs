@@ -1,4 +1,4 @@
-//! `search_agent_history`: what was spoken of in sessions that were closed.
+//! `search_agent_history`: finds closed sessions.
 
 use async_trait::async_trait;
 use entourage_types::{Session, Time, ToolSpec};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "search_agent_history";
-/// How many sessions at most.
+/// The maximum number of sessions.
 const LIMIT: usize = 5;
 /// A day in microseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;

@@ -1,4 +1,4 @@
-//! `update_learning`: put a learning right.
+//! `update_learning`: corrects a learning.
 
 use async_trait::async_trait;
 use entourage_types::{Learning, ToolSpec};

@@ -1,4 +1,4 @@
-//! `create_note`: write something down for later.
+//! `create_note`: writes a note.
 
 use async_trait::async_trait;
 use entourage_types::{Note, NoteId, ToolSpec};
@@ -11,10 +11,10 @@ use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool,
 const NAME: &str = "create_note";
 /// The longest title, in characters.
 const TITLE_CHARS: usize = 300;
-/// The longest note, in bytes: whoever searches may be shown some of them at once.
+/// The longest note, in bytes: a search may return several at once.
 const NOTE_BYTES: usize = 64 * 1024;
 
-/// Writes a note; it is kept in the same commit as the call's output.
+/// Writes a note; the engine commits it together with the call's output.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CreateNote;
 
@@ -66,7 +66,7 @@ impl Tool for CreateNote {
             return Err(Error::Arguments { tool: NAME.to_owned(), why });
         }
         let note = Note {
-            // The call's own id, so that a call that runs again writes the same note once more.
+            // The call's own id, so that a repeated call writes the same note again.
             id: NoteId::from_uuid(context.call.uuid()),
             owner: context.owner.clone(),
             root: context.root,

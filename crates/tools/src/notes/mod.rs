@@ -1,4 +1,4 @@
-//! Tools that write something down for later and find it again.
+//! Tools that write notes and find them again.
 
 mod create_note;
 mod search_notes;

@@ -1,4 +1,4 @@
-//! `search_notes`: find what was written down.
+//! `search_notes`: finds notes.
 
 use std::cmp::Reverse;
 
@@ -13,14 +13,14 @@ use crate::{Caller, Context, Effect, Notes, Outcome, Result, Source, Tool, parse
 const NAME: &str = "search_notes";
 const LIMIT: u32 = 5;
 const LIMIT_MOST: u32 = 20;
-/// By so many words of a query each is looked for by itself: each costs a search.
+/// At most this many words of a query are searched individually: each costs a search.
 const WORDS: usize = 8;
-/// Shorter words, in bytes, are not: as a word may go on, they begin words of most notes.
+/// Shorter words, in bytes, are skipped: as prefixes they match most notes.
 const SHORTEST: usize = 3;
-/// Where nothing is found, so many notes are named, and each by so many characters.
+/// If nothing is found, so many notes are named, each with so many characters.
 const NAMED: u32 = 10;
 const NAME_CHARS: usize = 100;
-/// So many bytes of notes are shown at once.
+/// At most this many bytes of notes are shown at once.
 const MOST_BYTES: usize = 256 * 1024;
 
 /// Finds the notes of the caller's tree by their words.
@@ -75,26 +75,26 @@ impl Tool for SearchNotes {
     }
 }
 
-/// The notes with some words of a query, those with most of them first, of these the newest.
+/// Returns the notes with some words of a query, sorted by the number of words, then by age, newest first.
 async fn with_some(notes: &dyn Notes, query: &str, limit: u32) -> Result<Vec<Note>> {
     let words = words(query);
     let mut found: Vec<(usize, Note)> = Vec::new();
     for word in &words {
         for note in notes.search(word, LIMIT_MOST).await? {
             if found.iter().all(|(_, known)| known.id != note.id) {
-                // Counted in the note itself: of the many that have one word, a search finds some.
+                // Counted in the note itself: if many notes have a word, a search returns only some of them.
                 let text = format!("{} {}", note.title, note.content).to_lowercase();
                 found.push((words.iter().filter(|word| text.contains(word.as_str())).count(), note));
             }
         }
-        // Notes may be long: no more are held than are shown.
+        // Notes may be long: keep only as many as are shown.
         found.sort_by_key(|(words, note)| Reverse((*words, note.created, note.id)));
         found.truncate(limit as usize);
     }
     Ok(found.into_iter().map(|(_, note)| note).collect())
 }
 
-/// The words of a query, each once: the longest, which say most, where there are many.
+/// Returns the distinct words of a query: the longest, which are the most specific, if there are many.
 fn words(query: &str) -> Vec<String> {
     let query = query.to_lowercase();
     let bare = query.split_whitespace().map(|word| word.trim_matches(|char: char| !char.is_alphanumeric()));
@@ -104,7 +104,7 @@ fn words(query: &str) -> Vec<String> {
     words.into_iter().take(WORDS).map(str::to_owned).collect()
 }
 
-/// What is said where no note has a word of the query: how to go on.
+/// Returns the text for a query without any match: how to continue.
 fn without(query: &str, latest: &[Note]) -> String {
     if latest.is_empty() {
         return "There are no notes in this conversation. See which files there are, or use another tool."
@@ -118,14 +118,14 @@ fn without(query: &str, latest: &[Note]) -> String {
     )
 }
 
-/// A line to know a note by.
+/// Returns a line that identifies a note.
 fn name(note: &Note) -> String {
     let text = if note.title.trim().is_empty() { &note.content } else { &note.title };
     let line = text.trim().lines().next().unwrap_or_default();
     format!("- {}", line.chars().take(NAME_CHARS).collect::<String>())
 }
 
-/// The notes as they are shown: those that fit, and how many do not.
+/// Returns the text of the notes that fit, and how many do not.
 fn sections(notes: &[Note]) -> String {
     let (mut text, mut left_out) = (String::new(), 0);
     for note in notes {

@@ -9,12 +9,12 @@ use crate::{Error, Result};
 
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A client that is built at its first use, so that a engine that never looks at the web does not
+/// A client that is built at its first use, so that an engine that never looks at the web does not
 /// pay for reading the system's certificates.
 pub(super) type Lazy = LazyLock<Result<Client>>;
 
-/// What all clients have in common. None follows redirects by itself: one could take a key to
-/// another host, or the engine's own network to a stranger.
+/// Returns the common configuration of all clients. No client follows redirects by itself: a redirect could
+/// send a key to another host, or give a third party access to the engine's own network.
 pub(super) fn builder() -> ClientBuilder {
     crate::tls::ensure_provider();
     Client::builder()
@@ -23,7 +23,7 @@ pub(super) fn builder() -> ClientBuilder {
         .redirect(Policy::none())
 }
 
-/// The built client.
+/// Builds the client.
 pub(super) fn build(builder: ClientBuilder) -> Result<Client> {
     builder.build().map_err(|error| Error::Failed(format!("no HTTP client: {}", causes(&error))))
 }
@@ -34,7 +34,7 @@ pub(super) enum Unread {
     BrokenOff(String),
 }
 
-/// The body of an answer, decompressed, of so many bytes at most.
+/// Reads the body of an answer, decompressed, up to so many bytes.
 pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, Unread> {
     let mut body = Vec::new();
     let mut stream = response.bytes_stream();
@@ -48,8 +48,8 @@ pub(super) async fn body(response: Response, most: usize) -> Result<Vec<u8>, Unr
     Ok(body)
 }
 
-/// An error with its causes, which is where reqwest says what happened. Without the address: it
-/// may hold what is not for the model.
+/// Describes an error by its deepest cause, where reqwest says what happened. Omits the address: it may
+/// contain data that the model must not see.
 pub(super) fn causes(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return "no answer in time".to_owned();

@@ -1,18 +1,18 @@
-//! What a body is, by its declared type, and its bytes as text.
+//! The form of a body, from its declared type, and its decoding to text.
 
 use encoding_rs::{Encoding, UTF_8};
 
-/// How a body is read.
+/// How to read a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A page, of which the readable part is wanted.
+    /// A page, of which only the readable part is returned.
     Html,
-    /// Text as it stands.
+    /// Text, returned unchanged.
     Text,
 }
 
 impl Form {
-    /// The form of a `Content-Type`; none when it is not text. A body without one is taken as text.
+    /// Returns the form of a `Content-Type`; none if it is not text. A body without one counts as text.
     pub(super) fn of(content_type: &str) -> Option<Self> {
         let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         match essence.as_str() {
@@ -25,14 +25,14 @@ impl Form {
     }
 }
 
-/// How far into a page its own word on its charset is looked for.
+/// How far into a page to look for its own charset declaration.
 const HEAD_BYTES: usize = 1024;
 
-/// A body as text: in the charset that is declared, with it or in it. What is UTF-8 is read as that
-/// whatever is declared, unless it is one of the charsets whose texts look like ASCII and are not.
+/// Decodes a body by the charset that is declared in its header or in the body itself. Valid UTF-8 is decoded
+/// as UTF-8 whatever is declared, unless the declared charset looks like ASCII and is not.
 pub(super) fn decoded(body: &[u8], content_type: &str) -> String {
     let head = String::from_utf8_lossy(&body[..body.len().min(HEAD_BYTES)]);
-    // A page that says in ASCII that it is UTF-16 is not.
+    // A page that declares in ASCII that it is UTF-16 is wrong.
     let own = || declared(&head).map(Encoding::output_encoding);
     let encoding = declared(content_type).or_else(own).unwrap_or(UTF_8);
     let is_utf_8 = encoding.is_ascii_compatible() && std::str::from_utf8(body).is_ok();
@@ -40,7 +40,7 @@ pub(super) fn decoded(body: &[u8], content_type: &str) -> String {
     encoding.decode(body).0.into_owned()
 }
 
-/// The charset of the first `charset=`, or of the declaration that XML begins with, if the web knows it.
+/// Returns the charset of the XML declaration, or of the first `charset=`, if it is a known web encoding.
 fn declared(text: &str) -> Option<&'static Encoding> {
     let text = text.to_ascii_lowercase();
     let of_xml = || text.trim_start().strip_prefix("<?xml")?.split_once("?>")?.0.split_once("encoding=");
@@ -64,7 +64,7 @@ mod tests {
             (b"\xc7\xd1\xb1\xdb", "text/plain; charset=euc-kr", "한글"),
             (b"\xff\xfeh\0i\0", "text/plain", "hi"),
             (b"h\0i\0", "text/plain; charset=utf-16le", "hi"),
-            // What is declared wrongly, and what nothing knows.
+            // A wrong declaration, and an unknown charset.
             ("größe".as_bytes(), "text/plain; charset=windows-1251", "größe"),
             ("größe".as_bytes(), "text/plain; charset=unheard-of", "größe"),
         ] {

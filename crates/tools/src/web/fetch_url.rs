@@ -35,7 +35,7 @@ const MOST_REDIRECTS: usize = 5;
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
                         application/xml;q=0.9, */*;q=0.1";
 
-/// Which addresses wait for a person.
+/// Which addresses require a person's approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FetchApproval {
@@ -52,10 +52,10 @@ pub enum FetchApproval {
 #[serde(default, deny_unknown_fields)]
 pub struct FetchSettings {
     /// Hosts that may be fetched from although they are not on the public internet: `name`, `address`, or
-    /// either with `:port` to allow that port only.
+    /// either with `:port` to allow only that port.
     #[schemars(with = "Vec<String>")]
     pub allow: Vec<AllowedHost>,
-    /// Which addresses wait for a person: `invented` or `never`.
+    /// Which addresses require a person's approval: `invented` or `never`.
     pub approval: FetchApproval,
     /// The largest page, in bytes once decompressed.
     pub max_bytes: usize,
@@ -74,26 +74,27 @@ pub struct FetchUrl {
     settings: FetchSettings,
     guarded: Lazy,
     open: Lazy,
-    /// Places for pages that are being made readable: each keeps a core busy and takes many times its size.
+    /// Slots for converting pages to readable text: each keeps a core busy and takes many times the page's
+    /// size in memory.
     places: Arc<Semaphore>,
-    /// What of it each owner may have.
+    /// Each owner's share of the slots.
     shares: Shares,
 }
 
-/// A body that came, before it is made readable.
+/// A received body, before its conversion to readable text.
 struct Fetched {
     url: Url,
     form: Form,
     text: String,
 }
 
-/// No proxy: it would resolve names itself, out of the guard's sight.
+/// Without a proxy, which would resolve names itself, bypassing the guard.
 fn plain() -> ClientBuilder {
     builder().no_proxy()
 }
 
 impl FetchUrl {
-    /// The tool with these settings.
+    /// Creates the tool with these settings.
     #[must_use]
     pub fn new(settings: FetchSettings) -> Self {
         Self {
@@ -113,7 +114,7 @@ impl FetchUrl {
         client.as_ref().map_err(Clone::clone)
     }
 
-    /// The answer at the end of all redirects, each of them checked, and where that was.
+    /// Follows redirects, checking each of them. Returns the final address and its response.
     async fn get(&self, mut url: Url) -> Result<(Url, Response)> {
         for _ in 0..=MOST_REDIRECTS {
             let client = self.client(check(&url, &self.settings.allow)?)?;
@@ -159,8 +160,8 @@ impl FetchUrl {
         Ok(Fetched { form, text: decoded(&body, &content_type), url })
     }
 
-    /// The page within the time that a fetch may take. What it waits for a place is not counted: that is no
-    /// fault of the page.
+    /// Returns the page within the time limit of a fetch. The wait for a slot does not count: it is not the
+    /// page's fault.
     async fn page(&self, owner: &Owner, url: Url) -> Result<(Url, Page)> {
         let stopped =
             |error: &dyn std::fmt::Display| Error::Failed(format!("the page cannot be read: {error}"));
@@ -180,8 +181,8 @@ impl FetchUrl {
         let address = url.to_string();
         let abandoned = CancellationToken::new();
         let _waiting = abandoned.clone().drop_guard();
-        // Away from the threads that serve everybody: a large page takes a while. One that nobody waits
-        // for has its place until it ends.
+        // Off the async worker threads, which serve all calls: a large page takes a while. An abandoned
+        // conversion keeps its slot until it ends.
         let reading = tokio::task::spawn_blocking(move || {
             let _places = (fetched, own, place, share);
             readable::page(&text, &address, &abandoned)
@@ -218,12 +219,12 @@ impl Tool for FetchUrl {
         Source::Public
     }
 
-    /// What is no address is none to ask about: the call says what is wrong with it.
+    /// An invalid address requires no approval: the call reports what is wrong with it.
     fn address(&self, arguments: &Value) -> Option<Address> {
         let asks = self.settings.approval == FetchApproval::Invented;
         let written = arguments["url"].as_str().filter(|_| asks)?.trim();
         let mut url = Url::parse(written).ok()?;
-        // It is not sent.
+        // The fragment is not sent.
         url.set_fragment(None);
         let host = url.host_str()?.to_owned();
         Some(Address { url: url.into(), written: written.to_owned(), host })
@@ -295,7 +296,7 @@ mod tests {
         assert_eq!(tool.places.available_permits(), all as usize, "the place is free again");
     }
 
-    /// Whatever one owner fetches and reads, there is a place for another one.
+    /// Whatever one owner fetches and reads, a slot remains for others.
     #[tokio::test]
     async fn one_owner_has_neither_all_places_nor_more_bodies_than_a_share() {
         let server = MockServer::start().await;

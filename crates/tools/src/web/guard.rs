@@ -1,6 +1,5 @@
-//! The guard of outgoing fetches: which addresses are not the public internet, and a resolver
-//! that gives a connection only the addresses it has checked, so that no second look-up can give
-//! others.
+//! The guard of outgoing fetches: rejects addresses outside the public internet, and resolves names so that a
+//! connection gets only the addresses that were checked, and no second look-up can return others.
 
 use std::{
     fmt,
@@ -14,10 +13,10 @@ use url::{Host, Url};
 
 use crate::{Error, Result};
 
-/// Why an address may not be fetched from, or nothing for the public internet.
+/// Returns why an address may not be fetched from; none for the public internet.
 ///
-/// Everything that is not plainly a global unicast address is refused, also what only wraps an
-/// IPv4 address: whoever serves the public has no need of those.
+/// Refuses everything that is not clearly a global unicast address, including addresses that only wrap an
+/// IPv4 address: public servers do not need those.
 fn refused(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refused_v4(address),
@@ -38,7 +37,7 @@ fn refused_v4(address: Ipv4Addr) -> Option<&'static str> {
         (198, 18..=19, _) => "benchmarking",
         (224..=239, ..) => "multicast",
         (240..=255, ..) => "reserved",
-        // The metadata service of one large cloud, on an otherwise public address.
+        // The metadata service of one large cloud provider, on an otherwise public address.
         (168, 63, 129) if d == 16 => "cloud metadata",
         _ => return None,
     })
@@ -65,8 +64,8 @@ fn refused_v6(address: Ipv6Addr) -> Option<&'static str> {
     })
 }
 
-/// A host that may be fetched from although it is not public: `name`, `address`, or either with
-/// `:port` to allow that port only.
+/// A host that may be fetched from although it is not public: `name`, `address`, or either with `:port` to
+/// allow only that port.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct AllowedHost {
@@ -108,16 +107,16 @@ impl TryFrom<String> for AllowedHost {
     }
 }
 
-/// How a URL that passed the check is to be reached.
+/// How to reach a URL that passed the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By addresses of the public internet only.
+    /// Only by addresses of the public internet.
     Guarded,
-    /// By any address: the operator named the host.
+    /// By any address: the operator allowed the host.
     Open,
 }
 
-/// Checks what can be seen of a URL before its host is resolved.
+/// Checks a URL before its host is resolved.
 pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Way> {
     if !matches!(url.scheme(), "http" | "https") {
         let scheme = url.scheme();
@@ -129,7 +128,7 @@ pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Way> {
     if allowed.iter().any(|host| host.allows(url)) {
         return Ok(Way::Open);
     }
-    // A literal address never comes to the resolver.
+    // A literal address bypasses the resolver.
     let address = match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address),
         Some(Host::Ipv6(address)) => IpAddr::V6(address),
@@ -142,7 +141,7 @@ pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Way> {
     }
 }
 
-/// A host that stands, wholly or in part, on an address that is not public.
+/// A host with at least one address that is not public.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refused {
     host: String,
@@ -181,8 +180,8 @@ pub(super) fn refusal<'a>(error: &'a (dyn std::error::Error + 'static)) -> Optio
     None
 }
 
-/// Resolves a host for the very connection that follows, and refuses it when any of its addresses
-/// is not public: one that shows both faces is up to no good.
+/// Resolves a host for the connection that follows, and refuses it when any of its addresses is not public: a
+/// host with both public and private addresses is suspicious.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GuardedResolver;
 

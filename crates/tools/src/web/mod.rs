@@ -1,5 +1,4 @@
-//! Tools that read the web: search it, and fetch a page of it without reaching into the network
-//! that the engine itself stands in.
+//! Tools that read the web: they search it, and fetch a page without access to the engine's own network.
 
 mod client;
 mod content;

@@ -1,11 +1,11 @@
-//! A page as text that a model can read.
+//! Converts a page to text that a model can read.
 //!
-//! A page is whatever a stranger sent, and what parses and converts it was not made against
-//! strangers: a few kilobytes can ask the parser for gigabytes (unclosed formatting elements are
-//! opened again in every block), and deep nesting can exhaust the stack of what works recursively,
-//! which would end the whole engine. So the parser is fed by the spoonful and stopped when the tree
-//! outgrows its measure, and a tree too deep goes no further. What writes a tree down looks from each
-//! special character to the end of its text, so texts are cut into pieces first.
+//! A page is untrusted input, and the libraries that parse and convert it were not designed for that: a few
+//! kilobytes can make the parser allocate gigabytes (it reopens unclosed formatting elements in every block),
+//! and deep nesting can overflow the stack of recursive code, which would end the whole engine. So the parser
+//! is fed in small portions and stopped when the tree exceeds its limits, and a tree that is too deep is not
+//! processed further. The serializer scans from each special character to the end of its text, so texts are
+//! cut into pieces first.
 
 use std::time::{Duration, Instant};
 
@@ -22,26 +22,25 @@ use url::Url;
 
 use crate::{Error, Result};
 
-/// Nodes in a page's tree, at most.
+/// The maximum number of nodes in a page's tree.
 const MOST_NODES: usize = 200_000;
-/// Elements inside elements, at most.
+/// The maximum nesting depth of elements.
 const DEEPEST: usize = 256;
-/// New nodes after which the depth is measured again.
+/// The number of new nodes after which the depth is measured again.
 const LOOK_AFTER: usize = 2_000;
-/// How long parsing may take: there are more ways than depth to make its work grow with the square
-/// of the page.
+/// How long parsing may take: not only depth can make its time quadratic in the page's size.
 const LONGEST: Duration = Duration::from_secs(3);
-/// Above this many elements the article is not looked for, which takes longer than parsing.
+/// Above this number of elements the article is not extracted, which takes longer than parsing.
 const MOST_ELEMENTS: usize = 50_000;
-/// What the parser is given between two looks at its tree, in bytes: small, because each of its
-/// tags may copy all elements that are still open.
+/// How many bytes the parser gets between two checks of its tree: few, because each tag may copy all elements
+/// that are still open.
 const SPOON: usize = 64;
 
-/// A longer text is given in several pieces of so many bytes.
+/// A longer text is split into pieces of so many bytes.
 const PIECE: usize = 4 * 1024;
-/// The same where more than every eighth byte is a special character, or the first of one.
+/// The same if more than every eighth byte is a special character, or the first byte of one.
 const DENSE_PIECE: usize = 256;
-/// A longer attribute is left out: images and data that stand in the page itself.
+/// A longer attribute is removed: images and data embedded in the page.
 const LONGEST_ATTRIBUTE: usize = 4 * 1024;
 
 /// A page's title and its text as Markdown.
@@ -51,8 +50,8 @@ pub(super) struct Page {
     pub(super) text: String,
 }
 
-/// The readable part of an HTML page; all of it where no article can be told from the rest. Ends
-/// early once nobody waits for it.
+/// Returns the readable part of an HTML page; all of it if no article can be identified. Stops early once the
+/// caller no longer waits.
 pub(super) fn page(html: &str, url: &str, abandoned: &CancellationToken) -> Result<Page> {
     let document = prepared(html, abandoned)?;
     let whole = document.clone();
@@ -77,7 +76,8 @@ pub(super) fn page(html: &str, url: &str, abandoned: &CancellationToken) -> Resu
     Ok(Page { title, text: text.trim().to_owned() })
 }
 
-/// A page's tree as it can be searched and written down: nothing in it that is not read, nor anything long.
+/// Returns a page's tree, ready for search and serialization: without unread elements and without long texts
+/// and attributes.
 fn prepared(html: &str, abandoned: &CancellationToken) -> Result<Document> {
     let document = parse(html, abandoned)?;
     document.select("script, style, noscript, template").remove();
@@ -89,7 +89,7 @@ fn go_on(abandoned: &CancellationToken) -> Result<()> {
     if abandoned.is_cancelled() { Err(too_much("it takes too long to read")) } else { Ok(()) }
 }
 
-/// Cuts long texts into pieces, and leaves long attributes out.
+/// Cuts long texts into pieces, and removes long attributes.
 fn shorten(document: &Document) {
     for node in document.root().descendants() {
         if node.is_text() {
@@ -119,7 +119,7 @@ fn longest_piece(text: &str) -> usize {
     if special > text.len() / 8 { DENSE_PIECE } else { PIECE }
 }
 
-/// Writes links out in full, as they are in an article: so they can be followed.
+/// Makes links absolute, as in an extracted article, so that they can be followed.
 fn make_absolute(document: &Document, url: &str) {
     let Ok(base) = Url::parse(url) else { return };
     for link in document.select("a[href]").nodes() {
@@ -163,7 +163,7 @@ fn too_much(why: &str) -> Error {
     Error::Failed(format!("the page is not made for reading: {why}. Try another address"))
 }
 
-/// Refuses a tree with too many levels. Walks without recursion.
+/// Refuses a tree that is too deep. Walks it without recursion.
 fn check_depth(document: &Document) -> Result<()> {
     let mut node = document.root();
     let mut depth = 0;
@@ -195,8 +195,8 @@ fn check_depth(document: &Document) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What writes a tree down looks from each special character to the end of its text or attribute, so
-    /// that its work grows with the square of their length.
+    /// The serializer scans from each special character to the end of its text or attribute, which takes
+    /// quadratic time.
     #[test]
     fn nothing_long_is_left_to_be_written_down() {
         let (text, value) = ("&©".repeat(100_000), "&".repeat(5_000));

@@ -1,5 +1,5 @@
-//! What one owner may have at once of what all pages need: the memory for bodies, and the cores that make them
-//! readable. One owner leaves a place to another.
+//! Limits one owner's concurrent use of the shared resources for pages: the memory for bodies, and the cores
+//! that convert them. One owner leaves a slot to others.
 
 use std::{
     collections::HashMap,
@@ -11,28 +11,28 @@ use std::{
 use entourage_types::Owner;
 use tokio::sync::Semaphore;
 
-/// So many pages of one owner are fetched at once: the body of each is held until it was made readable.
+/// How many pages of one owner are fetched at once: each body stays in memory until it is converted.
 const FETCHED_AT_ONCE: usize = 16;
 
-/// As many pages are made readable at once.
+/// Returns how many pages are converted at once.
 pub(super) fn cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
 
-/// What one owner may have at once.
+/// One owner's limits.
 pub(super) struct Share {
-    /// Of pages that are being fetched.
+    /// For pages that are being fetched.
     pub(super) fetched: Arc<Semaphore>,
-    /// Of those that are being made readable: all places but one, where there are several.
+    /// For pages that are being converted: all slots but one, if there are several.
     pub(super) read: Arc<Semaphore>,
 }
 
-/// The shares of those owners who fetch something now.
+/// The shares of the owners with fetches in progress.
 #[derive(Default)]
 pub(super) struct Shares(Mutex<HashMap<Owner, Weak<Share>>>);
 
 impl Shares {
-    /// The share of an owner.
+    /// Returns an owner's share.
     pub(super) fn of(&self, owner: &Owner) -> Arc<Share> {
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get(owner).and_then(Weak::upgrade) {

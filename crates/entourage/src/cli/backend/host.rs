@@ -1,5 +1,5 @@
-//! How other commands reach the engine of this process while it works: over a loopback port that wants a
-//! token, which stands in a file that its owner alone can read.
+//! Serves the engine of this process to other commands while it works: over a loopback port that requires a
+//! token, which is in a file that only its owner can read.
 
 use std::{
     collections::BTreeMap,
@@ -19,9 +19,9 @@ use super::{
 };
 use crate::cli::failure::Failure;
 
-/// How long requests under way may take to end once the work is over.
+/// How long running requests may take to end once the work is over.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long the token is good: longer than any command runs.
+/// How long the token is valid: longer than any command runs.
 const LIFE: Duration = Duration::from_secs(52 * 7 * 24 * 60 * 60);
 
 /// The engine of this process, for other commands.
@@ -33,7 +33,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Opens it, and tells the other commands where it is.
+    /// Opens the port and announces it to other commands.
     pub(super) async fn open(engine: Engine, settings: &Settings) -> Result<Self> {
         let jwt = Jwt {
             algorithm: Algorithm::Hs256,
@@ -64,22 +64,22 @@ impl Host {
         Ok(Self { running, sign, shutdown, serving })
     }
 
-    /// Tells which tree is worked on.
+    /// Announces the tree that this process works on.
     pub(super) fn works_on(&mut self, tree: AgentId) -> Result<()> {
         self.running.works = Works::Tree(Some(tree));
         self.sign.rewrite(&self.running)
     }
 
-    /// Closes it once those who ask have their answers.
+    /// Closes the port once the running requests are answered.
     pub(super) async fn close(self) {
         drop(self.sign);
         self.shutdown.cancel();
-        // It ends by itself, at the latest when its time of grace is over.
+        // It ends by itself, at the latest after its grace period.
         let _ = self.serving.await;
     }
 }
 
-/// A secret that nobody can guess, for this process alone.
+/// A random secret for this process.
 fn secret() -> Result<String> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)

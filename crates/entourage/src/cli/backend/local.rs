@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use async_trait::async_trait;
 use entourage::{Client, Engine, Entourage, Entry, NewAgent, Settings, Signal, Watch};
 use entourage_engine::{
-    Error, FoundDamage, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery, dispatch::Advance,
+    Error, FoundInconsistency, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery, dispatch::Advance,
     kinds::Severity,
 };
 use entourage_store::{AgentQuery, Page};
@@ -30,32 +30,32 @@ const PART: u32 = 100;
 pub(crate) struct Local {
     engine: Engine,
     client: Client,
-    /// None when the engine is only looked at.
+    /// None when the engine only reads and writes rows and runs no agents.
     entourage: Option<Entourage>,
     worker: Mutex<Option<JoinHandle<()>>>,
-    /// Why the agents cannot work any more, should it come to that.
+    /// Why the agents cannot work any more, once that happens.
     broken: watch::Sender<Option<String>>,
-    /// How other commands reach this engine.
+    /// Serves this engine to other commands.
     host: Mutex<Option<Host>>,
 }
 
 impl Local {
-    /// To look at; nothing works.
+    /// An engine to read and write rows; no agent runs.
     pub(crate) fn to_look(settings: &Settings) -> entourage::Result<Self> {
         Ok(Self::at(entourage::look_only(settings)?))
     }
 
-    /// To read; what is written may be lost.
+    /// An engine to read; writes may be lost.
     pub(crate) fn to_read(settings: &Settings) -> entourage::Result<Self> {
         Ok(Self::at(entourage::read_only(settings)?))
     }
 
-    /// This engine, to look at.
+    /// Wraps this engine; no agent runs.
     pub(crate) fn at(engine: Engine) -> Self {
         Self::new(engine, None)
     }
 
-    /// With everything that agents need to work.
+    /// An engine with everything that agents need to work.
     pub(crate) async fn to_work(settings: &Settings) -> entourage::Result<Self> {
         let entourage = Entourage::open(settings).await?;
         for problem in &entourage.problems {
@@ -79,7 +79,7 @@ impl Local {
         Self { engine, client, entourage, worker: Mutex::default(), broken, host: Mutex::default() }
     }
 
-    /// The top of an agent's tree, if the agent is ours and has something to read.
+    /// The root of an agent's tree, if the agent belongs to this owner and has something to read.
     async fn stirring(&self, agent: AgentId) -> Result<Option<AgentId>> {
         let inbox = self.engine.store().inbox(agent).await?;
         if inbox.iter().all(|post| matches!(post.body, PostBody::Answer { .. })) {
@@ -90,17 +90,16 @@ impl Local {
     }
 }
 
-/// Lets the agents of one tree work, and no others: what was interrupted elsewhere waits until
-/// somebody asks for it.
+/// Runs the agents of one tree only: work interrupted in another process waits until a user asks for it.
 struct OneTree {
     engine: Engine,
     root: AgentId,
-    /// Where it says that they cannot.
+    /// Receives the reason when they cannot work.
     broken: watch::Sender<Option<String>>,
 }
 
 impl OneTree {
-    /// What is damaged stays so: whoever waits is told.
+    /// Reports a damaged database to the commands that wait: it stays damaged.
     fn told<T>(&self, done: entourage_engine::Result<T>) -> entourage_engine::Result<T> {
         if let Err(Error::Store(error @ StoreError::Damaged(_))) = &done {
             self.broken.send_replace(Some(error.to_string()));
@@ -130,7 +129,7 @@ impl Backend for Local {
         Ok(())
     }
 
-    // Within a process nothing is lost on the way, and nothing needs a key.
+    // Within a process no message is lost on the way, so no key is needed.
     async fn create(&self, kind: Option<&str>, message: &str, _: Option<&str>) -> Result<Agent> {
         let new = NewAgent { kind: kind.map(Into::into), message: Some(message.into()), title: None };
         Ok(self.client.create(new, None).await?)
@@ -167,7 +166,7 @@ impl Backend for Local {
         }
         self.engine.stopping().cancel();
         if let Some(worker) = self.worker.lock().await.take() {
-            // It ends by itself, at the latest when its time of grace is over.
+            // It ends by itself, at the latest after its grace period.
             let _ = worker.await;
         }
         Left::Suspended
@@ -196,7 +195,7 @@ impl Backend for Local {
             let found = self.engine.store().agents(&Scope::from(&owner()), query).await?;
             roots.extend(found.iter().map(|agent| agent.root));
         }
-        // Whoever has not begun to read its inbox shows by its wake-up only.
+        // An agent that has not begun to read its inbox shows only in its wake-up.
         let waking = self.engine.store().due(Time::from_micros(i64::MAX), None, PAGE).await?;
         for wakeup in waking {
             roots.extend(self.stirring(wakeup.agent).await?);
@@ -208,7 +207,7 @@ impl Backend for Local {
         if self.client.tree(root).await?.iter().any(|agent| UNFINISHED.contains(&agent.status)) {
             return Ok(true);
         }
-        // The status says nothing of what an agent has yet to read.
+        // The status does not show what an agent has yet to read.
         let query = AgentQuery { root: Some(root), unread: true, page: Page::all(), ..AgentQuery::default() };
         for agent in self.engine.store().agents(&Scope::from(&owner()), query).await? {
             if agent.status != Status::Cancelled && self.stirring(agent.id).await?.is_some() {
@@ -230,7 +229,7 @@ impl Backend for Local {
     }
 
     async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
-        // A place in the conversation.
+        // The cursor, a place in the conversation.
         let before = before.as_deref().map(str::parse).transpose()?;
         let (entries, next) = self.client.transcript_before(agent, before, PART, usize::MAX).await?;
         Ok((entries, next.map(|next| next.to_string())))
@@ -295,8 +294,8 @@ impl Backend for Local {
         Ok(self.client.run_job(name).await?)
     }
 
-    async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
-        Ok(self.client.damages(job).await?)
+    async fn inconsistencies(&self, job: &str) -> Result<Vec<FoundInconsistency>> {
+        Ok(self.client.inconsistencies(job).await?)
     }
 
     async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
@@ -330,7 +329,7 @@ impl Backend for Local {
     }
 }
 
-/// Follows a tree of this process, and the health of whoever works on it.
+/// Follows a tree of this process, and reports when its agents cannot work any more.
 struct LocalFollow {
     watch: Watch,
     broken: watch::Receiver<Option<String>>,

@@ -1,4 +1,5 @@
-//! Where commands find the engine: in the process at work in this data directory, else here.
+//! Finds the engine for a command: in the process that works in this data directory, otherwise in this
+//! process.
 
 mod host;
 mod local;
@@ -13,7 +14,7 @@ mod tree;
 use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
-use entourage_engine::{Entry, FoundDamage, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
+use entourage_engine::{Entry, FoundInconsistency, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
 use entourage_types::{
@@ -28,10 +29,10 @@ pub(crate) use patience::Patience;
 pub(crate) use remote::Remote;
 pub(crate) use running::Running;
 
-/// Where an agent stands that has something to do or waits.
+/// The statuses of an agent that has something to do or waits.
 const UNFINISHED: [Status; 3] = [Status::Queued, Status::Running, Status::Waiting];
 
-/// The pause between two looks whether somebody is at work again.
+/// The pause between two checks whether another process works here again.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// What every call returns.
@@ -40,25 +41,26 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 /// A part of a list, and where the next one begins.
 pub(crate) type Part<T> = (Vec<T>, Option<String>);
 
-/// A engine, near or far, as one owner sees it.
+/// An engine, in this process or another, as one owner sees it.
 #[async_trait]
 pub(crate) trait Backend: Send + Sync {
-    /// Fails where an agent of this kind cannot be made, since there is none.
+    /// Fails if this kind does not exist.
     async fn expect_kind(&self, name: &str) -> Result<()>;
 
-    /// Makes an agent with something to do: one for each key, where what was sent may have to be sent again.
+    /// Creates an agent with something to do. With a key, sending it again creates no second agent.
     async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent>;
 
-    /// Writes to an agent, and returns the post that it will read: one for each key, as above.
+    /// Writes to an agent and returns the post that it will read. With a key, sending it again posts nothing
+    /// twice.
     async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId>;
 
-    /// Sees to it that the agents of a tree work, if nobody else does.
+    /// Makes the agents of a tree work, unless another process runs them already.
     async fn work(&self, root: AgentId) -> Result<()>;
 
-    /// Whether agents of a tree, or any at all, work without this command.
+    /// Whether another process runs the agents of this tree, or of any tree.
     fn is_at_work(&self, tree: Option<AgentId>) -> bool;
 
-    /// Lets go of the agents, once a person has had enough. Nothing is lost.
+    /// Stops waiting for the agents when a person ends the command. Nothing is lost.
     async fn leave(&self) -> Left;
 
     /// One agent.
@@ -67,23 +69,23 @@ pub(crate) trait Backend: Send + Sync {
     /// A page of agents, newest first, and where the next one begins.
     async fn agents(&self, page: &Listed) -> Result<Part<Agent>>;
 
-    /// The tops of trees in which somebody still has something to do or waits, newest first.
+    /// The roots of trees in which an agent has something to do or waits, newest first.
     async fn unfinished(&self) -> Result<Vec<AgentId>>;
 
-    /// Whether somebody in a tree still has something to do or waits.
+    /// Whether an agent of a tree has something to do or waits.
     async fn has_work(&self, root: AgentId) -> Result<bool>;
 
     /// The tree that an agent belongs to.
     async fn tree(&self, agent: AgentId) -> Result<Tree>;
 
-    /// What was used, added up.
+    /// Usage, added up.
     async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>>;
 
-    /// A part of the conversation with an agent, oldest first, and where the part before it ends: the last
-    /// part, or the one that ends at `before`.
+    /// A part of the conversation with an agent, oldest entry first, and the cursor of the part before it:
+    /// the last part, or the one that ends at `before`.
     async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>>;
 
-    /// A page of an agent's transcript as the agent has it, from an item on; none where it ends.
+    /// A page of an agent's transcript items, starting at an item; empty after the last.
     async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>>;
 
     /// Open questions, of one tree or of all, oldest first.
@@ -95,13 +97,13 @@ pub(crate) trait Backend: Send + Sync {
     /// Answers a question.
     async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question>;
 
-    /// Grants that stand, of one agent or of all, newest first.
+    /// Grants in force, of one agent or of all, newest first.
     async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>>;
 
-    /// Takes a grant back.
+    /// Revokes a grant.
     async fn revoke(&self, id: GrantId) -> Result<Grant>;
 
-    /// Does something to an agent.
+    /// Posts an intervention to an agent.
     async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;
 
     /// What an agent's model sees, block by block.
@@ -116,35 +118,35 @@ pub(crate) trait Backend: Send + Sync {
     /// Deletes a chat of an agency, with all its agents.
     async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()>;
 
-    /// The jobs of the upkeep, each with its last round.
+    /// The jobs of maintenance, each with its last run.
     async fn jobs(&self) -> Result<Vec<JobRecord>>;
 
-    /// Does a round of a job now.
+    /// Runs a job now.
     async fn run_job(&self, name: &str) -> Result<JobRecord>;
 
     /// Everything that a job would find at this moment.
-    async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>>;
+    async fn inconsistencies(&self, job: &str) -> Result<Vec<FoundInconsistency>>;
 
-    /// The receivers of webhooks, each with how it stands.
+    /// The receivers of webhooks, each with its state.
     async fn receivers(&self) -> Result<Vec<ReceiverRecord>>;
 
-    /// Tries everything anew that did not arrive at a receiver.
+    /// Sends everything again that did not arrive at a receiver.
     async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord>;
 
-    /// What has happened in a tree after an event, or since the first that is kept, up to now.
+    /// The events of a tree after an event, or since the first that is kept, up to now.
     async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;
 
     /// Follows a tree from after an event.
     async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>>;
 
-    /// What must stand beside the model's answers.
+    /// A text to show with the model's answers.
     fn disclaimer(&self) -> Option<&'static str> {
         None
     }
 }
 
-/// The end of the conversation with an agent, oldest first: no part of it is read before the one in which an
-/// entry `reaches` back as far as is wanted.
+/// The end of the conversation with an agent, oldest entry first. Reads back part by part, and stops at the
+/// part that has an entry for which `reaches` is true.
 pub(crate) async fn transcript(
     backend: &dyn Backend,
     agent: AgentId,
@@ -161,27 +163,27 @@ pub(crate) async fn transcript(
     }
 }
 
-/// What happens in a tree, as it does.
+/// Follows what happens in a tree as it happens.
 #[async_trait]
 pub(crate) trait Follow: Send {
     /// The next signal; dropping the future loses nothing.
     async fn next(&mut self) -> Result<Signal>;
 }
 
-/// Which agents, newest first.
+/// Which agents to list, newest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listed {
-    /// Only those that people made.
+    /// Only agents that people created.
     pub(crate) roots: bool,
-    /// Only those in this status.
+    /// Only agents with this status.
     pub(crate) status: Option<ShownStatus>,
-    /// At most this many, and no more than a page holds.
+    /// At most this many, and at most one page.
     pub(crate) limit: Option<u32>,
     /// Where the page before ended.
     pub(crate) after: Option<String>,
 }
 
-/// A tree, parents before children, with what it used.
+/// A tree, parents before children, with its usage.
 #[derive(Debug, Clone)]
 pub(crate) struct Tree {
     pub(crate) agents: Vec<Agent>,
@@ -189,33 +191,33 @@ pub(crate) struct Tree {
     pub(crate) cost: Cost,
 }
 
-/// What becomes of agents that are left.
+/// What happens to agents when the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// They sleep on disk until somebody goes on.
+    /// They stay suspended on disk until a process continues them.
     Suspended,
-    /// They go on in another process.
+    /// They continue in another process.
     AtWork,
 }
 
-/// What a command needs a engine for.
+/// What a command needs an engine for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To read alone.
+    /// Only to read.
     Read,
-    /// To read, to write and to answer: nothing works meanwhile.
+    /// To read, to write and to answer questions: no agent runs meanwhile.
     Look,
-    /// To let agents work.
+    /// To run agents.
     Work {
-        /// Whether a directory was named for them to read.
+        /// Whether the user named a directory for agents to read.
         files: bool,
-        /// Whether they begin something new, which only a server takes beside what it is at work on.
+        /// Whether the command starts a new tree; only a server accepts that while it works on others.
         begins: bool,
     },
 }
 
 impl Purpose {
-    /// To let agents work, and read this directory where one is named.
+    /// To run agents, which may read this directory where one is named.
     pub(crate) fn to_work(settings: &mut entourage::Settings, files: Option<&PathBuf>, begins: bool) -> Self {
         if let Some(files) = files {
             settings.tools.files = Some(FilesSettings::new(files));
@@ -224,7 +226,7 @@ impl Purpose {
     }
 }
 
-/// The engine of this data directory. Another short command that works on it is waited for.
+/// Connects to the engine of this data directory. Waits for another short command that works on it.
 pub(crate) async fn connect(
     globals: &Globals,
     settings: &entourage::Settings,
@@ -242,7 +244,8 @@ pub(crate) async fn connect(
                     patience.wait_for(running.busy()).await?;
                     continue;
                 }
-                // What the environment says holds for whoever needs it; what is typed must have an effect.
+                // The environment applies to any process that needs a model; an option on the command line
+                // must take effect.
                 let model = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
                 let typed = [("--model", model), ("--files", files), ("--agency", settings.agency.is_some())];
                 if let Some((option, _)) = typed.into_iter().find(|(_, is_typed)| *is_typed) {
@@ -259,7 +262,7 @@ pub(crate) async fn connect(
         match opened {
             Ok(local) => {
                 if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
-                    // What can be done about it stands in each answer.
+                    // Each answer shows the rest, which says what to do about it.
                     let first = disclaimer.split_inclusive(". ").next().unwrap_or(disclaimer);
                     out::note(out::stderr().yellow(format!("note: {}", first.trim_end())));
                 }
@@ -270,8 +273,8 @@ pub(crate) async fn connect(
     }
 }
 
-/// The process at work that comes where the one before is gone, however long that takes: one that works on this
-/// tree, or where there is none yet, a server.
+/// Waits, without limit, for the next process at work after the previous one is gone: one that works on this
+/// tree, or a server where there is no tree yet.
 pub(crate) async fn come(
     globals: &Globals,
     settings: &entourage::Settings,
@@ -287,7 +290,7 @@ pub(crate) async fn come(
     }
 }
 
-/// Whose agents the person at this machine sees.
+/// The owner whose agents a user of this machine sees.
 fn owner() -> Owner {
     Owner::local()
 }

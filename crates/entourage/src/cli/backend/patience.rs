@@ -1,4 +1,4 @@
-//! Waiting for another command that has the database, as long as a short command takes.
+//! Waits for another command that holds the database, as long as a short command takes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::cli::{failure::Failure, globals::Globals, out};
 
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(5);
-/// A wait that takes longer is told.
+/// A longer wait is reported.
 const TOLD: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -18,12 +18,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a command has waited for another one.
 pub(crate) struct Patience {
     since: Instant,
-    /// Whether the wait is still to be told.
+    /// Whether the wait is still to be reported.
     tells: bool,
 }
 
 impl Patience {
-    /// Begins now.
+    /// Starts now.
     pub(crate) fn new(globals: &Globals) -> Self {
         Self { since: Instant::now(), tells: !globals.quiet }
     }
@@ -42,10 +42,10 @@ impl Patience {
         Ok(())
     }
 
-    /// Pauses before it looks again whether the other process is still at work.
+    /// Pauses before the next check whether the other process is still at work.
     ///
     /// # Errors
-    /// What is wrong, unless there is time left.
+    /// `busy`, once the time is over.
     pub(crate) async fn wait_for(&mut self, busy: Failure) -> Result<(), Failure> {
         if self.since.elapsed() >= LONGEST {
             return Err(busy);

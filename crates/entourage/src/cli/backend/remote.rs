@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt::Display, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use entourage::Settings;
 use entourage_engine::{
-    Entry, Error, FoundDamage, JobRecord, ReceiverRecord, Reloaded, Seen, Signal, UsageQuery,
+    Entry, Error, FoundInconsistency, JobRecord, ReceiverRecord, Reloaded, Seen, Signal, UsageQuery,
 };
 use entourage_server::Problem;
 use entourage_types::{
@@ -24,15 +24,15 @@ use super::{
 };
 use crate::cli::{failure::Failure, kinds::Used};
 
-/// The variable with the token for a server that wants one.
+/// The variable with the token for a server that requires one.
 const TOKEN: &str = "ENTOURAGE_TOKEN";
 /// The header with the key under which a request happens once.
 const KEY: &str = "idempotency-key";
-/// How long a token made for one command is good.
+/// How long a token made for one command is valid.
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
-/// Why a server that is gone does not answer.
+/// Why a server that has ended does not answer.
 const DEAF: &str = "it does not listen any more";
-/// The longest page that the server gives.
+/// The longest page that the server returns.
 const PAGE: u32 = 200;
 
 /// An HTTP client. The server is on this machine and speaks plain HTTP: no certificates are read.
@@ -52,11 +52,11 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    /// A server that was found.
+    /// Connects to a server that was found.
     pub(crate) fn new(running: &Running, settings: &Settings) -> Result<Self> {
         let own = running.token.clone();
         let given = std::env::var(TOKEN).ok().filter(|token| !token.trim().is_empty());
-        // Whoever can read the secret may make a token; for another algorithm there must be one.
+        // A user who can read the secret may make a token; for other algorithms a token must be given.
         let token =
             own.or(given).or_else(|| entourage_server::mint(&settings.server, &owner(), ONE_COMMAND).ok());
         Ok(Self { http: client(None)?, running: running.clone(), token: token.map(Into::into) })
@@ -70,8 +70,8 @@ impl Remote {
         self.running.waits_for(async { self.read(self.ask(Method::POST, path, body).await?).await }).await
     }
 
-    /// The same, for what is done twice where it is sent twice: once for each key. Where its answer is lost, `look`
-    /// is the command that shows whether it was done.
+    /// Like `post`, for requests that would be executed twice if sent twice; the key makes them idempotent.
+    /// If the answer is lost, `look` is the command that shows whether the request was executed.
     async fn post_once<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -85,17 +85,17 @@ impl Remote {
         done.map_err(|failure| failure.look_first(look))
     }
 
-    /// The server's kinds, with those at work as them.
+    /// The server's kinds, with their open runs.
     pub(crate) async fn kinds(&self) -> Result<Vec<Used>> {
         Ok(self.get::<List<Used>>("kinds").await?.data)
     }
 
-    /// Has the server read the kinds anew.
+    /// Makes the server read the kinds again.
     pub(crate) async fn reload_kinds(&self) -> Result<Reloaded> {
         self.post("kinds/reload", None).await
     }
 
-    /// A request, and its answer once it is known to be a good one.
+    /// Sends a request. Returns its answer if the status is a success.
     pub(super) async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Response> {
         let request = self.request(method, path);
         self.answered(body.into_iter().fold(request, |request, body| request.json(&body))).await
@@ -107,7 +107,7 @@ impl Remote {
     }
 
     async fn answered(&self, request: RequestBuilder) -> Result<Response> {
-        // What has the port of a server that is gone may be one with other data.
+        // Another process, with other data, may now have the port of a server that has ended.
         if !self.running.is_there() {
             return Err(self.running.lost(DEAF));
         }
@@ -115,7 +115,7 @@ impl Remote {
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
 
-    /// What the server says when it does not do what it was asked.
+    /// Converts the server's refusal to a failure.
     async fn refused(&self, response: Response) -> Failure {
         let status = response.status();
         let body = match response.bytes().await {
@@ -125,14 +125,14 @@ impl Remote {
         let detail = match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) if problem.is_shutting_down() => return self.running.lost("it is shutting down"),
             Ok(problem) if problem.is_not_open() => return Failure::not_open(problem.detail),
-            // The title names the sort of thing that the detail says in full.
+            // The title is only the general form of the detail.
             Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
             Ok(problem) => problem.detail,
             Err(_) => format!("the server answered {status}"),
         };
         match status {
             StatusCode::UNAUTHORIZED => Failure::usage(format!("{detail}. Put it into {TOKEN}")),
-            // Nothing else is answered with this.
+            // The server uses this status for nothing else.
             StatusCode::GONE => Failure::cursor_gone(detail),
             status if status.is_client_error() => Failure::usage(detail),
             _ => Failure::failed(detail),
@@ -145,17 +145,18 @@ impl Remote {
         serde_json::from_slice(&body).map_err(|error| something_else(&url, &error))
     }
 
-    /// Says that something came of it again.
+    /// Reports that the server answers again.
     pub(crate) fn tell_of_answer(&self) {
         self.running.tell_of_answer();
     }
 
-    /// Whether it may be there again once it is gone.
+    /// Whether it may be started again after it has ended.
     pub(super) fn is_server(&self) -> bool {
         self.running.is_server()
     }
 
-    /// That a request got no answer. Unless nobody listened, it may have been heard.
+    /// The failure of a request without an answer. Unless the connection failed, the server may have received
+    /// it.
     fn unanswered(&self, error: &reqwest::Error) -> Failure {
         match error.is_connect() {
             true => self.running.lost(DEAF),
@@ -164,7 +165,7 @@ impl Remote {
     }
 }
 
-/// The command that shows what became of what an agent was told.
+/// The command that shows what became of a message to an agent.
 fn tail(agent: AgentId) -> String {
     format!("entourage tail {agent}")
 }
@@ -175,9 +176,9 @@ fn in_path(segments: &[&str]) -> String {
     encoded.collect::<Vec<_>>().join("/")
 }
 
-/// An answer that is not understood.
+/// The failure for an answer that cannot be parsed.
 fn something_else(url: &impl Display, error: &impl Display) -> Failure {
-    Failure::failed(format!("{url} answered something else: {error}. Is it of this version?"))
+    Failure::failed(format!("{url} sent an unexpected answer: {error}. Is it the same version as this one?"))
 }
 
 /// A list, or a part of one.
@@ -189,7 +190,7 @@ struct List<T> {
     next_cursor: Option<String>,
 }
 
-/// A message that has been taken.
+/// An accepted message.
 #[derive(Deserialize)]
 struct Posted {
     post: PostId,
@@ -220,7 +221,7 @@ impl Backend for Remote {
     }
 
     async fn work(&self, root: AgentId) -> Result<()> {
-        // It does, or nobody can.
+        // The other process works on it, or no process can.
         if self.is_at_work(Some(root)) { Ok(()) } else { Err(self.running.busy()) }
     }
 
@@ -367,8 +368,8 @@ impl Backend for Remote {
         self.post(&format!("jobs/{name}/run"), None).await
     }
 
-    async fn damages(&self, job: &str) -> Result<Vec<FoundDamage>> {
-        Ok(self.get::<List<FoundDamage>>(&format!("jobs/{job}/damages")).await?.data)
+    async fn inconsistencies(&self, job: &str) -> Result<Vec<FoundInconsistency>> {
+        Ok(self.get::<List<FoundInconsistency>>(&format!("jobs/{job}/inconsistencies")).await?.data)
     }
 
     async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {

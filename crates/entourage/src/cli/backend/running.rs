@@ -1,4 +1,4 @@
-//! The process at work in a data directory: how it says so, and how it is found.
+//! The process at work in a data directory: how it announces itself, and how commands find it.
 
 use std::{
     fs,
@@ -16,32 +16,32 @@ use tokio::time::{Instant, timeout};
 use super::{Result, remote};
 use crate::cli::{failure::Failure, out, words};
 
-/// The file in the data directory by which it is found.
+/// The file in the data directory that announces it.
 const FILE: &str = "server.json";
-/// How long a process on this machine may take to say that it is there.
+/// How long a process on this machine may take to answer that it is alive.
 const PATIENCE: Duration = Duration::from_millis(1000);
 /// How many heartbeats in a row a stream may miss.
 const MISSED: u32 = 3;
-/// The longest silence that is waited for without a word, however rare heartbeats are.
+/// The longest silence that is not reported, however rare heartbeats are.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A process at work that can be talked to.
+/// A process at work that answers requests.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Running {
-    /// Where it answers, without a slash at the end.
+    /// Its address, without a slash at the end.
     pub(crate) url: String,
-    /// Its process.
+    /// Its process id.
     pub(crate) pid: u32,
-    /// What it wants to be shown, unless the settings say.
+    /// The token it requires, unless the settings give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) token: Option<String>,
-    /// On what it works.
+    /// What it works on.
     #[serde(default)]
     pub(super) works: Works,
-    /// How often a silent stream of events says that it is alive.
+    /// How often it sends a heartbeat on an idle stream of events.
     #[serde(default = "usual_heartbeat")]
     pub(crate) heartbeat: Duration,
-    /// Whether the command says nothing of how it answers.
+    /// Whether the command reports neither silences nor answers after them.
     #[serde(skip)]
     pub(super) quiet: bool,
     /// The data directory in which it was found.
@@ -53,21 +53,21 @@ fn usual_heartbeat() -> Duration {
     entourage_server::Settings::default().heartbeat
 }
 
-/// On what a process works.
+/// What a process works on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Works {
-    /// On everything: it is a server.
+    /// Everything: it is a server.
     #[default]
     All,
-    /// On one tree: it is a command, which ends when that rests. None until there is one.
+    /// One tree: it is a command, which ends when the tree rests. None until it has a tree.
     Tree(Option<AgentId>),
 }
 
 impl Running {
-    /// This process, listening at an address and at work on everything.
+    /// This process, which listens at an address and works on everything.
     pub(crate) fn here(address: SocketAddr) -> Self {
-        // Whoever listens everywhere is also here.
+        // A process that listens on all addresses also listens on loopback.
         let ip = match address.ip() {
             ip if !ip.is_unspecified() => ip,
             ip if ip.is_ipv4() => Ipv4Addr::LOCALHOST.into(),
@@ -79,11 +79,11 @@ impl Running {
         Self { url, pid, token: None, works, heartbeat, quiet: false, data: PathBuf::new() }
     }
 
-    /// The process at work in a data directory, if there is one and it answers. With `quiet`, nothing is said
-    /// of how it answers from then on.
+    /// Finds the process at work in a data directory, if there is one and it answers. With `quiet`, its
+    /// silences are not reported from then on.
     pub(crate) async fn find(data: &Path, quiet: bool) -> Option<Self> {
         let running = Self { quiet, data: data.to_owned(), ..Self::announced(data)? };
-        // A file that a crash left behind leads nowhere, or to whoever has the port now.
+        // A file left behind by a crash leads to no process, or to another that has the port now.
         if !is_alive(running.pid) {
             return None;
         }
@@ -92,18 +92,19 @@ impl Running {
         answer.status().is_success().then_some(running)
     }
 
-    /// What the file in a data directory says.
+    /// Reads the file in a data directory.
     fn announced(data: &Path) -> Option<Self> {
         serde_json::from_str(&fs::read_to_string(data.join(FILE)).ok()?).ok()
     }
 
-    /// Whether whoever listens at its address is this process, or the one that works in the same data directory since.
+    /// Whether the process that listens at its address is this one, or one that has since started in the same
+    /// data directory.
     pub(super) fn is_there(&self) -> bool {
         let is_next = |now: Self| now.url == self.url && is_alive(now.pid);
         is_alive(self.pid) || Self::announced(&self.data).is_some_and(is_next)
     }
 
-    /// Tells other commands of this process until the returned sign is dropped.
+    /// Announces this process to other commands until the returned sign is dropped.
     pub(crate) fn announce(&self, data: &Path) -> Result<Sign> {
         let sign = Sign { path: data.join(FILE) };
         sign.rewrite(self)?;
@@ -115,13 +116,13 @@ impl Running {
         self.works == Works::All
     }
 
-    /// After which silence a stream counts as dead.
+    /// The silence after which a stream counts as dead.
     pub(super) fn longest_silence(&self) -> Duration {
         self.heartbeat.saturating_mul(MISSED).min(LONGEST)
     }
 
-    /// What comes of a request. Where that takes too long, it is said and waited for: what was sent may have
-    /// been taken, so it is not sent again.
+    /// Waits for the answer to a request. If that takes too long, reports it and keeps waiting: the server
+    /// may have accepted the request, so it is not sent again.
     pub(super) async fn waits_for<T>(&self, answer: impl Future<Output = T>) -> T {
         let (mut answer, began) = (pin!(answer), Instant::now());
         loop {
@@ -132,7 +133,7 @@ impl Running {
         }
     }
 
-    /// Says for how long nothing has come of it, and what is done about that.
+    /// Reports for how long it has been silent, and what happens next.
     pub(super) fn tell_of_silence(&self, silence: Duration, next: &str) {
         let (name, silence) = (self.name(), words::duration(silence));
         if !self.quiet {
@@ -140,14 +141,14 @@ impl Running {
         }
     }
 
-    /// Says that something came of it again.
+    /// Reports that it answers again.
     pub(super) fn tell_of_answer(&self) {
         if !self.quiet {
             out::note(out::stderr().dim(format!("{} answers again", self.name())));
         }
     }
 
-    /// What it is, for people.
+    /// Its name in messages.
     pub(super) fn name(&self) -> String {
         match self.is_server() {
             true => format!("the server at {}", self.url),
@@ -155,7 +156,7 @@ impl Running {
         }
     }
 
-    /// Whether it works on this tree, or on something at all.
+    /// Whether it works on this tree, or on anything at all.
     pub(super) fn works_on(&self, tree: Option<AgentId>) -> bool {
         match self.works {
             Works::All => true,
@@ -163,7 +164,7 @@ impl Running {
         }
     }
 
-    /// An option that only makes sense for a engine in this process.
+    /// The failure for an option that only has an effect on an engine in this process.
     pub(crate) fn in_the_way(&self, option: &str) -> Failure {
         if !self.is_server() {
             return self.busy();
@@ -175,7 +176,7 @@ impl Running {
         ))
     }
 
-    /// It cannot be talked to any more.
+    /// The failure when it does not answer any more.
     pub(super) fn lost(&self, why: &str) -> Failure {
         let Self { url, pid, .. } = self;
         if !self.is_server() {
@@ -186,7 +187,7 @@ impl Running {
         Failure::gone(who, "Start it with `entourage serve`, or try again")
     }
 
-    /// Something that a command at work on one tree does not do.
+    /// The failure for something that a command at work on one tree does not do.
     pub(super) fn busy(&self) -> Failure {
         Failure::failed(format!(
             "another entourage (pid {}) is at work here on one task. It can be watched, steered and answered \
@@ -197,16 +198,16 @@ impl Running {
     }
 }
 
-/// The file is there as long as this is.
+/// Removes the announcing file when dropped.
 pub(crate) struct Sign {
     path: PathBuf,
 }
 
 impl Sign {
-    /// Says something else from now on.
+    /// Announces something else from now on.
     pub(super) fn rewrite(&self, running: &Running) -> Result<()> {
         let written = serde_json::to_vec(running).map_err(io::Error::from).and_then(|text| {
-            // Whole or not at all: others read it at any moment.
+            // Written whole or not at all: other commands may read it at any moment.
             let beside = self.path.with_extension("json.new");
             let _ = fs::remove_file(&beside);
             private(&beside)?.write_all(&text)?;
@@ -219,7 +220,7 @@ impl Sign {
 
 impl Drop for Sign {
     fn drop(&mut self) {
-        // One that stays behind names a process that is gone.
+        // A file that stays behind names a process that has ended.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -254,7 +255,8 @@ mod tests {
 
     use super::*;
 
-    /// A stream may go on with a server that was started anew at its address, and with no other one there.
+    /// A stream may continue with a server that was restarted at its address for the same data directory, and
+    /// with no other server there.
     #[test]
     fn only_the_next_in_its_data_directory_takes_the_place_of_one_that_is_gone() {
         let (data, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());

@@ -1,4 +1,4 @@
-//! Server-sent events, taken apart as they arrive.
+//! Parses server-sent events as they arrive.
 
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -9,16 +9,16 @@ pub(super) struct Message {
     pub(super) data: String,
 }
 
-/// Takes a stream apart; pieces may end anywhere.
+/// Parses a stream; pieces may end anywhere.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
-    /// What has come of the line under way.
+    /// The part of the current line that has arrived.
     line: Vec<u8>,
     message: Message,
 }
 
 impl Parser {
-    /// The messages that are whole with this piece.
+    /// Returns the messages that this piece completes.
     pub(super) fn take(&mut self, piece: &[u8]) -> Vec<Message> {
         let mut whole = Vec::new();
         for byte in piece {
@@ -42,7 +42,7 @@ impl Parser {
     }
 
     fn field(&mut self, line: &str) {
-        // A line that begins with a colon is a comment: a sign of life.
+        // A line that begins with a colon is a comment: a heartbeat.
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {

@@ -1,4 +1,4 @@
-//! A tree followed over HTTP: a stream that breaks is taken up again where it ended.
+//! Follows a tree over HTTP: a broken stream resumes where it ended.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::cli::failure::Failure;
 
-/// How often in a row a broken stream is taken up again before the server counts as gone.
+/// How many times in a row a broken stream is reopened before the server counts as gone.
 const ATTEMPTS: u32 = 6;
 /// The pause before the second attempt; it doubles from there.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -30,23 +30,23 @@ pub(super) struct Stream {
     /// The number of the last event, or where to begin.
     last: Option<u64>,
     connection: Connection,
-    /// Attempts at a new connection since the last piece came, or since one of them was not answered.
+    /// Attempts at a new connection since the last piece arrived, or since one of them was not answered.
     attempts: u32,
-    /// When the last piece came.
+    /// When the last piece arrived.
     heard: Instant,
-    /// Until when the next one must come: a server sends heartbeats while nothing happens.
+    /// When the next one must arrive: a server sends heartbeats while nothing happens.
     due: Instant,
-    /// Whether a silence was told of that lasts.
+    /// Whether a silence was reported that lasts.
     is_silent: bool,
     parser: Parser,
     ready: VecDeque<Signal>,
 }
 
-/// Where the pieces come from. An attempt and the pause before it are kept, so that a caller that stops waiting
-/// and asks again goes on with them.
+/// The source of the pieces. An attempt and the pause before it are kept, so that a caller that stops waiting
+/// and asks again continues them.
 enum Connection {
     Open(Pieces),
-    /// The next attempt is made then.
+    /// Waits until then before the next attempt.
     Pausing(Instant),
     Opening(BoxFuture<'static, Result<Pieces>>),
 }
@@ -71,8 +71,9 @@ impl Stream {
         })
     }
 
-    /// Not even a heartbeat came for too long: the server is stopped, or the connection is dead. It is asked
-    /// again, for as long as it takes; one that refuses to be asked is gone after some attempts.
+    /// Handles a silence in which not even a heartbeat arrived: the server is stopped, or the connection is
+    /// dead. Connects again, for as long as it takes; a server that refuses connections counts as gone after
+    /// some attempts.
     fn tell_of_silence(&mut self) {
         self.remote.running.tell_of_silence(self.heard.elapsed(), "asking again, nothing is lost");
         self.is_silent = true;
@@ -83,7 +84,7 @@ impl Stream {
         }
     }
 
-    /// Something came.
+    /// Handles the arrival of a piece.
     fn hears(&mut self) {
         self.attempts = 0;
         self.heard = Instant::now();
@@ -93,7 +94,7 @@ impl Stream {
         }
     }
 
-    /// Begins another attempt at a connection; the first at once.
+    /// Schedules another attempt at a connection; the first one at once.
     fn again(&mut self) {
         let pause = self.attempts.checked_sub(1).map(|doubled| PAUSE * (1 << doubled.min(ATTEMPTS)));
         self.attempts += 1;
@@ -113,7 +114,7 @@ impl Stream {
                 // It ended or broke: the server restarts, or a token was renewed.
                 Some(Err(_)) | None if self.attempts < ATTEMPTS => self.again(),
                 Some(Err(_)) | None => {
-                    let why = "it breaks off each stream before anything came of it";
+                    let why = "it closes each stream before it sends anything";
                     return Err(self.remote.running.lost(why));
                 }
             },
@@ -130,7 +131,7 @@ impl Stream {
                 }
                 Err(failure) => {
                     let is_gone = self.attempts >= ATTEMPTS || !self.remote.is_server();
-                    // Whoever asks once more tries once more.
+                    // A caller that asks again tries once more.
                     self.again();
                     if is_gone {
                         return Err(failure);
@@ -144,7 +145,7 @@ impl Stream {
     fn take(&mut self, message: &Message) -> Result<()> {
         let unknown = |error: serde_json::Error| {
             Failure::failed(format!(
-                "the server sent an event that is not understood: {error}. Is it of this version?"
+                "the server sent an unknown event: {error}. Is it the same version as this program?"
             ))
         };
         if message.event == "delta" {
@@ -187,13 +188,13 @@ impl Follow for Stream {
     }
 }
 
-/// That all that was has been told, as it is sent.
+/// The mark after the last stored event, as the server sends it.
 #[derive(Deserialize)]
 struct CaughtUp {
     last: u64,
 }
 
-/// A piece of an answer, as it is sent.
+/// A piece of an answer, as the server sends it.
 #[derive(Deserialize)]
 struct Delta {
     agent: AgentId,

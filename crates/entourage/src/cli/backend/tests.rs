@@ -1,4 +1,4 @@
-//! What is asked of a server, and of a engine with many agents.
+//! Tests of requests to a server, and of an engine with many agents.
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
@@ -17,11 +17,12 @@ use tokio::{
 
 use super::{Backend, Local, Remote, Running, owner, transcript};
 
-/// The type of a problem that breaks off before its first word.
+/// The type of a problem whose body breaks off before its first byte.
 const BROKEN: &str = "application/problem+json\r\nContent-Length: 100";
 
-/// A server that gives these answers, each on a connection of its own, and is gone then; and what it was asked, head
-/// and body. An answer of no type is none: the server breaks off. A problem is a conflict.
+/// A server that gives these answers, each on a connection of its own, and then ends. Returns it with the
+/// requests it got, head and body. An answer without a type stands for none: the server closes the
+/// connection. A problem is a conflict.
 pub(in crate::cli) async fn serving(
     answers: Vec<(&'static str, String)>,
 ) -> (Remote, JoinHandle<Vec<String>>) {
@@ -58,7 +59,7 @@ fn page(items: [u64; 2], next: Option<&str>) -> (&'static str, String) {
     ("application/json", json!({ "data": items.map(entry), "next_cursor": next }).to_string())
 }
 
-/// An answer in a long conversation is found on its last page; the whole is read page by page.
+/// An answer in a long conversation is found on its last page; the whole conversation is read page by page.
 #[tokio::test]
 async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
     let agent = AgentId::new();
@@ -75,7 +76,7 @@ async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
     }
 }
 
-/// A tree is read however deep it is: a parser of JSON stops at some depth.
+/// A tree is read however deep it is, although the JSON parser limits its depth.
 #[tokio::test]
 async fn a_tree_is_read_however_deep_it_is() {
     const DEPTH: usize = 300;
@@ -91,7 +92,7 @@ async fn a_tree_is_read_however_deep_it_is() {
     assert_eq!(backend.tree(agent.id).await.unwrap().agents.len(), DEPTH + 1);
 }
 
-/// However many other agents wait, one that was told something has work, and one that was not has none.
+/// However many other agents wait, an agent with a message has work, and one without has none.
 #[tokio::test]
 async fn a_tree_has_work_however_many_others_wait() {
     let engine =
@@ -108,7 +109,7 @@ async fn a_tree_has_work_however_many_others_wait() {
     assert!(backend.has_work(idle).await.unwrap());
 }
 
-/// Whoever would send it again looks first. What nobody can have heard was not taken.
+/// A client must look before it sends a request again. A request that cannot have arrived was not accepted.
 #[tokio::test]
 async fn what_was_sent_and_not_answered_may_have_been_taken() {
     let agent = AgentId::new();
@@ -120,7 +121,7 @@ async fn what_was_sent_and_not_answered_may_have_been_taken() {
         (backend.intervene(agent, Action::Steer, Some("Go")).await.unwrap_err(), of_agent.as_str()),
     ] {
         let told = failure.text();
-        let hint = format!("It may have taken what was sent: look with `{look}` before you send it again");
+        let hint = format!("It may have received what was sent: look with `{look}` before you send it again");
         assert!(failure.may_be_done() && told.contains(&hint), "{told}");
     }
     asked.await.unwrap();
@@ -129,7 +130,7 @@ async fn what_was_sent_and_not_answered_may_have_been_taken() {
     assert!(unheard.text().ends_with("Start it with `entourage serve`, or try again"), "{unheard:?}");
 }
 
-/// A server that is gone in the middle of its refusal is gone, as one is that says nothing at all.
+/// A server that ends in the middle of its refusal counts as gone, like one that sends nothing.
 #[tokio::test]
 async fn a_refusal_that_breaks_off_is_a_lost_server() {
     let (backend, _) = serving(vec![(BROKEN, String::new())]).await;
@@ -137,7 +138,7 @@ async fn a_refusal_that_breaks_off_is_a_lost_server() {
     assert!(failure.who_is_gone().is_some() && failure.may_be_done(), "{failure:?}");
 }
 
-/// The end of a conversation is not told twice because of a place that is none.
+/// An invalid cursor does not return the end of a conversation a second time.
 #[tokio::test]
 async fn a_place_in_a_conversation_that_is_none_is_refused() {
     let engine =

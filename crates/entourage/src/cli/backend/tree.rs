@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 
 use super::Tree;
 
-/// An agent with those it made, which stay as they were sent: they may be nested deeper than what is parsed at
-/// once.
+/// An agent with its children, which stay as they were sent: they may be nested deeper than the parser allows
+/// at once.
 #[derive(Deserialize)]
 struct Node {
     #[serde(flatten)]

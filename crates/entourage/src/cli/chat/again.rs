@@ -1,5 +1,5 @@
-//! A conversation whose engine goes away, such as a server that ends: it waits for the next one, and keeps what is
-//! typed meanwhile.
+//! Keeps a conversation when its engine goes away, such as a server that ends: waits for the next engine, and
+//! keeps what the user types meanwhile.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
 
@@ -16,15 +16,15 @@ use crate::cli::{
     text::text,
 };
 
-/// The pause after the first engine that came and failed at once, and the longest after several.
+/// The pause after the first engine that appeared and failed at once, and the longest after several.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
 impl Talk<'_> {
-    /// Goes on with the engine that comes, where the one before is gone. Returns how the conversation ends, where
-    /// the person does not wait for that.
+    /// Continues with the next engine after the previous one is gone. Returns how the conversation ends, if
+    /// the user does not wait for that.
     ///
     /// # Errors
-    /// Any other failure; and this one where nobody is there to wait.
+    /// Any other failure; and this one when there is no terminal to wait at.
     pub(super) async fn take_up(&mut self, failure: Failure, lines: &mut Lines) -> Result<Option<Exit>> {
         match failure.who_is_gone().filter(|_| input::is_interactive()) {
             Some(who) => self.tell_of_loss(who),
@@ -38,7 +38,7 @@ impl Talk<'_> {
         end
     }
 
-    /// The same, with what is typed meanwhile: what of it was not said is left.
+    /// Like `take_up`; keeps what the user types meanwhile in `kept`, except what was sent.
     async fn outlive(&mut self, lines: &mut Lines, kept: &mut VecDeque<String>) -> Result<Option<Exit>> {
         let (interrupt, mut pause) = (self.interrupt.clone(), Duration::ZERO);
         loop {
@@ -57,7 +57,7 @@ impl Talk<'_> {
                     came.tell_of_answer();
                     return Ok(None);
                 }
-                // It may be the one that is going away still.
+                // It may still be the engine that is going away.
                 Err(failure) if failure.who_is_gone().is_some() => {
                     pause = (2 * pause).clamp(PAUSES.0, PAUSES.1);
                 }
@@ -101,7 +101,8 @@ impl Talk<'_> {
         }
     }
 
-    /// Goes on where it broke off, and says what was kept. Where it is dropped, what it has not said stays.
+    /// Continues where it broke off, and sends the kept lines. If the future is dropped, unsent lines stay in
+    /// `kept`.
     async fn do_again(&mut self, kept: &mut VecDeque<String>) -> Result<()> {
         Saying::leave_old(&mut self.saying, &mut self.first);
         while self.session.is_none() {
@@ -124,27 +125,27 @@ impl Talk<'_> {
         });
         let later = later.unwrap_or_default();
         let next = format!(
-            "`entourage serve{again}` runs, with what you type until then; without one: /quit{later}"
+            "`entourage serve{again}` runs, and gets what you type until then; without a server: /quit{later}"
         );
         out::note(out::stderr().yellow(format!("note: {who}. The conversation goes on once {next}")));
     }
 
-    /// A failure as it reads in a conversation. Where the database does not have all of that any more there is no
-    /// farewell either, which would say that everything is kept.
+    /// Words a failure for a conversation. If the database no longer has all of the conversation, there is no
+    /// farewell either, which would say that everything is saved.
     pub(super) fn in_words(&mut self, failure: Failure) -> Failure {
         let Some(session) = self.session.take_if(|_| failure.is_cursor_gone()) else { return failure };
         let (root, again) = (session.root(), self.globals.again());
         Failure::failed(format!(
-            "the database does not have all that was shown of this conversation: was an older copy put back? \
-             `entourage chat {root}{again}` goes on with what it has"
+            "the database lacks a part of this conversation that was shown: was an older copy restored? \
+             `entourage chat {root}{again}` continues with what it has"
         ))
     }
 
-    /// Shows what was typed and reached nobody, as far as that is known.
+    /// Shows the lines that were not sent, as far as that is known.
     fn tell_unsaid(&self, kept: &VecDeque<String>) {
         let undone = self.session.as_ref().map_or(&self.first, |session| &session.undone);
-        let undone = undone.iter().map(|text| ("may not have been said:", text));
-        for (what, text) in undone.chain(kept.iter().map(|text| ("not said:", text))) {
+        let undone = undone.iter().map(|text| ("may not have been sent:", text));
+        for (what, text) in undone.chain(kept.iter().map(|text| ("not sent:", text))) {
             out::note(text![out::stderr().yellow(what), " ", text]);
         }
     }

@@ -1,4 +1,4 @@
-//! What a person wants next, as they type it.
+//! Parses what a user types: a message, or a command.
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,19 +9,19 @@ use crate::cli::{
     text::text,
 };
 
-/// What may be typed besides words for the agent, while there is a engine.
+/// The commands that need an engine.
 const COMMANDS: [(&str, &str); 4] = [
-    ("/tree", "shows the agents, and what they ask"),
-    ("/decline", "declines the question that is asked"),
-    ("/reject WHY", "does not let the call be made that waits for leave"),
-    ("/edit {…}", "lets it be made with these arguments instead"),
+    ("/tree", "shows the agents and their questions"),
+    ("/decline", "declines the open question"),
+    ("/reject WHY", "rejects the call that waits for approval"),
+    ("/edit {…}", "approves it with these arguments instead"),
 ];
 
-/// What may be typed whether there is one or not.
+/// The commands that need no engine.
 const ALWAYS: [(&str, &str); 2] =
-    [("/help", "shows this"), ("/quit", "ends the conversation, as /exit and Ctrl-D do; everything is kept")];
+    [("/help", "shows this"), ("/quit", "ends the conversation, like /exit and Ctrl-D; everything is saved")];
 
-/// What a person wants next.
+/// What a user typed.
 pub(super) enum Wish {
     Say(String),
     Tree,
@@ -47,7 +47,7 @@ pub(in crate::cli) fn is_end(text: &str) -> bool {
     matches!(text.trim(), "/quit" | "/exit")
 }
 
-/// What a person says that they want.
+/// Waits for what the user types next.
 pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mut Lines) -> Wish {
     loop {
         if input::is_interactive() && !edited {
@@ -69,13 +69,13 @@ pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mu
 pub(super) fn help() {
     list(&COMMANDS);
     list(&ALWAYS);
-    out::note(out::stderr().dim("  all else is said to the agent, also while it works"));
+    out::note(out::stderr().dim("  anything else is sent to the agent, also while it works"));
 }
 
-/// Lists those that there are while a engine is waited for.
+/// Lists the commands that work while the conversation waits for an engine.
 pub(super) fn help_meanwhile() {
     list(&ALWAYS);
-    out::note(out::stderr().dim("  all else is kept, and said once `entourage serve` runs"));
+    out::note(out::stderr().dim("  anything else is kept, and sent once `entourage serve` runs"));
 }
 
 fn list(commands: &[(&str, &str)]) {
@@ -85,10 +85,10 @@ fn list(commands: &[(&str, &str)]) {
     }
 }
 
-/// A command that is none, or not now.
+/// Reports a command that is unknown, or not possible now.
 pub(super) fn unknown(command: &str) {
     if ANSWERS.iter().any(|answer| command.starts_with(answer)) {
-        out::note("no question is asked");
+        out::note("no question is open");
     } else {
         out::note(text!["there is no command ", command, "; /help lists them"]);
     }

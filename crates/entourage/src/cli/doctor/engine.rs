@@ -1,4 +1,4 @@
-//! What stands on this machine: settings, data, database, server, kinds.
+//! Checks this machine: settings, data, database, server, kinds.
 
 use std::{
     fs,
@@ -18,10 +18,10 @@ use crate::cli::{
     kinds, serve,
 };
 
-/// As many bytes as a small commit writes.
+/// The size of a small commit, in bytes.
 const PROBE: usize = 64 * 1024;
 
-/// The largest database that is read through, in bytes: a second or two.
+/// The largest database that is read in full, in bytes: a second or two.
 const READ_ALL: u64 = 1 << 30;
 
 /// Which file the settings came from.
@@ -32,7 +32,7 @@ pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
         true => good("settings", place.to_string()),
         false => good(
             "settings",
-            format!("the defaults; yours may go into {place}, which `entourage init` writes"),
+            format!("the defaults; to change them, edit {place}, which `entourage init` writes"),
         ),
     };
     let ignored = settings.ignored.iter().map(|ignored| remark("settings", ignored));
@@ -43,27 +43,27 @@ pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
 pub(super) fn data(settings: &Settings) -> Finding {
     let shown = settings.data.display();
     if !settings.data.exists() {
-        return good("data", format!("{shown} is made at the first run"));
+        return good("data", format!("{shown} is created at the first run"));
     }
     let probe = settings.data.join(format!(".doctor-{}", std::process::id()));
-    // Bytes that must find a place: an empty file can be made on a disk that is full.
+    // Writes bytes that need space: an empty file can be created on a full disk.
     let written = fs::File::create(&probe).and_then(|mut file| {
         file.write_all(&vec![b'.'; PROBE])?;
         file.sync_all()
     });
-    // One that could not be made need not go.
+    // A file that could not be created need not be removed.
     let _ = fs::remove_file(&probe);
     match written {
         Err(error) if error.kind() == io::ErrorKind::StorageFull => broken(
             "data",
             format!(
-                "the disk of {shown} is full: {error}. Free some space; agents go on from where they stood"
+                "the disk of {shown} is full: {error}. Free some space; agents continue where they stopped"
             ),
         ),
         Ok(()) => match open_to_others(settings) {
             Some(path) => remark(
                 "data",
-                format!("{0} may be read by other people of this machine: `chmod 600 {0}`", path.display()),
+                format!("other users of this machine can read {0}: `chmod 600 {0}`", path.display()),
             ),
             None => good("data", format!("{shown} is writable")),
         },
@@ -74,7 +74,7 @@ pub(super) fn data(settings: &Settings) -> Finding {
     }
 }
 
-/// A file of the database that others than its owner may read, in a directory that they may enter.
+/// A file of the database that users other than its owner may read, in a directory that they may enter.
 #[cfg(unix)]
 fn open_to_others(settings: &Settings) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
@@ -89,7 +89,7 @@ fn open_to_others(settings: &Settings) -> Option<PathBuf> {
     files.into_iter().find(|file| is_open(&settings.data) && is_open(file))
 }
 
-/// Who may read a file is not asked here.
+/// File permissions are not checked on this system.
 #[cfg(not(unix))]
 fn open_to_others(_: &Settings) -> Option<PathBuf> {
     None
@@ -118,7 +118,7 @@ pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding 
     }
 }
 
-/// Whether the database opens, and the engine to look at it through where it does.
+/// Whether the database opens, and an engine to read it with if it does.
 pub(super) fn database(
     settings: &Settings,
     running: Option<&Running>,
@@ -126,24 +126,21 @@ pub(super) fn database(
 ) -> Result<(Finding, Option<Box<dyn Backend>>)> {
     if let Some(running) = running {
         let backend = Remote::new(running, settings)?;
-        return Ok((
-            good("database", format!("in the hands of process {}", running.pid)),
-            Some(Box::new(backend)),
-        ));
+        return Ok((good("database", format!("in use by process {}", running.pid)), Some(Box::new(backend))));
     }
     let path = settings.data.join(DATABASE);
     if !path.exists() {
-        return Ok((good("database", "is made at the first run"), None));
+        return Ok((good("database", "is created at the first run"), None));
     }
     let finding = match entourage::look(settings) {
         Ok(engine) => {
             return Ok((whole(&path), Some(Box::new(Local::at(engine)))));
         }
-        // Whoever works there is no fault, unless there is something to be done about the file.
+        // Another process that works there is no fault, unless the file must be repaired.
         Err(Error::Store(error @ StoreError::InUse { .. })) if !repair => {
             remark("database", error.to_string())
         }
-        Err(Error::Engine(_)) => remark("database", "is not looked at, for the kinds cannot be read"),
+        Err(Error::Engine(_)) => remark("database", "not checked, because the kinds cannot be read"),
         Err(error) => broken("database", error.to_string()),
     };
     Ok((finding, None))
@@ -154,21 +151,21 @@ fn whole(path: &Path) -> Finding {
     let shown = path.display();
     let bytes = fs::metadata(path).map_or(0, |file| file.len());
     if bytes > READ_ALL {
-        return good("database", format!("{shown} opens; it is too large to be read through here"));
+        return good("database", format!("{shown} opens; it is too large to read in full here"));
     }
     let damaged = |why: String| {
-        let next = "Stop every program that works on it, move it and its `-wal` file away, and put a copy that \
-                    `entourage backup` wrote in its place (docs/operations.md)";
+        let next = "Stop every program that works on it, move it and its `-wal` file away, and restore a copy \
+                    that `entourage backup` wrote (docs/operations.md)";
         broken("database", format!("{shown} is damaged: {why}. {next}"))
     };
     match damage(path) {
-        Ok(None) => good("database", format!("{shown} is whole")),
+        Ok(None) => good("database", format!("{shown} is intact")),
         Ok(Some(why)) => damaged(why),
         Err(error) => damaged(error.to_string()),
     }
 }
 
-/// What is wrong with the files of kinds, as `entourage kinds check` says.
+/// Checks the files of kinds, as `entourage kinds check` does.
 pub(super) async fn kinds(settings: &Settings) -> Vec<Finding> {
     let (kinds, findings, unpriced) = match kinds::checked(settings).await {
         Ok(checked) => checked,
@@ -178,7 +175,6 @@ pub(super) async fn kinds(settings: &Settings) -> Vec<Finding> {
         Severity::Mistake => broken("kinds", finding.to_string()),
         Severity::Remark => remark("kinds", finding.to_string()),
     });
-    let unpriced =
-        unpriced.map(|error| remark("kinds", format!("limits in money were not looked at: {error}")));
+    let unpriced = unpriced.map(|error| remark("kinds", format!("cost limits were not checked: {error}")));
     std::iter::once(good("kinds", kinds.names())).chain(wrong).chain(unpriced).collect()
 }

@@ -1,8 +1,8 @@
-//! `entourage doctor`: what is set up, what is missing, and how to mend it.
+//! `entourage doctor`: checks what is set up, what is missing, and how to repair it.
 
 mod engine;
+mod maintenance;
 mod model;
-mod upkeep;
 mod world;
 
 use clap::Args;
@@ -19,49 +19,49 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage doctor
-  entourage doctor --model anthropic::claude-sonnet-5-5      would this one work?
+  entourage doctor --model anthropic::claude-sonnet-5-5      check another model
   entourage doctor --json                                    exit code 1 when something is broken
-  entourage doctor --offline                                 without asking any provider
-  entourage doctor --repair                                  mend what is stuck in the database
+  entourage doctor --offline                                 without requests to providers
+  entourage doctor --repair                                  repair what is stuck in the database
 
-Providers are asked for their lists of models, which costs nothing, and a model that is on none for one word,
-at the cost that is shown.
+The doctor asks providers for their lists of models, which costs nothing. It asks a model that is on no list
+for one word, and shows what that cost.
 
-What is stuck is found in the database, or by the server that has it. `entourage jobs` shows what a server
-found and mended by itself.";
+It looks for stuck work in the database, or asks the server that has it open. `entourage jobs` shows what
+the server found and repaired by itself.";
 
-/// Look at everything that agents need, say what is missing, and mend what is stuck
+/// Check everything that agents need, say what is missing, and repair what is stuck
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Doctor {
-    /// Mend what is stuck in the database, and say what was mended
+    /// Repair what is stuck in the database, and list what was repaired
     #[arg(long)]
     repair: bool,
-    /// Ask no provider whether its models are there
+    /// Do not ask providers whether their models exist
     #[arg(long)]
     offline: bool,
 }
 
-/// How something is.
+/// The state of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     /// As it should be.
     Good,
-    /// It works without, and could work better.
+    /// It works without this, and could work better.
     Remark,
-    /// It must be mended.
+    /// It does not work until it is repaired.
     Broken,
 }
 
-/// What was found.
+/// One finding.
 #[derive(Debug, Serialize)]
 struct Finding {
     what: String,
     state: State,
-    /// What is so, and what to do about it.
+    /// What was found, and what to do about it.
     text: String,
-    /// What else was seen on the way.
+    /// Further details, one line each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seen: Vec<String>,
 }
@@ -72,23 +72,23 @@ impl Finding {
     }
 }
 
-/// A thing is as it should be.
+/// Everything is as it should be.
 fn good(what: impl Into<String>, text: impl Into<String>) -> Finding {
     Finding::new(what.into(), State::Good, text.into())
 }
 
-/// It works without, and could work better.
+/// It works without this, and could work better.
 fn remark(what: impl Into<String>, text: impl Into<String>) -> Finding {
     Finding::new(what.into(), State::Remark, text.into())
 }
 
-/// It must be mended.
+/// It does not work until it is repaired.
 fn broken(what: impl Into<String>, text: impl Into<String>) -> Finding {
     Finding::new(what.into(), State::Broken, text.into())
 }
 
 impl Doctor {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         let mut findings = engine::settings(&settings);
         findings.push(engine::data(&settings));
@@ -97,7 +97,7 @@ impl Doctor {
         let (database, backend) = engine::database(&settings, running.as_ref(), self.repair)?;
         findings.push(database);
         if let Some(backend) = backend {
-            findings.extend(upkeep::upkeep(&*backend, self.repair).await);
+            findings.extend(maintenance::maintenance(&*backend, self.repair).await);
         }
         findings.extend(model::models(&settings, self.offline).await);
         findings.push(world::keys(&settings));

@@ -1,4 +1,4 @@
-//! Which models would answer: each that agents would use is asked for, unless told to stay offline.
+//! Checks which models would answer: asks for each model that agents would use, unless offline.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use entourage_llm::{Choice, Error, Lack, Provider, Result};
 use super::{Finding, broken, good, remark};
 use crate::cli::models::probe;
 
-/// What providers say of themselves.
+/// The models that providers offer.
 type Offers = BTreeMap<Provider, Result<Option<Vec<String>>>>;
 
-/// The models that agents use, and the providers that are set up besides.
+/// Checks the models that agents use, and the other providers that are set up.
 pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
     let choice = match offline {
         true => entourage::choice_offline(settings),
@@ -57,18 +57,18 @@ pub(super) async fn models(settings: &Settings, offline: bool) -> Vec<Finding> {
                 format!("answers and offers {} models; no agent uses it yet", names.len()),
             ),
             Ok(None) => {
-                let text = "has no list of models where it was looked for: `entourage models test NAME` tries \
-                            one. Where that fails, too, check the path of";
+                let text = "has no list of models at its address: `entourage models test NAME` tries \
+                            one. If that fails too, check the path of";
                 remark(provider.name(), format!("{text} {}", address_of(provider)))
             }
-            // It is set and would not work; so far nobody needs it.
+            // It is set up and would not work; no model needs it so far.
             Err(error) => remark(provider.name(), error.to_string()),
         })
     }));
     findings
 }
 
-/// How large the window of the default model is taken to be, and why.
+/// How large the engine assumes the window of the default model is, and why.
 async fn window(choice: &Choice) -> String {
     choice.model.learn(None).await;
     let known = choice.model.profile(None);
@@ -78,7 +78,7 @@ async fn window(choice: &Choice) -> String {
     }
 }
 
-/// The models that are set, the default first: what each is for, its name, and why it is this one.
+/// The configured models, the default first: the purpose of each, its name, and why it was chosen.
 fn used(settings: &Settings, choice: &Choice) -> Vec<(&'static str, String, String)> {
     let default = ("model", choice.default_model.clone(), choice.why.clone());
     let fallback = settings.models.fallback.iter();
@@ -89,7 +89,7 @@ fn used(settings: &Settings, choice: &Choice) -> Vec<(&'static str, String, Stri
     std::iter::once(default).chain(fallback).chain(summary).collect()
 }
 
-/// Whether somebody set a provider up that no model needs. Its second wire has no key of its own.
+/// Whether a provider that no model needs is set up. OpenAI's second API has no key of its own.
 fn is_set(settings: &Settings, provider: Provider) -> bool {
     let address = || {
         let set = settings.models.providers.get(&provider);
@@ -113,17 +113,17 @@ async fn finding(choice: &Choice, offers: &Offers, what: &str, model: &str, why:
         };
     };
     match offers.get(&provider) {
-        None => good(what, format!("{text}. Not asked whether it answers: --offline")),
+        None => good(what, format!("{text}. Not checked whether it answers: --offline")),
         Some(Err(error)) => {
-            // The address, which may be set in several places.
+            // Names the address, which may be set in several places.
             let is_lost = matches!(error, Error::Unreachable { .. }) && model == choice.default_model;
-            let asked = is_lost.then(|| format!(". Asked was {}", choice.model.describe()));
+            let asked = is_lost.then(|| format!(". The request went to {}", choice.model.describe()));
             broken(what, format!("{text}, but it cannot be used. {error}{}", asked.unwrap_or_default()))
         }
         Some(Ok(Some(list))) if probe::has(list, name) => {
-            good(what, format!("{text}. {provider} answers and lists it, which costs nothing to ask"))
+            good(what, format!("{text}. {provider} answers and lists it; asking for the list costs nothing"))
         }
-        // What is on no list may be there all the same: under another name, or unlisted.
+        // A model on no list may exist all the same: under another name, or unlisted.
         Some(Ok(list)) => match probe::call(choice, model).await {
             Ok(used) => good(what, format!("{text}. It answers ({used})")),
             Err(error) => {

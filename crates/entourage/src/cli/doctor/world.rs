@@ -1,4 +1,5 @@
-//! What agents reach out to besides models: keys, search, files, MCP servers. Keys are looked for, never shown.
+//! Checks what agents reach besides models: keys, search, files, MCP servers. Looks for keys and never shows
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +9,9 @@ use entourage_tools::{Files, McpServer, Owners, SearchBackend};
 
 use super::{Finding, broken, good, remark};
 
-/// Which keys there are.
+/// Which keys are set.
 pub(super) fn keys(settings: &Settings) -> Finding {
-    // The two wires of OpenAI have one key.
+    // The two APIs of OpenAI share one key.
     let mut keys: BTreeMap<&str, bool> = BTreeMap::new();
     for provider in Provider::ALL {
         let Some(variable) = provider.key_variable() else { continue };
@@ -31,7 +32,7 @@ pub(super) fn keys(settings: &Settings) -> Finding {
     }
 }
 
-/// Which service looks things up on the web.
+/// Which service searches the web.
 pub(super) fn search(settings: &Settings) -> Finding {
     let search = settings.tools.search.clone().or_variables(|name| std::env::var(name).ok());
     let set_up = [
@@ -55,7 +56,7 @@ pub(super) fn search(settings: &Settings) -> Finding {
     }
 }
 
-/// Whether the directory that agents may read is there.
+/// Whether the directory that agents may read exists.
 pub(super) fn files(settings: &Settings) -> Finding {
     let Some(files) = entourage::tool_settings(settings).files else {
         return good("files", "agents read no files; `run --files DIR` lets them");
@@ -81,7 +82,7 @@ pub(super) fn webhooks(settings: &Settings) -> Option<Finding> {
     }
 }
 
-/// Whether traces go to an address that can be one.
+/// Whether the address for traces is valid.
 pub(super) fn traces(settings: &Settings) -> Option<Finding> {
     let exporter = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok());
     match exporter.map(|exporter| exporter.is_some()) {

@@ -1,4 +1,4 @@
-//! `entourage kinds import`: the files of another program's agents, copied beside the kinds.
+//! `entourage kinds import`: copies the agent files of another program to the kinds.
 
 use std::{
     fs::{self, OpenOptions},
@@ -18,27 +18,27 @@ use crate::cli::{
     text::text,
 };
 
-/// A larger file is no agent's.
+/// Larger files are not agents.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What became of one file.
+/// The result for one file.
 #[derive(Serialize)]
 struct Imported {
     file: String,
-    /// The kind that it is now; none where it was left out.
+    /// Its kind; none if the file was left out.
     kind: Option<String>,
     /// Why it was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
-    /// What is read otherwise than there, or wrong.
+    /// Remarks on what entourage reads differently, and mistakes.
     findings: Vec<Finding>,
 }
 
-/// Copies each file of `from` that is a kind into the directory of kinds. What is there stays.
+/// Copies each file of `from` that is a kind into the directory of kinds. Existing files stay.
 pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Result<Exit> {
     let to = settings.kinds_directory().unwrap_or_else(|| settings.data.join("kinds"));
     let (files, others) = found(from)?;
-    // What is left out unread is counted where its name is that of a kind's file.
+    // A file left out unread counts if it is named like a kind's file.
     let total = files.len() + others.iter().filter(|(path, _)| is_named_as_one(path)).count();
     if total == 0 {
         return Err(Failure::usage(format!("there is no *.md in {}", from.display())));
@@ -62,15 +62,15 @@ pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Res
         if globals.json { out::json(&one)? } else { write(&one)? }
     }
     if !globals.json && !globals.quiet {
-        out::note(format!("{count} of {total} files are kinds in {} now", to.display()));
+        out::note(format!("imported {count} of {total} files into {}", to.display()));
     }
     Ok(if count == total { Exit::Done } else { Exit::Failed })
 }
 
-/// What is no file of a kind, each with the reason.
+/// Files that are not kinds, each with the reason.
 type Others = Vec<(PathBuf, &'static str)>;
 
-/// The files that may be kinds, and what else is there.
+/// The files that may be kinds, and the others in the directory.
 fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("{}: {error}", from.display()));
     let entries = fs::read_dir(from).map_err(unreadable)?;
@@ -86,7 +86,7 @@ fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
     Ok((files, others))
 }
 
-/// Why something in the directory is not even read.
+/// Why an entry of the directory is not read.
 fn reason_skipped(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
         Ok(is) if is.is_dir() => Some("is a directory; import it by its own name"),
@@ -117,10 +117,9 @@ fn one(file: &Path, to: &Path) -> Imported {
     let made = OpenOptions::new().write(true).create_new(true).open(&target);
     match made.and_then(|mut made| made.write_all(text.as_bytes())) {
         Ok(()) => Imported { file: shown, kind: Some(kind.name), why: None, findings },
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => left_out(
-            format!("{} is there already; remove it to have it replaced", target.display()),
-            findings,
-        ),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            left_out(format!("{} already exists; remove it to replace it", target.display()), findings)
+        }
         Err(error) => left_out(format!("{}: {error}", target.display()), findings),
     }
 }

@@ -1,4 +1,4 @@
-//! Which kinds the engine works with, and how many runs are of which version.
+//! The kinds that the engine uses, and the number of open runs of each version.
 
 use entourage::{DATABASE, Error, Settings, types::Kind};
 use entourage_engine::InUse;
@@ -11,7 +11,7 @@ use crate::cli::{
     out,
 };
 
-/// A kind, and how many runs of which of its versions have not ended.
+/// A kind, and the number of unfinished runs of each of its versions.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Used {
     pub(in crate::cli) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Used {
     model: Option<String>,
     fallback: Vec<String>,
     pub(super) version: String,
-    /// None where nobody can tell.
+    /// None if it is not known.
     pub(super) open_runs: Option<u32>,
     pub(super) earlier: Vec<Earlier>,
     pub(in crate::cli) gone: bool,
@@ -51,7 +51,7 @@ impl Used {
         }
     }
 
-    /// Its runs that have not ended, in words; nothing where there are none.
+    /// Describes its unfinished runs; empty if there are none.
     pub(super) fn runs(&self) -> String {
         let runs = |count: u32| if count == 1 { "1 open run".into() } else { format!("{count} open runs") };
         let now = self.open_runs.filter(|count| *count > 0).map(runs);
@@ -69,8 +69,8 @@ impl From<InUse> for Used {
     }
 }
 
-/// The kinds of the engine of this data directory: the server's, where one runs. To look makes no
-/// database, and waits for nobody who has it.
+/// The kinds of the engine of this data directory: the server's, where one runs. It creates no database, and
+/// does not wait for another process that has it open.
 pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>> {
     if let Some(running) = Running::find(&settings.data, quiet).await {
         return Remote::new(&running, settings)?.kinds().await;
@@ -88,7 +88,7 @@ pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>
             Ok(used.into_iter().map(Used::from).collect())
         }
         Err(Error::Store(StoreError::InUse { .. })) => {
-            out::note("open runs are not counted: another entourage is at work on them");
+            out::note("open runs are not counted: another entourage process has the database open");
             of_files(None)
         }
         Err(error) => Err(error.into()),

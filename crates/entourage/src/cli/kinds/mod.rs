@@ -1,5 +1,4 @@
-//! `entourage kinds`: what sorts of agents there are, who is at work as which, and whether their files
-//! are right.
+//! `entourage kinds`: lists the kinds of agents and their open runs, and checks their files.
 
 mod import;
 mod in_use;
@@ -17,16 +16,16 @@ use super::{backend::Result, failure::Exit, globals::Globals, out, text::text};
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage kinds                 all of them, with their versions and who is at work as which
+  entourage kinds                 all of them, with their versions and open runs
   entourage kinds show researcher
   entourage kinds check           after editing a file; exit code 1 when there is a mistake
-  entourage kinds import DIR      copies a coding agent's sub-agents, such as ~/.claude/agents
-  entourage kinds reload          has the server read them anew, without a restart (or SIGHUP)
+  entourage kinds import DIR      copy a coding agent's sub-agents, such as ~/.claude/agents
+  entourage kinds reload          make the server read them again, without a restart (like SIGHUP)
 
 A kind is a Markdown file with front matter in `kinds` of the data directory; docs/kinds.md has its keys.
-Files that coding agents use for their sub-agents are read as those read them; `entourage kinds import` copies
-them. A file that does not load is left out, with a note; a run as its kind says why. A run stays
-with the version of its kind that it began with.";
+The sub-agent files of coding agents work as kinds, read as those agents read them; `entourage kinds import`
+copies them. A file that does not load is left out, with a note; a run of its kind says why. A run stays
+with the version of its kind that it started with.";
 
 /// List, check, show and reload kinds of agents
 #[derive(Debug, Args)]
@@ -41,7 +40,7 @@ enum Command {
     /// List the kinds, the built-in ones and yours, with their versions and open runs (as without a command)
     #[command(after_help = "Example:\n  entourage kinds list --json")]
     List,
-    /// Look for mistakes in the files of kinds
+    /// Check the files of kinds for mistakes
     #[command(after_help = "Example:\n  entourage kinds check && entourage serve")]
     Check,
     /// Show one kind: its tools, peers, limits and instructions
@@ -50,19 +49,19 @@ enum Command {
         /// The kind's name
         name: String,
     },
-    /// Copy the sub-agents of a coding agent beside your kinds; says what is read otherwise here
+    /// Copy the sub-agents of a coding agent to your kinds; lists what is read differently here
     #[command(after_help = "Example:\n  entourage kinds import ~/.claude/agents")]
     Import {
         /// The directory with their files
         directory: std::path::PathBuf,
     },
-    /// Have the server read the kinds anew; where a file has a mistake, nothing changes
+    /// Make the server read the kinds again; if a file has a mistake, nothing changes
     #[command(after_help = "Example:\n  entourage kinds check && entourage kinds reload")]
     Reload,
 }
 
 impl Kinds {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         match self.command.unwrap_or(Command::List) {
             Command::List => list(globals, &settings).await,
@@ -90,8 +89,7 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The kinds that can be worked with, what is wrong with the files of all, and why limits in money were not
-/// looked at, should that be so.
+/// The usable kinds, the findings in all files, and the reason if cost limits were not checked.
 pub(super) async fn checked(
     settings: &Settings,
 ) -> entourage::Result<(entourage::Kinds, Vec<Finding>, Option<entourage::Error>)> {
@@ -99,7 +97,7 @@ pub(super) async fn checked(
     findings.extend(entourage::unchecked(&mut kinds));
     let unpriced = entourage::unpriced(settings, &mut kinds).await;
     let unpriced = unpriced.map(|unpriced| findings.extend(unpriced)).err();
-    // Files are set up by whoever runs a task, so their tools count as there.
+    // Each command that runs a task may set `--files`, so their tools count as present.
     let toolbox =
         builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
@@ -109,7 +107,7 @@ pub(super) async fn checked(
 async fn check(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let (kinds, findings, unpriced) = checked(settings).await?;
     if let Some(error) = unpriced {
-        out::note(out::stderr().yellow(format!("limits in money were not looked at: {error}")));
+        out::note(out::stderr().yellow(format!("cost limits were not checked: {error}")));
     }
     for finding in &findings {
         if globals.json { out::json(finding)? } else { out::result(finding)? }

@@ -1,4 +1,4 @@
-//! `entourage kinds reload`: the server's kinds, read anew.
+//! `entourage kinds reload`: makes the server read its kinds again.
 
 use entourage::Settings;
 
@@ -12,7 +12,7 @@ use crate::cli::{
 pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let Some(running) = Running::find(&settings.data, globals.quiet).await else {
         return Err(Failure::failed(format!(
-            "no server runs for {}, so there is nothing to reload: every other command reads the kinds as it begins",
+            "no server runs for {}, so there is nothing to reload: commands read the kinds as they start",
             settings.data.display()
         )));
     };
@@ -31,7 +31,7 @@ pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exi
         let is_same = changes.iter().all(|(_, names)| names.is_empty());
         out::note(match is_same {
             true => "nothing has changed",
-            false => "new runs take the kinds as they are now; those under way stay with theirs",
+            false => "new runs use the kinds as they are now; running ones keep theirs",
         });
     }
     Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `entourage kinds show`: one kind, as its file says, and who is at work as which version of it.
+//! `entourage kinds show`: shows one kind, as its file defines it, and its open runs.
 
 use entourage::Settings;
 use entourage_types::{Kind, Sessions};
@@ -12,7 +12,7 @@ use crate::cli::{backend::Result, failure::Exit, globals::Globals, out, text::te
 struct Shown<'a> {
     #[serde(flatten)]
     kind: &'a Kind,
-    /// Null where nobody can tell.
+    /// Null if it is not known.
     in_use: Option<Used>,
 }
 
@@ -35,7 +35,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
     let lines = [
         ("version", kind.version.clone()),
         ("runs", runs(kind, in_use)),
-        ("model", kind.model.clone().unwrap_or_else(|| "the engine's".into())),
+        ("model", kind.model.clone().unwrap_or_else(|| "the default".into())),
         ("fallback", names(&kind.fallback)),
         ("tools", kind.tools.as_deref().map_or_else(|| "all".into(), names)),
         ("effects", effects(kind)),
@@ -45,7 +45,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("program", kind.program.to_string()),
         ("reply", reply(kind)),
         ("input", kind.input.to_string()),
-        ("checks", checks(kind)),
+        ("guardrails", guardrails(kind)),
         ("sampling", kind.temperature.map_or_else(|| "the default".into(), |t| format!("temperature {t}"))),
         ("schema", kind.output_schema.as_ref().map_or_else(|| "any answer".into(), ToString::to_string)),
         ("context", context(kind)),
@@ -69,29 +69,29 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
     out::result(text!["\n", &kind.instructions])
 }
 
-/// Who is at work as which version. A server may not have read the file as it is now.
+/// The open runs of each version. A server may not have read the current file.
 fn runs(kind: &Kind, in_use: Option<&Used>) -> String {
     let Some(used) = in_use.filter(|used| !used.gone && used.version == kind.version) else {
-        return "not of this version: `entourage kinds reload` makes it the server's".into();
+        return "the server has not loaded this version: `entourage kinds reload` loads it".into();
     };
     let runs = used.runs();
     if runs.is_empty() { "none open".into() } else { runs }
 }
 
-/// What a kind says of its tools' effects.
+/// The effects of tools that a kind declares.
 fn effects(kind: &Kind) -> String {
     let said = kind.effects.listed().into_iter().filter(|(_, names)| !names.is_empty());
     let said: Vec<String> = said.map(|(effect, names)| format!("{effect}: {}", names.join(", "))).collect();
     if said.is_empty() { "as the tools say".into() } else { said.join("; ") }
 }
 
-/// Which calls of a kind wait for leave.
+/// Which calls of a kind wait for approval.
 fn approval(kind: &Kind) -> String {
     let rules: Vec<String> = kind.approval.iter().map(ToString::to_string).collect();
-    if rules.is_empty() { "never asked for".into() } else { rules.join("; ") }
+    if rules.is_empty() { "never needed".into() } else { rules.join("; ") }
 }
 
-/// What becomes of a call that may have taken effect.
+/// What happens to a call that may have taken effect.
 fn in_doubt(kind: &Kind) -> String {
     match kind.in_doubt.answer_seconds.or(kind.limits.answer_seconds) {
         Some(seconds) => {
@@ -104,29 +104,30 @@ fn in_doubt(kind: &Kind) -> String {
     }
 }
 
-/// Which of its words are its answer, and whether a run ends with others.
+/// Which of its messages are its answer, and whether a run ends with other messages too.
 fn reply(kind: &Kind) -> String {
     let ends = if kind.conversational { "; a run ends once it has told the user something" } else { "" };
     format!("{}{ends}", kind.reply)
 }
 
-/// What must be let pass.
-fn checks(kind: &Kind) -> String {
-    let checks = &kind.checks;
-    let lists = [("input", &checks.input), ("beside", &checks.beside), ("output", &checks.output)];
+/// The guardrails of a kind.
+fn guardrails(kind: &Kind) -> String {
+    let guardrails = &kind.guardrails;
+    let lists =
+        [("input", &guardrails.input), ("parallel", &guardrails.parallel), ("output", &guardrails.output)];
     let named = lists.iter().filter(|(_, names)| !names.is_empty());
     let mut named: Vec<String> = named.map(|(side, names)| format!("{side}: {}", names.join(", "))).collect();
-    if checks.min_calls > 0 {
-        named.push(format!("answers after {} calls", checks.min_calls));
+    if guardrails.min_calls > 0 {
+        named.push(format!("answers after {} calls", guardrails.min_calls));
     }
-    match (named.is_empty(), checks.output.is_empty() && checks.min_calls == 0) {
+    match (named.is_empty(), guardrails.output.is_empty() && guardrails.min_calls == 0) {
         (true, _) => "none".into(),
         (false, true) => named.join("; "),
-        (false, false) => format!("{}, {} more attempts", named.join("; "), checks.attempts),
+        (false, false) => format!("{}, {} more attempts", named.join("; "), guardrails.attempts),
     }
 }
 
-/// What its model gets to see beside its instructions, and for how long.
+/// What its model sees besides its instructions, and for how long.
 fn context(kind: &Kind) -> String {
     let context = &kind.context;
     let sections: Vec<String> = context.sections.iter().map(ToString::to_string).collect();

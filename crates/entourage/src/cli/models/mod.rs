@@ -1,4 +1,4 @@
-//! `entourage models`: what the configured providers offer, and whether one answers.
+//! `entourage models`: lists what the configured providers offer, and tests whether a model answers.
 
 pub(crate) mod probe;
 
@@ -17,14 +17,14 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage models                                        every model that can be asked for
-  entourage models test                                   one call of the model that agents use by default
-  entourage models test anthropic::claude-sonnet-5-5      one call of this one
+  entourage models                                        every model that can be used
+  entourage models test                                   call the model that agents use by default
+  entourage models test anthropic::claude-sonnet-5-5      call this model
 
-Lists cost nothing; a test costs one short call, and says how much. `entourage doctor` looks at the models
+Lists cost nothing; a test makes one short call, and shows its cost. `entourage doctor` checks the models
 that agents would use.";
 
-/// List the models that the configured providers offer, or try one
+/// List the models that the configured providers offer, or test one
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Models {
@@ -42,7 +42,7 @@ enum What {
 }
 
 impl Models {
-    pub(crate) async fn obey(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
         match self.what {
             None => list(globals, &settings).await,
@@ -63,7 +63,7 @@ impl Models {
 async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
     let (choice, wrong) = chosen(settings).await?;
     let choice = &choice;
-    // Where Ollama usually is, it need not be: only one that somebody has set up is missed.
+    // Ollama need not run at its usual address: only one that was set up is reported as missing.
     let has_ollama = is_default(choice, Provider::Ollama)
         || settings.models.providers.contains_key(&Provider::Ollama)
         || std::env::var_os(Provider::Ollama.base_url_variable()).is_some();
@@ -97,14 +97,14 @@ async fn list(globals: &Globals, settings: &Settings) -> Result<Exit> {
     }
     match wrong {
         None => note(globals, &format!("agents use {}: {}", choice.default_model, choice.why)),
-        // Neither the list nor the exit code says so.
+        // Neither the list nor the exit code shows this.
         Some(wrong) => out::note(out::stderr().dim(format!("agents cannot work: {wrong}"))),
     }
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
-/// What is asked for models. Where the one that is named cannot be used, that is why, and another is chosen: who
-/// named it wrongly looks for its name in the list.
+/// The providers to ask for models. If the configured model cannot be used, also returns the reason, and
+/// chooses another model: a user who mistyped a name looks it up in the list.
 async fn chosen(settings: &Settings) -> Result<(Choice, Option<entourage::Error>)> {
     match entourage::choice(settings).await {
         Err(wrong) if settings.models.default.is_some() => {
@@ -126,7 +126,7 @@ fn note(globals: &Globals, text: &str) {
     }
 }
 
-/// A name that cannot be one is a mistake of whoever typed it.
+/// A malformed name is a usage error.
 fn failure(error: entourage_llm::Error) -> Failure {
     match error {
         entourage_llm::Error::Configuration(_) => Failure::usage(error.to_string()),

@@ -1,4 +1,4 @@
-//! Asking providers what they offer and whether a model answers.
+//! Asks providers what they offer, and tests whether a model answers.
 
 use std::time::Duration;
 
@@ -7,24 +7,24 @@ use entourage_types::ModelUse;
 
 use crate::cli::words;
 
-/// How long a provider may take over its list of models.
+/// How long a provider may take to return its list of models.
 const LIST: Duration = Duration::from_secs(5);
-/// How long a model may take over a word; one that must be loaded first takes its time.
+/// How long a model may take to answer one word; a model that must be loaded first takes longer.
 const CALL: Duration = Duration::from_secs(30);
-/// The most tokens of an answer that is thrown away; the least that every provider takes.
+/// The token limit of an answer that is discarded; the smallest that every provider accepts.
 const FEW: u32 = 16;
 
-/// What a provider offers.
+/// The models that a provider offers.
 pub(crate) async fn offered(choice: &Choice, provider: Provider) -> Result<Option<Vec<String>>> {
     choice.router.offered(provider, LIST).await
 }
 
-/// Whether a list of models has one. Names may leave out what stands behind: a date, a tag.
+/// Whether a list of models has this one. The name may omit the tag `:latest`.
 pub(crate) fn has(list: &[String], name: &str) -> bool {
     list.iter().any(|listed| listed == name || listed.strip_prefix(name) == Some(":latest"))
 }
 
-/// What one call came to: what was used and how it is said.
+/// Calls a model once, and describes what the call used.
 pub(crate) async fn call(choice: &Choice, model: &str) -> Result<String> {
     let request = Request {
         model: Some(model.to_owned()),
@@ -37,7 +37,7 @@ pub(crate) async fn call(choice: &Choice, model: &str) -> Result<String> {
     let answer = tokio::time::timeout(CALL, choice.model.call(request, &mut heard)).await;
     match answer.unwrap_or_else(|_| Err(Error::TimedOut { model: model.to_owned(), after: CALL })) {
         Ok(reply) => Ok(used(&reply.used())),
-        // Whatever it did not manage to finish in so few tokens: it is there, and it answers.
+        // The answer was too long for so few tokens: the model exists, and it answers.
         Err(Error::BadAnswer { .. }) if heard.answered => {
             Ok(heard.wasted.as_ref().map_or_else(|| "one call".to_owned(), used))
         }
@@ -53,7 +53,7 @@ fn used(ModelUse { usage, cost, .. }: &ModelUse) -> String {
     }
 }
 
-/// Whether anything of an answer came.
+/// Records whether any part of an answer arrived.
 #[derive(Default)]
 struct Heard {
     answered: bool,

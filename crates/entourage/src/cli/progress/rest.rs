@@ -1,22 +1,22 @@
-//! When nothing goes on in a tree without a person.
+//! Decides when a tree rests, so that nothing continues in it without a user.
 
 use entourage_types::{Action, AgentId, Intervention, Question, Status, WaitingOn};
 
 use super::{Member, Progress};
 
-/// A tree in which nothing goes on by itself.
+/// The state of a tree in which nothing continues by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Rest {
-    /// The root has ended its run, and nobody else is at work.
+    /// The root has ended its run, and no other agent is at work.
     Ended(Status),
-    /// Somebody waits for a person.
+    /// Agents wait for answers of a user.
     Asks(Vec<Question>),
-    /// A person paused these, and nobody else is at work.
+    /// A user paused these agents, and no other is at work.
     Paused(Vec<AgentId>),
 }
 
 impl Progress {
-    /// Agents that a person paused, and that nothing goes on beside; none while something does.
+    /// The agents that a user paused, if no other agent works; none otherwise.
     pub(crate) fn paused(&self) -> Option<Rest> {
         let is_paused = |member: &&Member| member.is_held() && member.status == Status::Waiting;
         let others_are_busy =
@@ -26,10 +26,10 @@ impl Progress {
         (at_rest && !paused.is_empty()).then_some(Rest::Paused(paused))
     }
 
-    /// Whether nothing goes on any more without a person; none while something does.
+    /// How the tree rests, if nothing continues without a user; none while an agent works.
     pub(crate) fn rest(&self) -> Option<Rest> {
         let results_unread = self.tasks.values().any(|task| {
-            // What was dropped has no result.
+            // A dropped task has no result.
             task.result.is_some()
                 && task.status.is_terminal()
                 && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
@@ -43,8 +43,8 @@ impl Progress {
             return None;
         }
         if !self.questions.is_empty() {
-            // What is asked now is not asked any more once they have come to it; so it is with those below an
-            // agent that was stopped.
+            // The open questions end once the agents have applied a pending intervention; so do those of
+            // agents below an agent that was stopped.
             let is_over = self.status().is_terminal();
             let ends =
                 |wanted: &Intervention| ends_questions(wanted) || is_over && wanted.action == Action::Stop;
@@ -57,15 +57,15 @@ impl Progress {
         (status.is_terminal() || status == Status::Idle).then_some(Rest::Ended(status))
     }
 
-    /// Who goes on although the root has ended its run.
+    /// The agents that still work after the root has ended its run.
     pub(crate) fn outlasting(&self) -> impl Iterator<Item = &Member> {
         let is_over = self.status().is_terminal();
         self.members.iter().filter(move |member| is_over && self.is_busy(member))
     }
 
-    /// Whether an agent goes on by itself. One that was just made has its first message in its inbox,
-    /// except for a root, which may have been made without any; one whose questions are all answered has
-    /// the answers there.
+    /// Whether an agent continues by itself. A new agent has its first message in its inbox, except for a
+    /// root, which may have been created without one; an agent whose questions are all answered has the
+    /// answers there.
     fn is_busy(&self, member: &Member) -> bool {
         match (member.status, member.waiting_on) {
             (Status::Queued | Status::Running, _) => true,
@@ -79,7 +79,7 @@ impl Progress {
     }
 }
 
-/// Whether an agent that has come to it asks nothing any more of what it asked before.
+/// Whether an agent's earlier questions end once it has applied this intervention.
 pub(super) fn ends_questions(intervention: &Intervention) -> bool {
     matches!(intervention.action, Action::Stop | Action::Modify) && intervention.of.is_none()
 }

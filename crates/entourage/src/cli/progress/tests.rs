@@ -1,11 +1,11 @@
-//! When a tree rests, and what its agents are said to do.
+//! Tests of when a tree rests, and of the descriptions of what its agents do.
 
 use entourage_types::{About, Message, Output, Owner, StepStatus, TaskResult, Time, ToolCall};
 use serde_json::json;
 
 use super::*;
 
-/// A tree whose events are made by hand.
+/// A tree with hand-made events.
 struct Story {
     root: AgentId,
     child: AgentId,
@@ -133,8 +133,8 @@ fn a_result_in_the_background_is_waited_for_until_it_is_read() {
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
 }
 
-/// A task that was dropped is told of twice, by who dropped it and by who worked on it, and its result is
-/// given to nobody.
+/// A dropped task has two events, from the agent that dropped it and from the agent that worked on it, and no
+/// agent gets its result.
 #[test]
 fn a_dropped_task_is_not_waited_for() {
     let mut story = Story::new();
@@ -151,7 +151,7 @@ fn a_dropped_task_is_not_waited_for() {
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Failed)));
 }
 
-/// Whoever has an answer goes on, also before an event tells so.
+/// An agent that has an answer continues, also before an event shows it.
 #[test]
 fn an_agent_whose_question_is_answered_is_at_work() {
     let mut story = Story::new();

@@ -1,4 +1,4 @@
-//! What a person is told when the server goes away in the middle.
+//! Tests of what a user is shown when the server goes away in the middle.
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
@@ -16,12 +16,12 @@ async fn begun(backend: impl Backend + 'static) -> Session {
     Session::new(Arc::new(backend), root, Begun::Now, View::Silent, interrupt).await.unwrap()
 }
 
-/// A server that gives these streams and is then gone, until a person hears of it; and how long that took.
+/// A server that gives these streams and then ends. Returns what the user is shown, and after how long.
 async fn gone_after(streams: &[&str], typed: Typed) -> (String, Duration) {
     let answers = streams.iter().map(|stream| ("text/event-stream", (*stream).to_owned())).collect();
     let (backend, served) = serving(answers).await;
     let mut session = begun(backend).await;
-    // From here on time passes as fast as nothing happens.
+    // From here on time advances as soon as nothing else happens.
     tokio::time::pause();
     let began = tokio::time::Instant::now();
     let ended = tokio::time::timeout(10 * BACK, session.until_rest(None, typed)).await;
@@ -29,7 +29,7 @@ async fn gone_after(streams: &[&str], typed: Typed) -> (String, Duration) {
     (ended.unwrap().unwrap_err().text().to_owned(), began.elapsed())
 }
 
-/// The terminal is drawn again ten times a second, and the attempts to reach the server go on beside that.
+/// The terminal is redrawn ten times a second, and the attempts to reach the server continue meanwhile.
 #[tokio::test]
 async fn run_tells_of_a_server_that_is_gone() {
     let (told, took) = gone_after(&[""], Typed::Ignored).await;
@@ -44,15 +44,15 @@ async fn chat_tells_of_a_server_that_is_gone() {
     assert!(took >= BACK, "one that was back counts anew: {took:?}");
 }
 
-/// A server that answers and never says anything is not asked for ever.
+/// A server that answers and never sends anything is not asked for ever.
 #[tokio::test]
 async fn a_stream_that_breaks_off_each_time_is_given_up() {
     let (told, took) = gone_after(&[""; 7], Typed::Ignored).await;
-    assert!(told.contains("it breaks off each stream before anything came of it"), "{told}");
+    assert!(told.contains("it closes each stream before it sends anything"), "{told}");
     assert!(took >= BACK, "{took:?}");
 }
 
-/// A session that lost its server before that answered to this, and the key under which it was said.
+/// A session that lost its server before it acknowledged this message, and the key of the message.
 async fn unsure(message: &str) -> (Session, String) {
     let (backend, asked) = serving(vec![stream(), lost()]).await;
     let mut session = begun(backend).await;
@@ -62,35 +62,35 @@ async fn unsure(message: &str) -> (Session, String) {
     (session, key)
 }
 
-/// A stream that tells nothing.
+/// A stream without events.
 fn stream() -> (&'static str, String) {
     ("text/event-stream", String::new())
 }
 
-/// That a message was taken.
+/// The answer to an accepted message.
 fn taken() -> (&'static str, String) {
     ("application/json", json!({ "post": PostId::new() }).to_string())
 }
 
-/// That the server is gone before it answers.
+/// The server ends before it answers.
 fn lost() -> (&'static str, String) {
     ("", String::new())
 }
 
-/// That something is refused.
+/// The answer that refuses a request.
 fn refused(problem: &str) -> (&'static str, String) {
     let kind = format!("urn:entourage:problem:{problem}");
     let problem = json!({ "type": kind, "title": "Refused", "status": 409, "detail": "not that" });
     ("application/problem+json", problem.to_string())
 }
 
-/// The key under which this was said.
+/// The key with which this message was sent.
 fn key_of(request: &str, message: &str) -> String {
     assert_posted(request, "/messages", &json!({ "message": message }));
     request.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap().to_owned()
 }
 
-/// Asserts that something was posted to a path that ends so.
+/// Asserts that this was posted to a path with this end.
 fn assert_posted(request: &str, path: &str, posted: &Value) {
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     let asked = head.lines().next().unwrap();
@@ -98,7 +98,7 @@ fn assert_posted(request: &str, path: &str, posted: &Value) {
     assert_eq!(serde_json::from_str::<Value>(body).unwrap(), *posted, "{path}");
 }
 
-/// That the root asks something.
+/// An event with a question of the root.
 fn asks(root: AgentId) -> (Question, Event) {
     let at = Time::now();
     let question = Question {
@@ -126,7 +126,8 @@ fn asks(root: AgentId) -> (Question, Event) {
     (question, Event { root, seq: 1, agent: root, at, body })
 }
 
-/// It may have arrived before the answer to it was lost: the next server takes it for the same one.
+/// The message may have arrived before its acknowledgement was lost: the next server takes it for the same
+/// one.
 #[tokio::test]
 async fn what_a_server_may_not_have_taken_is_sent_to_the_next_one_under_its_key() {
     let (mut session, first) = unsure("Hello").await;
@@ -136,7 +137,7 @@ async fn what_a_server_may_not_have_taken_is_sent_to_the_next_one_under_its_key(
     assert_eq!(first, key_of(&asked.await.unwrap()[1], "Hello"));
 }
 
-/// What the next server says of it says nothing of the first: typed again it is still the same message.
+/// A refusal by the next server says nothing about the first: typed again, it is still the same message.
 #[tokio::test]
 async fn what_the_next_server_refuses_may_have_been_taken_by_the_first() {
     let (mut session, first) = unsure("Hello").await;
@@ -152,14 +153,14 @@ async fn what_the_next_server_refuses_may_have_been_taken_by_the_first() {
     assert_ne!(keys[2], first, "once it was taken, the same words are another message");
 }
 
-/// Once the agent has read it, the same words are another message, whatever became of their first answer.
+/// Once the agent has read it, the same text is another message, even if its first acknowledgement was lost.
 #[tokio::test]
 async fn what_turns_out_to_have_arrived_is_said_anew() {
     let (mut session, first) = unsure("Hello").await;
     let (backend, asked) = serving(vec![stream(), refused("too-many-requests"), taken()]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     let (root, at, run) = (session.root(), Time::now(), RunId::new());
-    // The one that it was made with, and this one.
+    // The message that it was created with, and this one.
     for (item_seq, text) in [(0, "Begin"), (1, "Hello")] {
         let body = ItemBody::Message(Message::new(Author::User, text, None));
         let item = Item { agent: root, seq: item_seq, run, session: 1, at, step: None, body };
@@ -171,7 +172,7 @@ async fn what_turns_out_to_have_arrived_is_said_anew() {
     assert_ne!(key_of(&asked.await.unwrap()[2], "Hello"), first);
 }
 
-/// A server forgets keys: what may have arrived long ago is not sent a second time by itself.
+/// A server deletes keys: a message that may have arrived long ago is not resent automatically.
 #[tokio::test]
 async fn what_may_have_arrived_long_ago_is_left_to_whoever_said_it() {
     let (mut session, first) = unsure("Hello").await;
@@ -187,7 +188,7 @@ async fn what_may_have_arrived_long_ago_is_left_to_whoever_said_it() {
     assert_ne!(key_of(&asked[2], "Hello"), first, "who says it again means it");
 }
 
-/// However long nobody was there: what cannot have arrived is sent.
+/// A message that cannot have arrived is sent however much later a server appears.
 #[tokio::test]
 async fn what_nobody_can_have_heard_is_sent_at_any_time() {
     let (backend, asked) = serving(vec![stream()]).await;
@@ -200,7 +201,7 @@ async fn what_nobody_can_have_heard_is_sent_at_any_time() {
     key_of(&asked.await.unwrap()[1], "Hello");
 }
 
-/// Whoever typed it saw no question: one that the next server tells of is not answered by it.
+/// The user saw no question when typing: the line does not answer a question that the next server reports.
 #[tokio::test]
 async fn what_was_kept_answers_no_question_that_comes_later() {
     let (backend, _) = serving(vec![stream()]).await;
@@ -220,7 +221,7 @@ async fn what_was_kept_answers_no_question_that_comes_later() {
     assert_eq!(session.asking.as_ref().map(|asking| asking.id), Some(question.id), "it is asked now");
 }
 
-/// The first line that is kept answers the question that the person had before them, and those after it are said.
+/// The first kept line answers the question that the user saw, and the later ones are sent as messages.
 #[tokio::test]
 async fn what_was_kept_answers_the_question_that_stood_there() {
     let (backend, _) = serving(vec![stream()]).await;
@@ -237,7 +238,7 @@ async fn what_was_kept_answers_the_question_that_stood_there() {
     assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
 }
 
-/// A line that a question refuses leaves it to the next one, as where it is asked again.
+/// If a question refuses a line, the next line answers it, as when it is asked again.
 #[tokio::test]
 async fn what_was_kept_behind_a_refused_answer_answers_the_question_too() {
     let (backend, _) = serving(vec![stream()]).await;
@@ -257,7 +258,7 @@ async fn what_was_kept_behind_a_refused_answer_answers_the_question_too() {
     assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
 }
 
-/// What the next engine does not take, and what was kept behind it, can still be shown.
+/// A line that the next engine does not accept, and the lines kept after it, can still be shown.
 #[tokio::test]
 async fn what_is_not_said_is_left() {
     let (backend, _) = serving(vec![stream()]).await;
@@ -269,7 +270,8 @@ async fn what_is_not_said_is_left() {
     assert_eq!((session.undone.as_deref(), kept), (Some("One"), VecDeque::from(["Two".to_owned()])));
 }
 
-/// That an answer arrived may be what was lost: that it is not open any more is then no refusal.
+/// The lost acknowledgement may be that of an answer that arrived: that the question is no longer open is
+/// then no refusal.
 #[tokio::test]
 async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
     let (backend, _) = serving(vec![stream(), lost()]).await;

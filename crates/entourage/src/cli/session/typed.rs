@@ -1,4 +1,4 @@
-//! What a person types: words for the agents, answers, and which lines are commands.
+//! Handles what a user types: messages to the agents, answers and commands.
 
 use entourage_types::{Answer, Question, QuestionId, Time};
 
@@ -9,7 +9,7 @@ use crate::cli::{answer, backend::Result, failure::Failure, input, out, saying::
 pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
 
 impl Session {
-    /// Writes to the root.
+    /// Sends a message to the root.
     pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
         let saying = Saying::of(text, &mut self.saying);
         let at = Time::now();
@@ -21,10 +21,10 @@ impl Session {
         Ok(())
     }
 
-    /// Writes to the root. What is refused is said, and the conversation goes on.
+    /// Sends a message to the root. A refusal is shown, and the conversation continues.
     pub(crate) async fn say(&mut self, text: &str) -> Result<()> {
         match (self.tell(text).await, &self.saying) {
-            // A disk that is full, or a server that has too much to do, may take the next one.
+            // A full disk or a busy server may accept the next message.
             (Err(failure), Some(saying)) if failure.who_is_gone().is_none() => {
                 self.rested = false;
                 let goes_on = failure.is_usage() || input::is_interactive();
@@ -40,7 +40,7 @@ impl Session {
         self.line(line, Typed::Ignored).await.map(drop)
     }
 
-    /// Does what a person typed; where that fails or is dropped it is kept.
+    /// Handles a line that a user typed; if that fails or is dropped, the line is kept.
     pub(super) async fn heed(&mut self, line: String, typed: Typed) -> Result<Option<End>> {
         let line = self.undone.insert(line).clone();
         let done = self.line(line.trim(), typed).await?;
@@ -51,7 +51,7 @@ impl Session {
     async fn line(&mut self, line: &str, typed: Typed) -> Result<Option<End>> {
         let Some(question) = self.asking.clone() else {
             match typed {
-                // Whoever typed it sees the prompt again.
+                // The user sees the prompt again.
                 Typed::Said if line.is_empty() => self.rested = false,
                 Typed::Said if is_command(line) => {
                     self.rested = false;
@@ -77,7 +77,7 @@ impl Session {
         };
         match wrong {
             None => self.progress.answered(question.id),
-            // It is asked again, unless it turns out that somebody was faster.
+            // The question is asked again, unless another user has answered it.
             Some(why) => {
                 out::note(out::stderr().yellow(format!("note: {why}")));
                 self.asked.remove(&question.id);
@@ -87,13 +87,13 @@ impl Session {
         Ok(None)
     }
 
-    /// Gives the answer that was typed so. Returns what is wrong with it, where another one may be given.
+    /// Sends an answer. Returns what is wrong with it if the user may give another one.
     async fn give(&self, id: QuestionId, answer: Answer, line: &str) -> Result<Option<String>> {
         match self.backend.answer(id, answer.clone()).await {
             Ok(_) => Ok(None),
             Err(failure) if failure.who_is_gone().is_some() => Err(failure),
             Err(failure) if failure.is_not_open() => match self.backend.question(id).await {
-                // It may be this very one, sent before, and its acknowledgement lost.
+                // It may be this very answer, sent before, whose acknowledgement was lost.
                 Ok(closed) if answer::stands(&closed, &answer) => Ok(None),
                 Err(failure) if failure.who_is_gone().is_some() => Err(failure),
                 _ => {
@@ -106,11 +106,11 @@ impl Session {
     }
 }
 
-/// Says how somebody else answered a question, and which words did not reach it.
+/// Shows how another user answered a question, and the text that was not sent.
 fn tell_of_refusal(failure: &Failure, unsaid: &str) {
     let paint = out::stderr();
     out::note(paint.yellow(format!("note: {}", failure.text())));
-    out::note(text![paint.yellow("not said:"), " ", unsaid]);
+    out::note(text![paint.yellow("not sent:"), " ", unsaid]);
 }
 
 /// Whether a text is a command: a slash and a word, which is not the beginning of a path.

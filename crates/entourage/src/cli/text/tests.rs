@@ -1,4 +1,4 @@
-//! What passes the filter, whatever comes, and how much room it takes.
+//! Tests of what passes the filter, and how much room it takes.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::{
     *,
 };
 
-/// Whatever a terminal might act on, among ordinary signs.
+/// Text with characters that a terminal might act on, among ordinary signs.
 fn hostile() -> impl Strategy<Value = String> {
     let sign = prop_oneof![
         any::<char>(),
@@ -20,7 +20,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever comes in, nothing goes out that a terminal would act on.
+    /// Whatever comes in, the output has nothing that a terminal would act on.
     #[test]
     fn nothing_that_acts_passes(foreign in hostile()) {
         let text = text!["says: ", &foreign];
@@ -31,23 +31,23 @@ proptest! {
         }
     }
 
-    /// What only shows is not changed.
+    /// Characters that only show are not changed.
     #[test]
     fn what_only_shows_is_left_alone(foreign in "[\\PC\n\t]{0,60}") {
-        // Where the form of a sign is chosen, there may be no sign.
+        // A character that chooses the form of a sign may have no sign before it.
         let plain: String = foreign.chars().filter(|char| !acts(*char) && !is_form(*char)).collect();
         let text = Text::from(&plain);
         prop_assert_eq!(text.as_str(), plain);
     }
 
-    /// JSON says the same as before.
+    /// JSON keeps its value.
     #[test]
     fn json_keeps_its_value(foreign in hostile()) {
         let safe = json(&serde_json::to_string(&foreign).unwrap());
         prop_assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), foreign);
     }
 
-    /// What is cut fits, and what is painted in it ends.
+    /// A cut text fits, and its styles end.
     #[test]
     fn what_is_cut_fits(first in hostile(), second in hostile(), columns in 0usize..50) {
         let cut = text![&first, Text::from(&second).painted(1)].cut(columns);
@@ -56,7 +56,7 @@ proptest! {
         prop_assert_eq!(cut.as_str().contains("\x1b[1m"), cut.as_str().ends_with(PLAIN));
     }
 
-    /// Rows fit, and lose nothing but the white space where they are broken.
+    /// Rows fit, and lose nothing but the white space at their breaks.
     #[test]
     fn rows_fit_and_lose_nothing(foreign in hostile(), columns in 2usize..50) {
         let rows = rows(&foreign, columns);
@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// The codes that are shown name what was there.
+/// The codes that are shown name the characters that were there.
 #[test]
 fn what_acts_is_shown_as_a_code() {
     let text = Text::from("\x1b]52;c;aGk=\x07 \u{9b}2J \u{202e}txt\r\nnext\rline\x7f");
@@ -77,7 +77,8 @@ fn what_acts_is_shown_as_a_code() {
     assert_eq!(json("{\"a\":\"\u{9b}\u{7f}\"}"), r#"{"a":"\u009b\u007f"}"#);
 }
 
-/// What a reader does not see is shown as a code, in a terminal and in JSON; what forms a sign is part of it.
+/// Characters that a reader does not see are shown as codes, in a terminal and in JSON; those that form a
+/// sign are a part of it.
 #[test]
 fn what_hides_is_shown_as_a_code() {
     for (hidden, shown, json_shown) in [
@@ -107,7 +108,7 @@ fn what_hides_is_shown_as_a_code() {
     assert_eq!(Text::from("👩\u{200c}👧 می\u{200d}\u{200d}").as_str(), "👩\\u{200c}👧 می\u{200d}\\u{200d}");
 }
 
-/// A form is chosen for a sign that has several: anywhere else nothing would be seen of it.
+/// A form passes only after a sign that has several forms: anywhere else it would be invisible.
 #[test]
 fn a_form_passes_behind_a_sign_that_has_it() {
     for whole in ["❤\u{fe0f}", "☎\u{fe0e}!", "#\u{fe0f}\u{20e3}", "©\u{fe0f}", "🏳\u{fe0f}\u{200d}🌈"]
@@ -121,7 +122,7 @@ fn a_form_passes_behind_a_sign_that_has_it() {
         ("می\u{fe0e}", r"می\u{fe0e}", r"می\ufe0e"),
         ("❤\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}", "❤\u{fe0f}\\ufe0f"),
         ("❤\u{fe0f}\u{fe0f}\u{fe0f}", "❤\u{fe0f}\\u{fe0f}\\u{fe0f}", "❤\u{fe0f}\\ufe0f\\ufe0f"),
-        // Nor do they make a sign of what is none, which could be joined with another.
+        // Nor do they turn another character into a sign, which could be joined with another.
         ("a\u{fe0f}\u{200d}b", r"a\u{fe0f}\u{200d}b", r"a\ufe0f\u200db"),
         ("1\u{fe0f}\u{200d}b", "1\u{fe0f}\\u{200d}b", "1\u{fe0f}\\u200db"),
     ] {
@@ -130,13 +131,13 @@ fn a_form_passes_behind_a_sign_that_has_it() {
     }
 }
 
-/// Paint is the one source of escape sequences, and takes only what was filtered.
+/// Paint is the only source of escape sequences, and takes only filtered text.
 #[test]
 fn only_paint_paints() {
     assert_eq!(Paint::always().red("a\x1b[1mb").as_str(), "\x1b[31ma\\u{1b}[1mb\x1b[0m");
 }
 
-/// Wide signs take two columns, and a family of joined ones is not torn apart.
+/// Wide signs take two columns, and a family of joined signs is not split.
 #[test]
 fn wide_signs_take_two_columns() {
     assert_eq!(Text::from("漢字").width(), 4);
@@ -147,7 +148,7 @@ fn wide_signs_take_two_columns() {
     assert_eq!(block("first\nsecond", 40), ["  │ first", "  │ second"]);
 }
 
-/// A model's answer comes in pieces, which may begin anywhere.
+/// A model's answer is streamed in pieces, which may begin anywhere.
 #[test]
 fn what_joins_two_signs_may_come_in_the_next_piece() {
     for (pieces, expected) in [

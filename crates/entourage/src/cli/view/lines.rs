@@ -1,4 +1,4 @@
-//! Progress without a terminal: a line for each thing that happens.
+//! Shows progress without a terminal: a line for each event.
 
 use std::mem;
 
@@ -6,10 +6,10 @@ use entourage_types::{Event, EventBody, ItemBody, QuestionStatus, Status};
 
 use crate::cli::{out, progress::Progress, words};
 
-/// Writes a line for each thing that happens.
+/// Writes a line for each event.
 #[derive(Default)]
 pub(crate) struct Lines {
-    /// Whether it was said who goes on although the root has ended.
+    /// Whether the agents that outlast the root were named.
     waits: bool,
 }
 
@@ -29,11 +29,11 @@ impl Lines {
     }
 }
 
-/// A line for what happened, where it is worth one.
+/// Writes a line for an event that is worth one.
 pub(super) fn line(event: &Event, progress: &Progress) {
     let worth_a_line = match &event.body {
         EventBody::AgentCreated { .. } => true,
-        // Open ones are told with how to answer them, once everybody waits.
+        // Open questions are shown with how to answer them, once all agents wait.
         EventBody::Question { question } => question.status != QuestionStatus::Open,
         EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
         EventBody::Step { .. }

@@ -1,4 +1,5 @@
-//! A tree that is redrawn in place: who is at work and on what, the answer as it comes, the bill.
+//! Redraws a tree in place: the agents at work and what they do, the answer as it is streamed, tokens and
+//! cost.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +18,11 @@ use crate::cli::{
 };
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// How long one picture of the spinner stands.
+/// How long each picture of the spinner is shown.
 const TURN: Duration = Duration::from_millis(100);
 /// How many agents are shown; those at work come first.
 const AGENTS: usize = 16;
-/// How many rows of what is being written are shown.
+/// How many rows of streamed text are shown.
 const ROWS: usize = 4;
 
 /// A tree that is redrawn in place.
@@ -30,13 +31,13 @@ pub(crate) struct Live {
     aloud: bool,
     paint: Paint,
     started: Instant,
-    /// Whether stdout stands in the middle of a line of the root's answer.
+    /// Whether stdout is in the middle of a line of the root's answer.
     speaking: bool,
-    /// How what stands there of it ends.
+    /// The last character of the answer on stdout.
     ends: Option<char>,
-    /// Whether the last attempt broke off, and none has begun since.
+    /// Whether the last attempt broke off, and none has started since.
     broken: bool,
-    /// The number of the root's item that stands on stdout already.
+    /// The number of the root's item that is on stdout already.
     pub(super) said: Option<u64>,
 }
 
@@ -109,7 +110,7 @@ impl Live {
         let mut lines: Vec<Text> = agents
             .into_iter()
             .filter(|(_, member)| {
-                // The first of those that have ended make room.
+                // The first ended agents make room.
                 let hide = at_rest > 0 && member.status.is_terminal();
                 at_rest -= usize::from(hide);
                 !hide
@@ -138,11 +139,11 @@ impl Live {
         text![branch, sign, " ", self.paint.bold(&member.kind), self.paint.dim(doing)]
     }
 
-    /// The end of what is being written, by whoever wrote last.
+    /// The end of the text that is being streamed, by the agent that wrote last.
     fn answer(&self, progress: &Progress) -> Vec<Text> {
         let Some(member) = progress.writing() else { return Vec::new() };
         let who = if member.id == self.root { String::new() } else { format!("{}: ", member.kind) };
-        // Of a long text, the end is news.
+        // The end of a long text is its news.
         let text = member.text.trim();
         let from = text.rmatch_indices('\n').nth(2 * ROWS).map_or(0, |(end, _)| end + 1);
         let rows = rows(&format!("{who}{}", &text[from..]), screen::columns().saturating_sub(3));

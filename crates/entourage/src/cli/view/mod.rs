@@ -1,4 +1,4 @@
-//! What a person, or a program, sees while agents work.
+//! The output for a user, or a program, while agents work.
 
 mod lines;
 mod live;
@@ -14,13 +14,13 @@ use lines::Lines;
 use live::Live;
 use spoken::Spoken;
 
-/// What is shown while agents work.
+/// The form of output while agents work.
 pub(crate) enum View {
     /// A tree that is redrawn in place, on a terminal that can.
     Live(Live),
     /// A conversation, above a line editor.
     Spoken(Spoken),
-    /// One line on stderr for each thing that happens.
+    /// One line on stderr for each event.
     Lines(Lines),
     /// Each event on stdout, for a program.
     Json,
@@ -29,8 +29,8 @@ pub(crate) enum View {
 }
 
 impl View {
-    /// What fits where the command was started. With `aloud`, the root's answer is written on
-    /// stdout as it comes; `edited` says that a line editor has the bottom of the terminal.
+    /// Chooses the form that fits the terminal and the options. With `aloud`, the root's answer is written to
+    /// stdout as it is streamed; `edited` says that a line editor holds the bottom of the terminal.
     pub(crate) fn new(globals: &Globals, root: AgentId, aloud: bool, edited: bool) -> Self {
         if globals.json {
             Self::Json
@@ -45,7 +45,7 @@ impl View {
         }
     }
 
-    /// A fact, with where it leaves the tree.
+    /// Shows an event; `progress` is the state of the tree after it.
     pub(crate) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
         match self {
             Self::Live(live) => live.event(event, progress),
@@ -59,7 +59,7 @@ impl View {
         }
     }
 
-    /// A piece of an answer under way.
+    /// Shows a piece of a streamed answer.
     pub(crate) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
         match self {
             Self::Live(live) => live.delta(delta),
@@ -68,7 +68,8 @@ impl View {
         }
     }
 
-    /// Time has passed. Nothing is drawn over what another program writes that has the terminal now.
+    /// Redraws as time passes. Nothing is drawn over the output of another program that holds the terminal
+    /// now.
     pub(crate) fn draw(&self, progress: &Progress) {
         if let Self::Live(live) = self
             && !input::is_in_background()
@@ -77,37 +78,37 @@ impl View {
         }
     }
 
-    /// Whether what is shown stands above what is being typed.
+    /// Whether output appears above the line that is being typed.
     pub(crate) fn is_above(&self) -> bool {
         matches!(self, Self::Spoken(_))
     }
 
-    /// What somebody else said to the root.
+    /// Shows a message from another sender to the root.
     pub(crate) fn heard(&self, text: &str) {
         let paint = out::stderr();
         match self {
             Self::Json | Self::Silent => {}
             Self::Live(_) | Self::Spoken(_) | Self::Lines(_) => {
-                out::note(text![paint.cyan(">"), " ", text, paint.dim("  (said elsewhere)")]);
+                out::note(text![paint.cyan(">"), " ", text, paint.dim("  (sent elsewhere)")]);
             }
         }
     }
 
-    /// A line was typed that means nothing: the terminal has shown its end.
+    /// Records that the user typed a line without meaning: the terminal has shown its end.
     pub(crate) fn entered(&self) {
         if let Self::Live(_) = self {
             screen::entered();
         }
     }
 
-    /// Makes room for something else.
+    /// Makes room for other output.
     pub(crate) fn clear(&self) {
         if let Self::Live(live) = self {
             live.clear();
         }
     }
 
-    /// The number of the root's item that stands on stdout already, if one does.
+    /// The number of the root's item that is on stdout already, if one is.
     pub(crate) fn said(&self) -> Option<u64> {
         match self {
             Self::Live(live) => live.said,

@@ -1,4 +1,4 @@
-//! A conversation above a line editor: a line for each thing that happens, and the answer row by row.
+//! Shows a conversation above a line editor: a line for each event, and the answer row by row.
 
 use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, StopReason, Turn};
@@ -6,21 +6,21 @@ use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, StopReason, T
 use super::lines::line;
 use crate::cli::{backend::Result, out, progress::Progress, screen, text::rows};
 
-/// Said where an answer begins anew.
-pub(super) const AGAIN: &str = "the answer broke off and is asked for again";
+/// Shown when an answer starts again.
+pub(super) const AGAIN: &str = "the answer broke off; asking the model again";
 
-/// What is said, as it is.
+/// The output of a conversation.
 pub(crate) struct Spoken {
     root: AgentId,
-    /// Whether the root's answer is shown as it comes.
+    /// Whether the root's answer is shown as it is streamed.
     aloud: bool,
-    /// What has come of the answer under way.
+    /// The part of the current answer that was shown.
     spoken: String,
     /// The row of the answer that is not full yet.
     row: String,
-    /// Whether the last attempt broke off, and none has begun since.
+    /// Whether the last attempt broke off, and none has started since.
     broken: bool,
-    /// The number of the root's item that was shown as it came.
+    /// The number of the root's item that was shown as it was streamed.
     pub(super) said: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Spoken {
                     self.turn(turn, *item_seq)?;
                 }
             }
-            // Nobody asks again for what broke off.
+            // The run has ended: the model is not asked again.
             EventBody::Run { status, .. } if event.agent == self.root && status.is_terminal() => {
                 self.broken = false;
                 self.end()?;
@@ -44,13 +44,13 @@ impl Spoken {
             _ => {}
         }
         let is_known = match &event.body {
-            // With it the conversation began, and who asked knows what.
+            // The conversation starts with this event, and the user knows what they asked.
             EventBody::AgentCreated { parent: None, .. } => true,
-            // It is said once the run has ended.
+            // `chat` reports it once the run has ended.
             EventBody::AgentStatus { stop_reason: Some(StopReason::Cancelled), .. } => {
                 event.agent == self.root
             }
-            // Its words are shown when they are read.
+            // The text is shown when the agent reads it.
             EventBody::Intervention { intervention } => {
                 event.agent == self.root && intervention.action == Action::Steer
             }
@@ -62,7 +62,7 @@ impl Spoken {
         Ok(())
     }
 
-    /// A turn has come whole: what was missed of its text follows what was shown.
+    /// Handles a complete turn: writes the part of its text that was not streamed.
     fn turn(&mut self, turn: &Turn, item_seq: u64) -> Result<()> {
         self.begins();
         let spoken = std::mem::take(&mut self.spoken);
@@ -94,7 +94,7 @@ impl Spoken {
         }
     }
 
-    /// Another attempt begins.
+    /// Notes that another attempt begins.
     fn begins(&mut self) {
         if std::mem::take(&mut self.broken) {
             out::note(out::stderr().dim(AGAIN));

@@ -10,14 +10,15 @@ const HEAD: &str = "\
 
 <!-- Written by `entourage settings`, from the types; a test compares. -->
 
-All have defaults. They stand in `entourage.toml` in the data directory, or in the file named by `--config` or \
-`ENTOURAGE_CONFIG`. `entourage init` writes that file with every key in it, each behind a `#`. Later ones win: \
-the defaults, the file, the environment, the command line. `entourage doctor` shows what holds.
+All settings have defaults. Set them in `entourage.toml` in the data directory, or in the file named by \
+`--config` or `ENTOURAGE_CONFIG`. `entourage init` writes that file with every key in it, each commented out. \
+Later sources win: the defaults, the file, the environment, the command line. `entourage doctor` shows what is \
+in effect.
 
 A variable's name is `ENTOURAGE_` and the key in capitals, with two underscores between its parts: \
-`ENTOURAGE_SERVER__BIND` sets `server.bind`. Lists are given with commas between their entries. What stands in \
-`[[…]]` can be set in the file only. A variable that names no setting has no effect and is warned about, with the \
-setting that it resembles; a wrong value of one that does is refused. Messages never repeat the value.
+`ENTOURAGE_SERVER__BIND` sets `server.bind`. Separate the entries of a list by commas. Keys in `[[…]]` can be \
+set in the file only. A variable that names no setting has no effect; a warning names the setting that it \
+resembles. A wrong value of a setting is refused. Messages never repeat the value.
 
 `NAME` stands for a name of your choice, or of a provider or model.
 ";
@@ -33,18 +34,18 @@ pub fn markdown() -> String {
             section = Some(&key.path[0]);
             let name = key.path[0].trim_end_matches("[]");
             // Writing to a String never fails.
-            let _ = write!(page, "\n## {name}\n\n| key | what it says | unless set |\n| --- | --- | --- |\n");
+            let _ = write!(page, "\n## {name}\n\n| key | meaning | default |\n| --- | --- | --- |\n");
         }
         let default = key.default.as_ref().map_or_else(String::new, |default| format!("`{default}`"));
         let _ = writeln!(page, "| `{}` | {} | {default} |", key.dotted(), what(key));
     }
-    let _ = write!(page, "\n## Variables that are no key's\n\n| variable | what it says |\n| --- | --- |\n");
+    let _ = write!(page, "\n## Variables without a key\n\n| variable | meaning |\n| --- | --- |\n");
     for (name, what) in OWN {
         let _ = writeln!(page, "| `{PREFIX}{name}` | {what} |");
     }
     let _ = write!(
         page,
-        "\nThese belong to others, and are read where the settings say nothing:\n\n\
+        "\nThese are variables of other programs, which apply where no setting is given:\n\n\
          | variable | stands for |\n| --- | --- |\n"
     );
     for (name, what) in OTHERS {
@@ -53,7 +54,7 @@ pub fn markdown() -> String {
     page
 }
 
-/// What a setting says, with its values, as a cell of a table.
+/// The description of a setting, with its values, as a cell of a table.
 fn what(key: &Key) -> String {
     let mut text = key.what.clone();
     for (value, meaning) in &key.values {

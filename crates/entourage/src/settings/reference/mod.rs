@@ -1,4 +1,4 @@
-//! Every setting there is, found in the types: their doc comments, their defaults.
+//! Lists every setting with its documentation and default, from the doc comments and values of the types.
 
 mod markdown;
 mod template;
@@ -13,9 +13,9 @@ use super::{Settings, variables::SEPARATOR};
 pub use markdown::markdown;
 pub use template::template;
 
-/// What stands in a path for a name that the operator chooses.
+/// Stands in a path for a name that the operator chooses.
 const NAME: &str = "NAME";
-/// What stands behind the name of a list of tables.
+/// The suffix of the name of a list of tables.
 const LIST: &str = "[]";
 
 /// One setting.
@@ -24,24 +24,24 @@ pub struct Key {
     /// The tables that lead to it and its name: `server`, `bind`. `NAME` is one that the operator
     /// chooses; `mcp[]` is a list of tables.
     pub path: Vec<String>,
-    /// What it says.
+    /// Its description.
     pub what: String,
-    /// The values it may have, each with what that means, where there are only some.
+    /// Its possible values with their meanings, if they are limited.
     pub values: Vec<(String, String)>,
-    /// What holds unless it is set, as TOML; nothing where it is not set.
+    /// Its default as TOML; none if it has no default.
     pub default: Option<String>,
-    /// Whether it is a list of texts, which a variable gives with commas between them.
+    /// Whether it is a list of strings, which a variable separates by commas.
     pub is_list: bool,
 }
 
 impl Key {
-    /// Its path as one writes it.
+    /// Its path in dotted form.
     #[must_use]
     pub fn dotted(&self) -> String {
         self.path.join(".")
     }
 
-    /// The variable that sets it, without its prefix; none for what only a file can say.
+    /// The variable that sets it, without its prefix; none for a key that only a file can set.
     pub(super) fn variable(&self) -> Option<String> {
         let is_in_list = self.path.iter().any(|part| part.ends_with(LIST));
         (!is_in_list).then(|| self.path.join(SEPARATOR).to_uppercase())
@@ -83,7 +83,7 @@ fn walk(schema: &Value, path: &mut Vec<String>, keys: &mut Vec<Key>) {
     }
     for table in tables {
         for (name, property) in table["properties"].as_object().into_iter().flatten() {
-            // A list of tables is as many of them as there are.
+            // A list may have any number of tables.
             match property.get("items").filter(|items| is_table(items)) {
                 Some(items) => below(&format!("{name}{LIST}"), items, path, keys),
                 None => below(name, property, path, keys),
@@ -98,7 +98,7 @@ fn walk(schema: &Value, path: &mut Vec<String>, keys: &mut Vec<Key>) {
     }
 }
 
-/// What a value may be: the schema itself, or each that it offers to choose from.
+/// The alternatives of a value: the schema itself, or each that it offers.
 fn choices(schema: &Value) -> Vec<&Value> {
     let offered = ["oneOf", "anyOf"].iter().find_map(|word| schema.get(word)?.as_array());
     match offered {
@@ -115,7 +115,7 @@ fn key(schema: &Value, path: &[String], choices: &[&Value]) -> Key {
     let text = |schema: &Value| {
         let text = schema["description"].as_str().unwrap_or_default();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // Links within the documentation of the code lead nowhere here.
+        // Links within the code's documentation lead nowhere here.
         text.replace("[`", "`").replace("`]", "`")
     };
     let values = choices.iter().flat_map(|choice| {
@@ -133,10 +133,10 @@ fn key(schema: &Value, path: &[String], choices: &[&Value]) -> Key {
     }
 }
 
-/// A default as TOML has it; none where nothing is set.
+/// A default as TOML; none if nothing is set.
 fn written(value: &Value, as_text: bool) -> Option<String> {
     const DAY: u64 = 24 * 60 * 60;
-    // A time, as it is kept in memory.
+    // A duration, as it is serialized.
     if let Some(seconds) = value.get("secs").and_then(Value::as_u64) {
         return Some(match seconds {
             seconds if !as_text => seconds.to_string(),

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use super::{Key, LIST, keys};
 
-/// A file of settings in which every key stands behind a `#`, with what it says and its default.
+/// A settings file in which every key is commented out, with its description and default.
 #[must_use]
 pub fn template() -> String {
-    let mut file = "# Settings of entourage. What stands behind a `#` holds anyway, or is an example.\n\
+    let mut file = "# Settings of entourage. Each commented line shows a default or an example.\n\
                     # docs/settings.md, or `entourage settings`, has the same as a page.\n"
         .to_owned();
     let mut keys: Vec<&Key> = keys().iter().collect();
-    // In TOML a table's own keys stand before the tables below it.
+    // In TOML a table's own keys come before the tables below it.
     keys.sort_by_key(|key| table(key));
     let mut current = String::new();
     for key in keys {
@@ -32,7 +32,7 @@ pub fn template() -> String {
     file
 }
 
-/// The head of the table that a key stands in; nothing for those at the top.
+/// The head of a key's table; empty for keys at the top.
 fn table(key: &Key) -> String {
     let tables = &key.path[..key.path.len().saturating_sub(1)];
     match tables.last() {
@@ -44,7 +44,7 @@ fn table(key: &Key) -> String {
     }
 }
 
-/// A text in lines of a readable length.
+/// Wraps a text into lines of a readable length.
 fn wrapped(text: &str) -> Vec<String> {
     const LONG: usize = 100;
     let mut lines = vec![String::new()];

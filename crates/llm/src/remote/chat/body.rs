@@ -1,5 +1,5 @@
-//! A request as the body of a chat completion, written straight from where it is: nothing of the
-//! conversation is copied on the way. Equal requests give equal bytes.
+//! A request as the body of a chat completion, serialized from references: the conversation is not copied.
+//! Equal requests give equal bytes.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{Message, Provider, Request, remote::arguments};
 
-/// The body. What stays the same over a session comes first.
+/// The body. Fields that stay the same over a session come first.
 #[derive(Serialize)]
 pub(super) struct Body<'a> {
     model: &'a str,
@@ -51,7 +51,7 @@ struct NamedSchema<'a> {
     schema: Cow<'a, Value>,
 }
 
-/// Something that is "of type function".
+/// A value "of type function".
 #[derive(Serialize)]
 struct Typed<T> {
     r#type: &'static str,
@@ -83,12 +83,12 @@ struct Entry<'a> {
     tool_calls: Vec<Typed<Called<'a>>>,
 }
 
-/// The conversation between the system's text and the tail.
+/// The conversation, preceded by the system prompt and followed by the tail.
 struct Messages<'a>(&'a Request);
 
 impl<'a> Body<'a> {
     pub(super) fn new(provider: Provider, model: &'a str, request: &'a Request) -> Self {
-        // OpenAI's newer models know only the new word, most other servers only the old one.
+        // OpenAI's newer models accept only the new parameter, most other servers only the old one.
         let new_word = provider == Provider::OpenAi;
         Self {
             model,
@@ -108,7 +108,7 @@ impl<'a> Body<'a> {
 
 fn format(provider: Provider, schema: &Value) -> Format<'_> {
     let schema = match provider {
-        // Local servers follow a schema as it is; OpenAI wants every property required.
+        // Local servers follow a schema as it is; OpenAI requires every property to be required.
         Provider::Ollama | Provider::Compatible => Cow::Borrowed(schema),
         _ => Cow::Owned(sanitize_json_schema(schema, JsonSchemaDialect::OpenAiStrict)),
     };
@@ -128,8 +128,8 @@ impl Serialize for Messages<'_> {
         if !system.is_empty() {
             list.serialize_element(&Entry::of("system", system))?;
         }
-        // Some servers want the roles to alternate, so the tail joins a user's last message; it
-        // stands alone after anything else, and never between a call and its output.
+        // Some servers want the roles to alternate, so the tail is appended to a last message of the user;
+        // after anything else it is a message of its own, never between a call and its output.
         let joined = match (messages.last(), tail) {
             (Some(Message::User(text) | Message::Notice(text)), Some(tail)) => {
                 Some(format!("{text}\n\n{tail}"))
@@ -154,7 +154,7 @@ impl<'a> Entry<'a> {
         Self { role, tool_call_id: None, content: Cow::Borrowed(content), tool_calls: Vec::new() }
     }
 
-    /// An entry of the conversation; none for one that says nothing, which servers refuse.
+    /// Returns the conversation's entry; none for an empty one, which servers refuse.
     fn from(message: &'a Message) -> Option<Self> {
         match message {
             Message::User(text) | Message::Notice(text) => Some(Self::of("user", text)),

@@ -1,4 +1,4 @@
-//! The chunks of a chat completion, put together.
+//! Assembles the chunks of a chat completion.
 
 use entourage_types::Usage;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// One chunk. Whatever a server leaves out or sets to null is absent here.
+/// One chunk. Fields that a server omits or sets to null are none.
 #[derive(Deserialize)]
 struct Chunk {
     choices: Option<Vec<Choice>>,
@@ -34,7 +34,7 @@ struct Piece {
     tool_calls: Option<Vec<CallPiece>>,
 }
 
-/// Text, or on some servers a list of texts and thoughts.
+/// Text, or on some servers a list of text and reasoning parts.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Content {
@@ -55,12 +55,12 @@ struct FunctionPiece {
     arguments: Option<Value>,
 }
 
-/// What the chunks have come to.
+/// The answer assembled from the chunks so far.
 #[derive(Default)]
 pub(super) struct Collected {
     answer: Answer,
     calls: Vec<Call>,
-    /// How many bytes of text, thoughts and arguments there are.
+    /// The size of text, reasoning and arguments so far, in bytes.
     said: usize,
 }
 
@@ -72,12 +72,12 @@ struct Call {
 }
 
 impl Collected {
-    /// How much was said until now, in bytes.
+    /// Returns the size of the answer so far, in bytes.
     pub(super) fn said(&self) -> usize {
         self.said
     }
 
-    /// Takes the next chunk.
+    /// Adds the next chunk.
     pub(super) fn take(&mut self, data: &[u8], failure: &Failure<'_>, deltas: &mut dyn Deltas) -> Result<()> {
         let chunk: Chunk = serde_json::from_slice(data)
             .map_err(|error| failure.bad(&format!("not a chat completion ({error})")))?;
@@ -87,7 +87,7 @@ impl Collected {
         if let Some(usage) = chunk.usage {
             self.answer.usage = tokens(&usage);
         }
-        // One answer is asked for, so there is one choice.
+        // The request asks for one answer, so there is one choice.
         let Some(choice) = chunk.choices.into_iter().flatten().next() else { return Ok(()) };
         if let Some(piece) = choice.delta {
             self.piece(piece, failure, deltas)?;
@@ -123,15 +123,15 @@ impl Collected {
         Ok(())
     }
 
-    /// A piece belongs to the call with its index; where a server gives none, an id begins a call
-    /// and what has no id goes on with the last one.
+    /// Adds a piece to the call with its index. If the server sends no index, a piece with an id begins a
+    /// call, and a piece without one continues the last call.
     fn call(&mut self, piece: CallPiece, deltas: &mut dyn Deltas) {
         let known = match piece.index {
             Some(_) => self.calls.iter().position(|call| call.index == piece.index),
             None if piece.id.is_some() => None,
             None => self.calls.len().checked_sub(1),
         };
-        // A call without a word takes room as well.
+        // An empty call takes memory as well.
         self.said += std::mem::size_of::<Call>();
         let at = known.unwrap_or_else(|| {
             self.calls.push(Call { index: piece.index, ..Call::default() });

@@ -1,24 +1,24 @@
-//! Server-sent events: bytes in, the data of whole events out.
+//! Parses server-sent events: bytes in, the data of whole events out.
 
-/// The events of one stream. Comments, ids and event names are skipped: on this wire the data
-/// says everything.
+/// The events of one stream. Comments, ids and event names are skipped: in this protocol the data contains
+/// everything.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     bytes: Vec<u8>,
-    /// Up to here the bytes have been given out.
+    /// The offset up to which the bytes have been returned.
     read: usize,
 }
 
 impl Events {
-    /// Takes what the network brought.
+    /// Adds bytes from the network.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.read);
         self.read = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The data of the next line that has any. No server spreads the data of one event over
-    /// several lines here, so that a line is an event.
+    /// Returns the data of the next line that has any. No server of this protocol spreads the data of one
+    /// event over several lines, so a line is an event.
     pub(super) fn next(&mut self) -> Option<&[u8]> {
         loop {
             let end = self.bytes[self.read..].iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
@@ -30,12 +30,12 @@ impl Events {
         }
     }
 
-    /// How many bytes wait for the end of their line.
+    /// Returns how many bytes wait for the end of their line.
     pub(super) fn unread(&self) -> usize {
         self.bytes.len() - self.read
     }
 
-    /// The data of a last line that no line end follows.
+    /// Returns the data of a last line without a line end.
     pub(super) fn rest(&self) -> Option<&[u8]> {
         data(&self.bytes[self.read..])
     }
@@ -49,7 +49,7 @@ fn data(line: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::Events;
 
-    /// The data of all events when the stream comes in pieces of this many bytes.
+    /// Returns the data of all events if the stream arrives in pieces of this many bytes.
     fn read(stream: &str, piece: usize) -> Vec<String> {
         let mut events = Events::default();
         let mut all = Vec::new();

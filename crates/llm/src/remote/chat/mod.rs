@@ -1,4 +1,4 @@
-//! Chat completions: OpenAI's wire, and of nearly everyone since.
+//! Chat completions: OpenAI's protocol, which most other providers support too.
 
 mod body;
 mod chunk;
@@ -35,7 +35,7 @@ impl Client {
         let wrong = |what: &str| Error::Configuration(format!("the {what} of {provider} cannot be used"));
         let base_url =
             if provider == Provider::Ollama { format!("{base_url}v1/") } else { base_url.to_owned() };
-        // Joined as a URL, so that a query that some gateways need stays at the end.
+        // Joined as a URL, so that a query that some gateways require stays at the end.
         let mut url = reqwest::Url::parse(&base_url).map_err(|_| wrong("address"))?;
         url.set_path(&format!("{}chat/completions", url.path()));
         let mut headers =
@@ -94,9 +94,10 @@ impl Client {
                 collected.take(data, failure, deltas)?;
             }
         }
-        // Some servers end without a blank line, some without saying that they are done.
+        // Some servers end without a blank line, some without `[DONE]`.
         let rest = events.rest();
-        // What is no stream of events is no answer that was cut off, and does not become one.
+        // A response that is not an event stream is not a truncated answer, and another attempt would not
+        // help.
         if !has_events && rest.is_none() && !content_type.is_empty() && !content_type.contains("event-stream")
         {
             return Err(failure.no_stream(&content_type));
@@ -107,7 +108,7 @@ impl Client {
         Ok(collected.into_answer())
     }
 
-    /// What a provider says instead of an answer, as far as that is worth reading.
+    /// Reads the provider's message in place of an answer, up to a limit.
     async fn explanation(&self, mut response: reqwest::Response, failure: &Failure<'_>) -> String {
         let mut words = Vec::new();
         while let Ok(Some(bytes)) = within(self.silence_timeout, failure, response.chunk()).await
@@ -119,7 +120,7 @@ impl Client {
     }
 }
 
-/// How many more requests the provider takes, where it says so.
+/// Returns how many more requests the provider accepts, if it says so.
 fn remaining(headers: &HeaderMap) -> Option<u32> {
     headers.get("x-ratelimit-remaining-requests")?.to_str().ok()?.trim().parse().ok()
 }

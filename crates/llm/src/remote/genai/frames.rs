@@ -1,11 +1,11 @@
-//! Whether a stream has begun, and whether every event of it could be read.
+//! Observes whether a stream has begun, and whether each of its events is valid JSON.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
 use serde::de::IgnoredAny;
 
-/// Looks at each event of one stream as it came over the wire.
+/// Inspects each raw event of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     count: AtomicUsize,
@@ -14,17 +14,17 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// How many of them have come.
+    /// Returns the number of events so far.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many bytes came.
+    /// Returns the number of bytes so far.
     pub(super) fn received(&self) -> usize {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Whether one of them was no JSON.
+    /// Whether an event was not valid JSON.
     pub(super) fn broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
@@ -35,7 +35,7 @@ impl ChatFrameSink for Frames {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.received.fetch_add(frame.data.len(), Ordering::Relaxed);
         let data = frame.data.trim();
-        // The one event that never is, at the end of some streams.
+        // The only event that is not JSON, at the end of some streams.
         if data != "[DONE]" && serde_json::from_str::<IgnoredAny>(data).is_err() {
             self.broken.store(true, Ordering::Relaxed);
         }

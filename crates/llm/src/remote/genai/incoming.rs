@@ -1,4 +1,4 @@
-//! What `genai` makes of a stream, as one answer or one error.
+//! Assembles the stream that `genai` returns into one answer or one error.
 
 use std::collections::HashSet;
 
@@ -16,15 +16,15 @@ use crate::{
     remote::{answer::Answer, failure::Failure},
 };
 
-/// An answer under way.
+/// An answer in progress.
 pub(super) struct Incoming {
     kind: AdapterKind,
     text: String,
-    /// How many bytes of text and thoughts there are.
+    /// The size of text and reasoning, in bytes.
     said: usize,
-    /// And of the arguments of a call, which each chunk repeats.
+    /// The size of the longest arguments of a call; each chunk repeats them.
     longest_call: usize,
-    /// The provider's ids of the calls that have been announced.
+    /// The provider's ids of the calls that were announced.
     announced: HashSet<String>,
 }
 
@@ -33,12 +33,12 @@ impl Incoming {
         Self { kind, text: String::new(), said: 0, longest_call: 0, announced: HashSet::new() }
     }
 
-    /// How much was said until now, in bytes.
+    /// Returns the size of the answer so far, in bytes.
     pub(super) fn said(&self) -> usize {
         self.said + self.longest_call
     }
 
-    /// Takes the next event; the last one completes the answer.
+    /// Adds the next event; the last one completes the answer.
     pub(super) fn take(&mut self, event: ChatStreamEvent, deltas: &mut dyn Deltas) -> Option<Answer> {
         match event {
             ChatStreamEvent::Chunk(chunk) => {
@@ -50,7 +50,7 @@ impl Incoming {
                 self.said += chunk.content.len();
                 deltas.delta(Delta::Reasoning(chunk.content));
             }
-            // Each chunk repeats the call so far: only its first one is news.
+            // Each chunk repeats the call so far: only the first one is announced.
             ChatStreamEvent::ToolCallChunk(chunk) => {
                 let call = chunk.tool_call;
                 self.longest_call = self.longest_call.max(call.fn_arguments.as_str().map_or(0, str::len));
@@ -74,7 +74,7 @@ impl Incoming {
         let usage = end.captured_usage.take().map(tokens).unwrap_or_default();
         let stop = end.captured_stop_reason.take().map(|reason| reason.raw().to_owned());
         let calls = end.captured_into_tool_calls().unwrap_or_default();
-        // Calls that came whole have not been announced yet.
+        // Calls that arrived complete have not been announced yet.
         for call in &calls {
             self.announce(&call.call_id, &call.fn_name, deltas);
         }
@@ -96,14 +96,14 @@ fn tokens(wire: WireUsage) -> Usage {
     }
 }
 
-/// An error of `genai` as one of ours.
+/// Converts an error of `genai` into an [`Error`].
 pub(super) fn error(error: genai::Error, failure: &Failure<'_>) -> Error {
     match error {
         genai::Error::WebStream { error, .. } => first_item(error, failure),
         genai::Error::HttpError { status, body, headers, .. } => failure.status(status, &headers, &body),
         genai::Error::ChatResponse { body, .. } => failure.event(&body),
-        // `genai` has no other way to say that a response failed, which is the provider's own
-        // word and no fault of its JSON.
+        // `genai` has no other way to report that a response failed; this is the provider's own error, and
+        // its JSON is valid.
         genai::Error::StreamParse { serde_error, .. }
             if failure.provider == Provider::OpenAiResp && serde_error.is_data() =>
         {
@@ -118,7 +118,7 @@ pub(super) fn error(error: genai::Error, failure: &Failure<'_>) -> Error {
     }
 }
 
-/// What the HTTP exchange came to, which `genai` gives as the first item of the stream.
+/// Converts the error of the HTTP exchange, which `genai` returns as the stream's first item.
 fn first_item(cause: BoxError, failure: &Failure<'_>) -> Error {
     let cause = match cause.downcast::<genai::Error>() {
         Ok(inner) => return error(*inner, failure),

@@ -1,7 +1,7 @@
-//! The wires that are spoken through the `genai` crate: Anthropic's Messages, OpenAI's Responses
-//! and Ollama's chat.
+//! The protocols that go through the `genai` crate: Anthropic's Messages, OpenAI's Responses and Ollama's
+//! chat.
 //!
-//! What this adapter corrects, and why, stands where it is corrected: [`outgoing`] for requests,
+//! What this adapter corrects, and why, is explained where it is corrected: [`outgoing`] for requests,
 //! [`incoming`] for answers.
 
 mod frames;
@@ -63,14 +63,14 @@ impl Client {
         failure: &Failure<'_>,
         deltas: &mut dyn Deltas,
     ) -> Result<Answer> {
-        // The whole target is given, so that `genai` has nothing to guess from a model's name:
-        // what it does not know it would send to Ollama.
+        // The target is complete, so that `genai` does not guess the provider from the model's name: it would
+        // send requests for unknown names to Ollama.
         let target = ServiceTarget {
             endpoint: self.endpoint.clone(),
             auth: self.auth.clone(),
             model: ModelIden::new(self.kind, failure.model),
         };
-        // `genai` passes over events that are no JSON, and an answer with a hole is none.
+        // `genai` skips events that are not JSON, and an answer with a gap is not usable.
         let frames = Arc::new(Frames::default());
         let options = outgoing::options(self.kind, &self.connection, &request)
             .with_raw_frame_sink_arc(Arc::clone(&frames) as Arc<dyn ChatFrameSink>);
@@ -81,12 +81,12 @@ impl Client {
         let mut taken = false;
         let (headers, silence) = (self.connection.header_timeout(), self.connection.silence_timeout());
         loop {
-            // `genai` keeps what it reads until an event, or the words of a refusal, are whole. What never
-            // is would come for ever without being silent.
+            // `genai` buffers until an event, or the message of a refusal, is complete. Data that never
+            // completes could otherwise arrive forever without counting as silence.
             let seen = frames.count();
             let limit = if seen == 0 { headers + silence } else { silence };
-            // Many a first event is kept by `genai`, and says all the same that the request was taken. Others are
-            // passed over there: they are part of what was received.
+            // `genai` may withhold the first event, which still means that the request was accepted. It skips
+            // other events, which still count as received.
             let next = poll_fn(|context| {
                 let next = stream.poll_next_unpin(context);
                 if !taken && frames.count() > 0 {
@@ -103,7 +103,7 @@ impl Client {
                     Some(event) => event,
                     None => break,
                 },
-                // Events that say nothing are signs of life.
+                // Events without content are signs of life.
                 Err(_) if frames.count() > seen => continue,
                 Err(_) => return Err(failure.timed_out(limit)),
             };

@@ -1,4 +1,4 @@
-//! Our request as `genai` takes it. Equal requests give equal bytes.
+//! Converts our request for `genai`. Equal requests give equal bytes.
 
 use crate::{Connection, Message, Request, remote::arguments};
 use entourage_types::{ToolCall, ToolSpec};
@@ -39,11 +39,11 @@ pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Requ
             options.reasoning_effort = Some(ReasoningEffort::Zero);
         }
         AdapterKind::OpenAIResp => {
-            // Without an effort, `genai` reads one from the end of names such as `x-max` and cuts
-            // it off; a budget is not sent on this wire and leaves the name alone.
+            // Without an effort, `genai` parses one from the end of names such as `x-max` and cuts it off; a
+            // budget is not sent in this protocol and leaves the name alone.
             options.reasoning_effort = Some(ReasoningEffort::Budget(0));
-            // Without an intent to cache, `genai` switches the cache of newer models off; this
-            // one is not sent itself.
+            // Without a cache setting, `genai` disables the cache of newer models; this setting itself is not
+            // sent.
             options.cache_control = Some(CacheControl::Ephemeral5m);
         }
         _ => {}
@@ -55,7 +55,7 @@ pub(super) fn chat(kind: AdapterKind, request: Request) -> ChatRequest {
     let Request { system, messages, tail, tools, .. } = request;
     let mut chat = ChatRequest::new(Vec::with_capacity(messages.len() + 2));
     if kind == AdapterKind::Anthropic && !system.is_empty() {
-        // As a message, because only a message can carry the mark of the cache.
+        // As a message, because only a message can carry the cache marker.
         chat.messages.push(cached(ChatMessage::system(&*system)));
     } else if !system.is_empty() {
         chat.system = Some(system.as_ref().into());
@@ -82,7 +82,7 @@ fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
         Message::User(text) | Message::Notice(text) => messages.push(ChatMessage::user(text)),
         Message::Assistant { text, calls } => {
             let mut parts = Vec::with_capacity(calls.len() + 1);
-            // Some providers refuse an empty text.
+            // Some providers refuse empty text.
             if !text.is_empty() {
                 parts.push(ContentPart::Text(text));
             }
@@ -93,8 +93,8 @@ fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
         }
         Message::Output { call, text, .. } => {
             let output = ToolResponse::new(call, text);
-            // Anthropic wants the outputs of one turn in one message; the other wires make one of
-            // each, and `genai` loses all but one on Ollama's.
+            // Anthropic wants the outputs of one turn in one message; the other protocols have one message
+            // per output, and `genai` loses all but one of them for Ollama.
             match messages.last_mut() {
                 Some(last) if kind == AdapterKind::Anthropic && last.content.contains_tool_response() => {
                     last.content.push(ContentPart::ToolResponse(output));
@@ -105,13 +105,13 @@ fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
     }
 }
 
-/// What changes from request to request comes last, so that all before it stays cached. It joins
-/// a user's message, because some models want the roles to alternate; on Anthropic's wire it
-/// stays apart, because the mark on the message before it must not cover it.
+/// Appends the tail last, so that everything before it stays cached. It joins a user's message, because some
+/// models want the roles to alternate; for Anthropic it stays separate, because the cache marker of the
+/// message before must not cover it.
 fn push_tail(kind: AdapterKind, messages: &mut Vec<ChatMessage>, tail: String) {
     match messages.last_mut() {
         Some(last) if kind != AdapterKind::Anthropic && last.role == ChatRole::User => {
-            // `genai` puts an empty line between two texts, but not on Ollama's wire.
+            // `genai` puts an empty line between two texts, but not for Ollama.
             let gap = if kind == AdapterKind::Ollama { "\n\n" } else { "" };
             last.content.push(ContentPart::Text(format!("{gap}{tail}")));
         }
@@ -119,7 +119,7 @@ fn push_tail(kind: AdapterKind, messages: &mut Vec<ChatMessage>, tail: String) {
     }
 }
 
-/// The same message with a mark up to which the provider caches.
+/// Returns the message with a cache marker: the provider caches everything up to it.
 fn cached(message: ChatMessage) -> ChatMessage {
     message.with_options(MessageOptions::from(CacheControl::Ephemeral))
 }
@@ -129,7 +129,7 @@ fn wire_tool(kind: AdapterKind, spec: &ToolSpec) -> Tool {
         .with_description(spec.description.as_str())
         .with_schema(spec.parameters.clone());
     if kind == AdapterKind::OpenAIResp {
-        // Left unsaid, optional arguments would become required ones.
+        // By default, optional arguments would become required ones.
         tool.strict = Some(false);
     }
     tool
@@ -144,7 +144,7 @@ fn wire_call(kind: AdapterKind, call: ToolCall) -> WireCall {
     }
 }
 
-/// The name of our search tool where `genai` would take it for the provider's own.
+/// The name of our search tool, which `genai` would take for the provider's own.
 const OURS: &str = "web_search";
 const DISGUISED: &str = "web_search_tool";
 
@@ -152,7 +152,7 @@ fn wire_name(kind: AdapterKind, name: String) -> String {
     if name == OURS && disguises(kind) { DISGUISED.into() } else { name }
 }
 
-/// The tool's name as we know it.
+/// Returns the tool's name as the engine knows it.
 pub(super) fn our_name(kind: AdapterKind, name: String) -> String {
     if name == DISGUISED && disguises(kind) { OURS.into() } else { name }
 }

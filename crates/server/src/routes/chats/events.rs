@@ -1,10 +1,10 @@
-//! A chat as it lives: documents as they change, each told again whole, and pieces of messages under
-//! way. It is a rendering of the tree's events, and resumes like them.
+//! The event stream of a chat: documents as they change, each sent again whole, and pieces of messages under
+//! way. It renders the tree's events, and resumes like them.
 
 use std::{collections::HashMap, sync::Arc};
 
 use axum::{extract::State, response::IntoResponse};
-use entourage_engine::{Client, Entry, Error, Signal, Telling, Watch};
+use entourage_engine::{Client, Entry, Error, Signal, TranscriptRenderer, Watch};
 use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status};
 use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -13,29 +13,31 @@ use super::{Failures, Gone, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, LastEventId, Teller, ended, frame, streamed},
-    state::Served,
+    routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
+    state::AppState,
     views::{
         CaughtUpView,
         chats::{
-            ChatDeltaView, ChatMessageView, ChatTaskView, Family, SubAgentView, ToolCallDocument, tool_calls,
+            ChatDeltaView, ChatMessageView, ChatTaskView, SubAgentView, ToolCallDocument, TreeIndex,
+            tool_calls,
         },
         schema,
     },
 };
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(follow))
 }
 
-/// Follow a chat: what was, then what comes
+/// Follow a chat: first all changes so far, then new ones
 ///
-/// Server-sent events: `message`, `task`, `sub_agent` and `tool_call`, each with the whole document as
-/// it stands then, in the order in which they changed. The last document of a change has the number
-/// of the change as its `id`: come back with it as `Last-Event-ID` and nothing is missed; a document
-/// may then come twice, so put it in the place of the one with its id. An answer that a check refuses
-/// comes again as a `message` without content, of the type `refused`: show nothing of it. `caught_up` says that all that
-/// was has been told. `delta` is a piece of a message under way, with a `ChatDelta` as its data.
+/// Server-sent events: `message`, `task`, `sub_agent` and `tool_call`, each with the whole document as of
+/// that change, in the order of the changes. The last document of a change has the number of the change as
+/// its `id`: reconnect with it as `Last-Event-ID` and no change is missed. A document may then arrive twice,
+/// so replace the one with the same id. If an output guardrail refuses an answer that was already sent, the
+/// answer is sent again as a `message` without content, of the type `refused`: show nothing of it.
+/// `caught_up` says that all changes so far have been sent. `delta` is a piece of a message under way, with a
+/// `ChatDelta` as its data.
 #[utoipa::path(
     get, path = "/api/chats/{id}/events", tag = "chats", operation_id = "followChat",
     params(
@@ -54,15 +56,15 @@ async fn follow(
     Id(id): Id<AgentId>,
     Filter(begin): Filter<Begin>,
     last: LastEventId,
-    State(served): State<Served>,
+    State(served): State<AppState>,
 ) -> Result<impl IntoResponse, Problem> {
     let agent = chat(&caller.client, id).await?;
     let after = last.number.or(begin.after);
     let (client, opened) = served.streams.open(&caller.client)?;
     let watch = client.watch(id, after).await?;
-    // Who begins at the beginning learns of everything on the way.
+    // A stream from the beginning builds the index from the events themselves; a later one reads it first.
     let is_told = after.unwrap_or_default() == 0;
-    let family = if is_told { Family::default() } else { Family::read(&client, id).await? };
+    let family = if is_told { TreeIndex::default() } else { TreeIndex::read(&client, id).await? };
     let telling = client.telling(&agent);
     let chat = Chat { client, id, watch, family, telling, is_told, calls: HashMap::new() };
     Ok(streamed(chat, opened, served.heartbeat, ended(caller.until, served)))
@@ -73,35 +75,36 @@ struct Chat {
     client: Client,
     id: AgentId,
     watch: Watch,
-    family: Family,
-    telling: Telling,
-    /// Whether what came before in the main chat has been told to `telling`.
+    family: TreeIndex,
+    telling: TranscriptRenderer,
+    /// Whether `telling` has been given the items of the main chat that precede the stream.
     is_told: bool,
     /// The calls that have not returned.
     calls: HashMap<CallId, ToolCallDocument>,
 }
 
-/// How many items are read to know what an item is about that goes on with them.
+/// How many earlier items are read to know what an item refers to.
 const BEFORE: u32 = 64;
 
-/// A document that has changed: the name of its sort, and its JSON.
+/// A document that has changed: the name of its SSE event, and its JSON.
 type Document = (&'static str, Value);
 
-impl Teller for Chat {
+impl EventSource for Chat {
     type Heard = Signal;
 
-    async fn hear(&mut self) -> Result<Option<Signal>, Error> {
+    async fn next(&mut self) -> Result<Option<Signal>, Error> {
         self.watch.next().await.map(Some)
     }
 
-    async fn tell(&mut self, signal: Signal, frames: &mut Vec<u8>) -> Result<(), Error> {
+    async fn encode(&mut self, signal: Signal, frames: &mut Vec<u8>) -> Result<(), Error> {
         match signal {
             Signal::Event(event) => {
                 let number = event.seq;
                 let changed = self.changed(Arc::unwrap_or_clone(event)).await?;
                 let last = changed.len().saturating_sub(1);
                 for (at, (name, document)) in changed.iter().enumerate() {
-                    // The number goes with the last document: whoever comes back gets all of a change.
+                    // Only the last document has the number: a client that reconnects then gets all documents
+                    // of a change.
                     frame(frames, (at == last).then_some(number), name, document)?;
                 }
             }
@@ -122,7 +125,7 @@ impl Chat {
         let mut out = Vec::new();
         match body {
             EventBody::AgentCreated { .. } => {
-                // As it was then: what became of it since is told by what follows.
+                // The agent as it was created: later events report its changes since.
                 let made = self.client.agent(agent).await?;
                 self.family.agent(Agent { status: Status::Idle, updated: made.created, ..made });
                 out.extend(self.sub_agent(agent)?);
@@ -142,7 +145,7 @@ impl Chat {
             EventBody::Question { question } => {
                 self.family.question(&question);
                 if question.status == QuestionStatus::Open {
-                    out.push(self.message(Telling::question(*question))?);
+                    out.push(self.message(TranscriptRenderer::question(*question))?);
                 }
                 for waiting in self.family.line(agent) {
                     out.extend(self.sub_agent(waiting)?);
@@ -155,7 +158,7 @@ impl Chat {
                         self.telling.item(&before);
                     }
                 }
-                if Telling::refuses(&item) {
+                if TranscriptRenderer::refuses(&item) {
                     out.extend(self.taken_back(&item).await?);
                 }
                 if let Some(entry) = self.telling.item(&item) {
@@ -168,14 +171,14 @@ impl Chat {
         Ok(out)
     }
 
-    /// The items right before one.
+    /// The items right before an item.
     async fn before(&self, item: &Item) -> Result<Vec<Item>, Error> {
         let from = item.seq.saturating_sub(BEFORE.into());
         let count = u32::try_from(item.seq - from).unwrap_or(BEFORE);
         self.client.items(item.agent, from, count).await
     }
 
-    /// The answer that an item refuses, told again without its words.
+    /// The answer that an item refuses, as a document without its text.
     async fn taken_back(&self, refusal: &Item) -> Result<Option<Document>, Error> {
         let before = self.before(refusal).await?;
         let answer = before.iter().rev().find(|item| matches!(item.body, ItemBody::Turn(_)));
@@ -201,7 +204,7 @@ impl Chat {
         Ok(document.transpose()?.map(|document| ("task", document)))
     }
 
-    /// The calls that an item of a sub-agent asks for, or the one that it answers.
+    /// Adds the documents of the calls that a sub-agent's item asks for, or of the call whose output it is.
     async fn calls(&mut self, item: &Item, out: &mut Vec<Document>) -> Result<(), Error> {
         match &item.body {
             ItemBody::Turn(turn) => {

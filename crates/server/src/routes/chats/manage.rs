@@ -1,4 +1,4 @@
-//! Chats: begin one, find them, delete one.
+//! Chats: create, list, get and delete.
 
 use axum::{
     Json,
@@ -16,21 +16,21 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{chats::ChatView, schema},
 };
 
 type ChatPage = Page<ChatView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(get, delete))
 }
 
-/// What to begin.
+/// A chat to begin.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct CreateChat {
-    /// What it is about, in a few words; the message's beginning when none is given.
+    /// What the chat is about, in a few words; by default the beginning of the message.
     #[schema(max_length = 255)]
     title: Option<String>,
     /// The first message; the orchestrator decides on it at once.
@@ -45,7 +45,7 @@ struct CreateChat {
     request_body = CreateChat,
     responses(
         (status = 201, description = "The chat.", body = ChatView,
-         headers(("Location" = String, description = "Where the chat is found."))),
+         headers(("Location" = String, description = "The path of the chat."))),
         Failures,
     )
 )]
@@ -82,13 +82,13 @@ async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<ChatView> {
     Ok(Json(chat(&caller.client, id).await?.into()))
 }
 
-/// Delete a chat: it and all its sub-agents end for good
+/// Delete a chat: its orchestrator and all its sub-agents end for good
 ///
-/// What was said and done stays readable.
+/// Its messages, tasks and tool calls stay readable.
 #[utoipa::path(
     delete, path = "/api/chats/{id}", tag = "chats", operation_id = "deleteChat",
     params(("id" = schema::ChatId, Path, description = "The chat.")),
-    responses((status = 204, description = "It has ended."), Conflict, Failures)
+    responses((status = 204, description = "The chat is deleted."), Conflict, Failures)
 )]
 async fn delete(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Problem> {
     chat(&caller.client, id).await?;

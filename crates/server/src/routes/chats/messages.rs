@@ -1,4 +1,4 @@
-//! The messages of the main chat: say something, read what was said.
+//! The messages of the main chat: send one, list them.
 
 use axum::{Json, extract::State, http::StatusCode};
 use entourage_engine::PageEnd;
@@ -12,20 +12,20 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{BYTES, Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{
-        chats::{ChatMessageView, Family},
+        chats::{ChatMessageView, TreeIndex},
         schema,
     },
 };
 
 type ChatMessagePage = Page<ChatMessageView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(send, list))
 }
 
-/// What to say.
+/// A message to send.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct SendChatMessage {
@@ -34,7 +34,7 @@ struct SendChatMessage {
     content: String,
 }
 
-/// Say something in a chat
+/// Send a message to a chat
 #[utoipa::path(
     post, path = "/api/chats/{id}/messages", tag = "chats", operation_id = "sendChatMessage",
     params(("id" = schema::ChatId, Path, description = "The chat."), IdempotencyKey),
@@ -49,7 +49,7 @@ async fn send(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,
-    State(served): State<Served>,
+    State(served): State<AppState>,
     Body(message): Body<SendChatMessage>,
 ) -> Result<(StatusCode, Json<ChatMessageView>), Problem> {
     chat(&caller.client, id).await?;
@@ -58,15 +58,15 @@ async fn send(
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
 
-/// Read the main chat: the last of it, oldest first
+/// List the messages of the main chat: the latest ones, oldest first
 ///
-/// A page tells of at most `limit` messages and questions, and of fewer, or none, where they are long or much else
-/// stands between them; what was said before is on the next one. Messages that the agent has not read yet come on top
-/// of that, on the first.
+/// A page has at most `limit` messages and questions, and fewer, or none, where they are long or many other
+/// items are between them; earlier ones are on the next page. The first page also has the messages that the
+/// agent has not read yet, beyond `limit`.
 #[utoipa::path(
     get, path = "/api/chats/{id}/messages", tag = "chats", operation_id = "listChatMessages",
     params(("id" = schema::ChatId, Path, description = "The chat."), PageQuery),
-    responses((status = 200, description = "A page of what was said.", body = ChatMessagePage), Failures)
+    responses((status = 200, description = "A page of messages.", body = ChatMessagePage), Failures)
 )]
 async fn list(
     caller: Caller,
@@ -76,7 +76,7 @@ async fn list(
     chat(&caller.client, id).await?;
     let (before, limit) = query.paging()?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
-    let family = Family::told_of(&caller.client, id, &entries).await?;
+    let family = TreeIndex::told_of(&caller.client, id, &entries).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));
     Ok(Json(Page::of_items(documents, next)))
 }

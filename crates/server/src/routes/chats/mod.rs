@@ -1,5 +1,6 @@
-//! The engine as an orchestrator with sub-agents: chats, their tasks, sub-agents and streams. Each
-//! handler translates, calls intents of the caller's client, and translates back.
+//! The chats API, which shows the engine as an orchestrator with sub-agents: chats, their tasks, sub-agents
+//! and streams. Each handler translates a request, calls methods of the caller's client, and translates the
+//! results back.
 
 mod events;
 mod manage;
@@ -14,7 +15,7 @@ use entourage_types::{Agent, AgentId};
 use utoipa_axum::router::OpenApiRouter;
 
 use super::failures::{Conflict, Failures, Gone};
-use crate::{Problem, state::Served};
+use crate::{Problem, state::AppState};
 
 /// The kind of agent that leads a chat.
 const ORCHESTRATOR: &str = "orchestrator";
@@ -22,7 +23,7 @@ const ORCHESTRATOR: &str = "orchestrator";
 /// What every handler returns.
 type Answer<T> = Result<Json<T>, Problem>;
 
-pub(crate) fn routes() -> OpenApiRouter<Served> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(manage::routes())
         .merge(messages::routes())
@@ -32,7 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(tool_calls::routes())
 }
 
-/// The orchestrator of a chat.
+/// Returns the orchestrator of a chat.
 async fn chat(client: &Client, id: AgentId) -> Result<Agent, Problem> {
     let agent = client.agent(id).await?;
     if agent.parent.is_some() || agent.kind != ORCHESTRATOR {

@@ -1,4 +1,4 @@
-//! The sub-agents of a chat: where they stand, and their own history.
+//! The sub-agents of a chat: their status, and their own history.
 
 use std::collections::HashSet;
 
@@ -12,9 +12,9 @@ use crate::{
     Problem,
     extract::{Caller, Filter, Id},
     page::{List, Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{
-        chats::{Family, SubAgentMessageView, SubAgentView, documents},
+        chats::{SubAgentMessageView, SubAgentView, TreeIndex, documents},
         schema,
     },
 };
@@ -22,11 +22,11 @@ use crate::{
 type SubAgentList = List<SubAgentView>;
 type SubAgentMessagePage = Page<SubAgentMessageView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(messages))
 }
 
-/// An agent that is not the top of its tree.
+/// Returns an agent that is not the root of its tree.
 pub(super) async fn sub_agent(client: &Client, id: AgentId) -> Result<Agent, Problem> {
     let agent = client.agent(id).await?;
     match agent.parent {
@@ -39,11 +39,11 @@ pub(super) async fn sub_agent(client: &Client, id: AgentId) -> Result<Agent, Pro
 #[utoipa::path(
     get, path = "/api/chats/{id}/sub-agents", tag = "chats", operation_id = "listSubAgents",
     params(("id" = schema::ChatId, Path, description = "The chat.")),
-    responses((status = 200, description = "All of them.", body = SubAgentList), Failures)
+    responses((status = 200, description = "All sub-agents.", body = SubAgentList), Failures)
 )]
 async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentList> {
     chat(&caller.client, id).await?;
-    let family = Family::read(&caller.client, id).await?;
+    let family = TreeIndex::read(&caller.client, id).await?;
     Ok(Json(List::of(family.sub_agents().into_iter().map(|agent| SubAgentView::of(agent, &family)))))
 }
 
@@ -55,14 +55,15 @@ async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentList> {
 )]
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentView> {
     let agent = sub_agent(&caller.client, id).await?;
-    let tasks = Family::latest_tasks(&caller.client, agent.root, HashSet::from([id])).await?;
-    let family = Family::with(&caller.client, agent.root, tasks).await?;
+    let tasks = TreeIndex::latest_tasks(&caller.client, agent.root, HashSet::from([id])).await?;
+    let family = TreeIndex::with(&caller.client, agent.root, tasks).await?;
     Ok(Json(SubAgentView::of(family.get(id).unwrap_or(&agent), &family)))
 }
 
-/// Read a sub-agent's own history (`sub_agent_messages`): the last of it, oldest first
+/// List a sub-agent's own messages (`sub_agent_messages`): the latest ones, oldest first
 ///
-/// A page tells of `limit` items; what was before is on the next one, and the system message on the last.
+/// A page covers `limit` items of the transcript; earlier ones are on the next page, and the system message
+/// is on the last page.
 #[utoipa::path(
     get, path = "/api/sub-agents/{id}/messages", tag = "chats", operation_id = "listSubAgentMessages",
     params(("id" = schema::SubAgentId, Path, description = "The sub-agent."), PageQuery),
@@ -75,7 +76,7 @@ async fn messages(
 ) -> Answer<SubAgentMessagePage> {
     let client = &caller.client;
     let agent = sub_agent(client, id).await?;
-    // Items first: a question that an answer is of is there by then.
+    // Items first, so that the question of each answer among them is in the store when questions are read.
     let items = client.transcript_part(query.paging()?.items_of(id)?).await?;
     let questions = client.questions_of(id).await?;
     let next = beginning(&items);
@@ -87,7 +88,7 @@ async fn messages(
     Ok(Json(Page::of_items(told, next)))
 }
 
-/// The number of the first of these items, where others stand before it.
+/// The number of the first of these items, if others precede it.
 pub(super) fn beginning(items: &[Item]) -> Option<u64> {
     items.first().map(|first| first.seq).filter(|first| *first > 0)
 }

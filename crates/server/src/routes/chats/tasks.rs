@@ -8,16 +8,16 @@ use super::{Answer, Failures, chat};
 use crate::{
     extract::{Caller, Filter, Id},
     page::{Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{
-        chats::{ChatTaskView, Family},
+        chats::{ChatTaskView, TreeIndex},
         schema,
     },
 };
 
 type ChatTaskPage = Page<ChatTaskView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
 }
 
@@ -31,7 +31,7 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     chat(&caller.client, id).await?;
     let read = |rows| caller.client.tasks(Some(id), None, rows);
     let page: Page<Task> = query.paging()?.read(read, |task: &Task| task.id.to_string()).await?;
-    let family = Family::with(&caller.client, id, Vec::new()).await?;
+    let family = TreeIndex::with(&caller.client, id, Vec::new()).await?;
     Ok(Json(page.map(|task| ChatTaskView::of(task, &family))))
 }
 
@@ -43,6 +43,6 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
 )]
 async fn get(caller: Caller, Id(id): Id<TaskId>) -> Answer<ChatTaskView> {
     let task = caller.client.task(id).await?;
-    let family = Family::with(&caller.client, task.root, Vec::new()).await?;
+    let family = TreeIndex::with(&caller.client, task.root, Vec::new()).await?;
     Ok(Json(ChatTaskView::of(task, &family)))
 }

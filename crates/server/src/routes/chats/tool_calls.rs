@@ -1,4 +1,4 @@
-//! A sub-agent's calls of tools, with what they came to.
+//! A sub-agent's tool calls, with their results.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::{
     Problem,
     extract::{Caller, Filter, Id},
     page::{BYTES, Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{
         chats::{ToolCallDocument, tool_calls},
         schema,
@@ -24,17 +24,17 @@ use crate::{
 
 type ToolCallPage = Page<ToolCallDocument>;
 
-/// How many items are read at once in search of outputs.
+/// How many items are read at once to find outputs.
 const OUTPUTS: u32 = 256;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list))
 }
 
-/// List a sub-agent's calls of tools (`sub_agent_tool_calls`): the last of them, oldest first
+/// List a sub-agent's tool calls (`sub_agent_tool_calls`): the latest ones, oldest first
 ///
-/// A page tells of at most `limit` calls, and of fewer, or none, where they are long or much else stands between them;
-/// earlier calls are on the next one.
+/// A page has at most `limit` calls, and fewer, or none, where they are long or many other items are between
+/// them; earlier calls are on the next page.
 #[utoipa::path(
     get, path = "/api/sub-agents/{id}/tool-calls", tag = "chats", operation_id = "listToolCalls",
     params(("id" = schema::SubAgentId, Path, description = "The sub-agent."), PageQuery),
@@ -49,7 +49,7 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
         Some(run) if !run.status.is_terminal() => client.steps(run.id).await?,
         _ => Vec::new(),
     };
-    // Items after steps: what has joined the transcript meanwhile is there.
+    // Items after steps: an output that joins the transcript meanwhile is then found there.
     let end = before.map_or(u64::MAX, |before| before.item);
     let part = ItemQuery { before: Some(end), bytes: BYTES, ..ItemQuery::of(id, 0, limit) };
     let items = client.transcript_part(part).await?;
@@ -75,8 +75,9 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     Ok(Json(Page::of_items(calls, next)))
 }
 
-/// Reads the outputs of these calls that stand from a number on, before the next turn. They stand in the order of
-/// the calls: none behind that of the last call is read, and none is held before those that fill a page.
+/// Reads the outputs of these calls that the transcript has from a number on, before the next turn. Outputs
+/// are in the order of their calls: none after the last call's is read, and of those read, only the last
+/// ones, enough to fill a page, are held in memory.
 async fn read_outputs(
     client: &Client,
     agent: AgentId,

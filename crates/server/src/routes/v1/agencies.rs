@@ -1,5 +1,5 @@
-//! Agencies: agents that write to each other along a chart. Something said to one is answered at once
-//! or as a stream.
+//! Agencies: agents that write to each other along a chart. A message to one is answered in one response or
+//! as a stream.
 
 use axum::{
     Json,
@@ -10,7 +10,7 @@ use entourage_engine::{
     Speech,
     responses::{Follow, Origin, RunResult, StreamEvent},
 };
-use entourage_types::{CallId, Terms};
+use entourage_types::{CallId, RunOptions};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
@@ -21,8 +21,8 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
     page::{List, Page, PageQuery},
-    routes::sse::{Teller, ended, frame, streamed},
-    state::Served,
+    routes::sse::{EventSource, ended, frame, streamed},
+    state::AppState,
     views::{AgencyChatView, AgencyView, QuestionView, ResponseView, RunItemView, RunTextView, ThreadView},
 };
 
@@ -30,7 +30,7 @@ type AgencyList = List<AgencyView>;
 type ThreadList = List<ThreadView>;
 type AgencyChatPage = Page<AgencyChatView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
@@ -59,69 +59,70 @@ async fn get(caller: Caller, Id(name): Id<String>) -> Answer<AgencyView> {
     Ok(Json(caller.client.agency(&name)?.into()))
 }
 
-/// Something to say to an agency.
+/// A message to an agency.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Respond {
-    /// What to say.
+    /// The text.
     #[schema(min_length = 1, pattern = r"\S")]
     message: String,
-    /// The chat, by whatever name; the next message of the same name goes on there. A new one unless given.
+    /// The name of the chat, of your choice; later messages with the same name continue the chat. A new chat
+    /// by default.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
     chat_id: Option<String>,
-    /// The entry point to talk to; the agency's first unless given.
+    /// The entry point to write to; by default the agency's first.
     #[serde(default)]
     #[schema(max_length = 255)]
     agent: Option<String>,
-    /// In whose name it is said; the person's unless given. Another name is another thread.
+    /// The name of the sender; by default the user. Each name has a thread of its own.
     #[serde(default)]
     #[schema(min_length = 1, max_length = 200, pattern = r"^[^<#\n]*[^<#\s][^<#\n]*$")]
     sender_name: Option<String>,
-    /// Model calls of this run, where the agent may not make fewer.
+    /// The most model calls of this run, unless the agent's own limit is lower.
     #[serde(default)]
     max_steps: Option<u32>,
-    /// How many agents stand between this run and the person who began it all, where the caller is an agent
-    /// itself; none unless given.
+    /// How many agents are between this run and the person who started the work, if the caller is an agent
+    /// itself; 0 by default.
     #[serde(default)]
     current_depth: u16,
-    /// How deep it may be handed on from agent to agent; as deep as each agent may unless given.
+    /// How deep agents may delegate the work; by default as deep as each agent may.
     #[serde(default)]
     max_recursion_depth: Option<u16>,
-    /// A check of the engine that the answer must pass beside those of the agent.
+    /// A guardrail of the server that the answer must pass in addition to those of the agent.
     #[serde(default)]
     #[schema(max_length = 255)]
     response_validator: Option<String>,
-    /// The final text alone, as plain text.
+    /// Return the final text alone, as plain text.
     #[serde(default)]
     text_only: bool,
-    /// Server-sent events instead of one answer.
+    /// Return server-sent events instead of one response.
     #[serde(default)]
     stream: bool,
-    /// Whether it goes on when nobody waits for it any more; as it is with an `Idempotency-Key` unless
-    /// given, since whoever names a key means to ask again. Otherwise hanging up stops it.
+    /// Whether the run continues after the client disconnects; otherwise disconnecting stops it. By default
+    /// it continues if there is an `Idempotency-Key`, since a client that sends one means to ask again.
     #[serde(default)]
     detached: Option<bool>,
 }
 
-/// Say something to an agency and get the answer
+/// Send a message to an agency and get the answer
 ///
-/// With `stream`, server-sent events: `item` (a `RunItem`, of the agent that was asked or of one that
-/// works for it), `text` (a `RunText`, a piece of an answer under way), `question` (a `Question` that
-/// must be answered before it goes on), and at the end `done` or `error` (an `AgencyResponse`). The same
-/// message under the same `Idempotency-Key` is said once, and followed again.
+/// With `stream`, server-sent events: `item` (a `RunItem`, of the agent that was asked or of one that works
+/// for it), `text` (a `RunText`, a piece of an answer under way), `question` (a `Question` that must be
+/// answered before the run continues), and at the end `done` or `error` (an `AgencyResponse`). The same
+/// message under the same `Idempotency-Key` is delivered once; sending it again follows the same run.
 #[utoipa::path(
     post, path = "/v1/agencies/{name}/responses", tag = "agencies", operation_id = "createAgencyResponse",
     params(("name" = String, Path, description = "The agency's name.", max_length = 255), IdempotencyKey),
     request_body = Respond,
     responses(
-        (status = 200, description = "The answer, or why there is none; the text alone, or a stream, where that \
-            was asked for.", content(
+        (status = 200, description = "The answer, or why there is none; the text alone, or a stream, if that \
+            was requested.", content(
                 (ResponseView = "application/json"),
                 (String = "text/plain"),
                 (RunItemView = "text/event-stream"),
             )),
-        (status = 202, description = "It goes on once its questions were answered.", body = ResponseView),
+        (status = 202, description = "The run continues once its questions are answered.", body = ResponseView),
         Failures,
         Conflict,
     )
@@ -130,10 +131,10 @@ async fn respond(
     caller: Caller,
     Id(name): Id<String>,
     key: IdempotencyKey,
-    axum::extract::State(served): axum::extract::State<Served>,
+    axum::extract::State(served): axum::extract::State<AppState>,
     Body(said): Body<Respond>,
 ) -> Result<Response, Problem> {
-    // Before anything is said.
+    // First, so that a refusal leaves no message behind.
     let (client, opened) = served.streams.open(&caller.client)?;
     // The same message under the same key is in the same chat.
     let new_chat = || key.as_deref().map_or_else(|| CallId::new().to_string(), str::to_owned);
@@ -143,7 +144,7 @@ async fn respond(
         to: said.agent.unwrap_or_default(),
         from: said.sender_name,
         text: said.message,
-        terms: Terms {
+        options: RunOptions {
             depth: said.current_depth,
             max_steps: said.max_steps,
             max_depth: said.max_recursion_depth,
@@ -159,7 +160,7 @@ async fn respond(
     let (heartbeat, shutdown) = (served.heartbeat, served.shutdown.clone());
     if said.stream {
         let ended = ended(caller.until, served);
-        // It is the server that hangs up then, and not who waits.
+        // The server disconnects here, not the client, so the run must continue.
         let ended = async move {
             ended.await;
             stays.cancel();
@@ -169,7 +170,7 @@ async fn respond(
     let answer = tokio::select! {
         answer = whole(heard) => answer?,
         () = shutdown.cancelled() => {
-            return Err(Problem::stopping("what was said is answered after the next start; ask again then"));
+            return Err(Problem::stopping("the message is answered after the next start; ask again then"));
         }
     };
     match answer {
@@ -180,18 +181,18 @@ async fn respond(
     }
 }
 
-/// An answer that somebody waits for.
+/// An answer that a client waits for.
 struct Heard {
     follow: Follow,
-    /// Cancelled once it goes on though nobody waits.
+    /// Cancelled once the run continues even if no client waits.
     stays: CancellationToken,
     chat_id: String,
 }
 
-impl Teller for Heard {
+impl EventSource for Heard {
     type Heard = StreamEvent;
 
-    async fn hear(&mut self) -> entourage_engine::Result<Option<StreamEvent>> {
+    async fn next(&mut self) -> entourage_engine::Result<Option<StreamEvent>> {
         let event = self.follow.next().await.transpose()?;
         // A question waits for a person, who may take longer than any connection.
         if let Some(StreamEvent::Question(_)) = event {
@@ -200,7 +201,7 @@ impl Teller for Heard {
         Ok(event)
     }
 
-    async fn tell(&mut self, event: StreamEvent, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
+    async fn encode(&mut self, event: StreamEvent, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
         let piece = |origin: Origin, text| RunTextView { origin: origin.into(), text };
         let ended = |result: Box<RunResult>| ResponseView::ended(self.chat_id.clone(), *result);
         match event {
@@ -219,7 +220,7 @@ impl Teller for Heard {
 
 /// Waits for the end, or for a question.
 async fn whole(mut heard: Heard) -> Result<(StatusCode, ResponseView), Problem> {
-    while let Some(event) = heard.hear().await? {
+    while let Some(event) = heard.next().await? {
         match event {
             StreamEvent::Done(result) | StreamEvent::Error(result) => {
                 return Ok((StatusCode::OK, ResponseView::ended(heard.chat_id, *result)));
@@ -231,10 +232,10 @@ async fn whole(mut heard: Heard) -> Result<(StatusCode, ResponseView), Problem> 
             StreamEvent::Item(_) | StreamEvent::Text { .. } | StreamEvent::Void { .. } => {}
         }
     }
-    Err(Problem::internal("the answer ended before its end; the server's log may have the cause"))
+    Err(Problem::internal("the answer broke off; the server's log may have the cause"))
 }
 
-/// List the chats of an agency that were not deleted, in an order of their own
+/// List the chats of an agency that were not deleted, in no particular order
 #[utoipa::path(
     get, path = "/v1/agencies/{name}/chats", tag = "agencies", operation_id = "listAgencyChats",
     params(("name" = String, Path, description = "The agency's name.", max_length = 255), PageQuery),
@@ -251,14 +252,15 @@ async fn chats(
 
 /// Delete a chat of an agency
 ///
-/// Its agents end for good; what they wrote stays readable. The next message under its name begins a new chat.
+/// Its agents end for good; their transcripts stay readable. The next message under its name begins a new
+/// chat.
 #[utoipa::path(
     delete, path = "/v1/agencies/{name}/chats/{chat}", tag = "agencies", operation_id = "deleteAgencyChat",
     params(
         ("name" = String, Path, description = "The agency's name.", max_length = 255),
-        ("chat" = String, Path, description = "The chat's.", max_length = 255),
+        ("chat" = String, Path, description = "The chat's name.", max_length = 255),
     ),
-    responses((status = 204, description = "It has ended."), Failures)
+    responses((status = 204, description = "The chat is deleted."), Failures)
 )]
 async fn delete_chat(caller: Caller, Names(name, chat): Names) -> Result<StatusCode, Problem> {
     caller.client.delete_agency_chat(&name, &chat).await?;
@@ -270,9 +272,9 @@ async fn delete_chat(caller: Caller, Names(name, chat): Names) -> Result<StatusC
     get, path = "/v1/agencies/{name}/chats/{chat}/threads", tag = "agencies", operation_id = "listThreads",
     params(
         ("name" = String, Path, description = "The agency's name.", max_length = 255),
-        ("chat" = String, Path, description = "The chat's.", max_length = 255),
+        ("chat" = String, Path, description = "The chat's name.", max_length = 255),
     ),
-    responses((status = 200, description = "All threads; none where nothing was said yet.", body = ThreadList), Failures)
+    responses((status = 200, description = "All threads; none if the chat has no message yet.", body = ThreadList), Failures)
 )]
 async fn threads(caller: Caller, Names(name, chat): Names) -> Answer<ThreadList> {
     Ok(Json(List::of(caller.client.threads(&name, &chat).await?)))

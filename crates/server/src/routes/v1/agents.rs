@@ -1,4 +1,4 @@
-//! Agents: make one, find them, see their tree and their transcript.
+//! Agents: create, list and get them, read their tree and their transcript.
 
 use axum::{
     Json,
@@ -16,13 +16,13 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{BYTES, Page, Paging, checked_limit},
-    state::Served,
+    state::AppState,
     views::{AgentView, ItemView, TreeView, schema},
 };
 
 type AgentPage = Page<AgentView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get))
@@ -30,29 +30,29 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
         .routes(routes!(items))
 }
 
-/// What to make.
+/// An agent to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct CreateAgent {
-    /// The kind of agent; the one that people talk to when none is given.
+    /// The kind of agent; by default the one that people talk to.
     #[schema(max_length = 255)]
     kind: Option<String>,
-    /// What it is for, in a few words; the message's beginning when none is given.
+    /// What the agent is for, in a few words; by default the beginning of the message.
     #[schema(max_length = 255)]
     title: Option<String>,
-    /// Its first message; it starts to work on it at once.
+    /// Its first message; the agent starts to work on it at once.
     #[schema(min_length = 1, pattern = r"\S")]
     message: Option<String>,
 }
 
-/// Make an agent
+/// Create an agent
 #[utoipa::path(
     post, path = "/v1/agents", tag = "agents", operation_id = "createAgent",
     params(IdempotencyKey),
     request_body = CreateAgent,
     responses(
-        (status = 201, description = "The agent, at work if it was given a message.", body = AgentView,
-         headers(("Location" = String, description = "Where the agent is found."))),
+        (status = 201, description = "The agent, at work if it has a message.", body = AgentView,
+         headers(("Location" = String, description = "The path of the agent."))),
         Failures,
     )
 )]
@@ -71,17 +71,17 @@ async fn create(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Agents {
-    /// Only agents that people made.
+    /// Only agents that people created.
     #[serde(default)]
     #[param(required = false)]
     roots: bool,
     /// Only agents in this status.
     #[param(value_type = Option<schema::ShownStatus>)]
     status: Option<ShownStatus>,
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
@@ -107,7 +107,7 @@ async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<AgentView> {
     Ok(Json(caller.client.agent(id).await?.into()))
 }
 
-/// Get the whole tree that an agent belongs to, with what it used
+/// Get the whole tree that an agent belongs to, with its usage
 #[utoipa::path(
     get, path = "/v1/agents/{id}/tree", tag = "agents", operation_id = "getTree",
     params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),
@@ -124,16 +124,16 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeView> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Items {
-    /// The number of the first item; 0 unless given.
+    /// The number of the first item; 0 by default.
     #[serde(default)]
     #[param(required = false, maximum = 9_223_372_036_854_775_807_i64)]
     from: u64,
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
 }
 
-/// A part of a transcript, oldest first; it has fewer items where they are long.
+/// A part of a transcript, oldest first; it has fewer items if they are long.
 #[derive(Debug, Serialize, ToSchema)]
 struct ItemPage {
     /// The items.
@@ -142,7 +142,7 @@ struct ItemPage {
     next_from: u64,
 }
 
-/// Read an agent's transcript as the agent itself has it
+/// List the items of an agent's transcript, as the agent itself has them
 #[utoipa::path(
     get, path = "/v1/agents/{id}/items", tag = "agents", operation_id = "listItems",
     params(("id" = schema::AgentId, Path, description = "The agent."), Items),

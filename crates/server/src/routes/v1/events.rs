@@ -1,5 +1,5 @@
-//! Events: a tree as it lives. A client that was away says which number it saw last and has
-//! missed nothing; one that reads slowly holds nobody up.
+//! The event stream of a tree. A client that was away sends the last number that it saw and misses nothing; a
+//! client that reads slowly delays no one else.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use super::{Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, LastEventId, Teller, ended, frame, streamed},
-    state::Served,
+    routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
+    state::AppState,
     views::{CaughtUpView, DeltaView, EventView, schema},
 };
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(follow))
 }
 
-/// Follow the tree that an agent belongs to: what was, then what comes
+/// Follow the tree that an agent belongs to: first all events so far, then new ones
 ///
-/// Server-sent events. A committed fact has its number as `id`, its word as `event` and an `Event`
-/// as `data`; facts come in order, each once, none left out. Once all that was has been told, an
-/// `event: caught_up` without an id says so, with a `CaughtUp` as `data`. A piece of an answer under
-/// way is an `event: delta` without an id, with a `Delta` as `data`. The stream ends when the
-/// server stops or the token expires; come back with `Last-Event-ID`.
+/// Server-sent events. A committed event has its number as `id`, its name as `event` and an `Event` as
+/// `data`; events come in order, each once, without gaps. Once all events so far have been sent, an
+/// `event: caught_up` without an id says so, with a `CaughtUp` as `data`. A piece of an answer under way is
+/// an `event: delta` without an id, with a `Delta` as `data`. The stream ends when the server stops or the
+/// token expires; reconnect with `Last-Event-ID`.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/events", tag = "agents", operation_id = "followTree",
     params(
@@ -46,7 +46,7 @@ async fn follow(
     Id(id): Id<AgentId>,
     Filter(begin): Filter<Begin>,
     last: LastEventId,
-    State(served): State<Served>,
+    State(served): State<AppState>,
 ) -> Result<impl IntoResponse, Problem> {
     let root = caller.client.agent(id).await?.root;
     let (client, opened) = served.streams.open(&caller.client)?;
@@ -54,17 +54,17 @@ async fn follow(
     Ok(streamed(Tree(watch), opened, served.heartbeat, ended(caller.until, served)))
 }
 
-/// A tree, told as it is.
+/// The events of a tree, unchanged.
 struct Tree(Watch);
 
-impl Teller for Tree {
+impl EventSource for Tree {
     type Heard = Signal;
 
-    async fn hear(&mut self) -> entourage_engine::Result<Option<Signal>> {
+    async fn next(&mut self) -> entourage_engine::Result<Option<Signal>> {
         self.0.next().await.map(Some)
     }
 
-    async fn tell(&mut self, signal: Signal, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
+    async fn encode(&mut self, signal: Signal, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
         match signal {
             Signal::Event(event) => {
                 let (seq, name) = (event.seq, event.body.name());

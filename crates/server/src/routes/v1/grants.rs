@@ -1,4 +1,4 @@
-//! Grants: what agents may do without asking again, and how to take that back.
+//! Grants, the standing approvals of agents: list and revoke them.
 
 use axum::Json;
 use entourage_types::{AgentId, GrantId, GrantStatus};
@@ -10,13 +10,13 @@ use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::{Page, Paging},
-    state::Served,
+    state::AppState,
     views::{GrantView, schema},
 };
 
 type GrantPage = Page<GrantView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(revoke))
 }
 
@@ -33,15 +33,15 @@ struct Grants {
     /// Only grants in this status.
     #[param(value_type = Option<schema::GrantStatus>)]
     status: Option<GrantStatus>,
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
 
-/// List grants, newest first. One is made by answering a question with `approve_always`
+/// List grants, newest first. Answering a question with `approve_always` creates one
 #[utoipa::path(
     get, path = "/v1/grants", tag = "questions", operation_id = "listGrants", params(Grants),
     responses((status = 200, description = "A page of grants.", body = GrantPage), Failures)
@@ -52,7 +52,7 @@ async fn list(caller: Caller, Filter(query): Filter<Grants>) -> Answer<GrantPage
     Ok(Json(paging.read(read, |grant| grant.id.to_string()).await?))
 }
 
-/// Take a grant back: the next call that its rule holds back is asked about again
+/// Revoke a grant: the next call that its rule holds back needs approval again
 #[utoipa::path(
     delete, path = "/v1/grants/{id}", tag = "questions", operation_id = "revokeGrant",
     params(("id" = schema::GrantId, Path, description = "The grant.")),

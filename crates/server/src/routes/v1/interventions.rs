@@ -1,4 +1,4 @@
-//! Interventions: steer an agent at any time, and see what was done to it.
+//! Interventions: steer an agent at any time, and list what was done to it.
 
 use axum::{Json, http::StatusCode};
 use entourage_types::{Action, AgentId};
@@ -11,41 +11,42 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{InterventionView, schema},
 };
 
 type InterventionPage = Page<InterventionView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(intervene, list))
 }
 
-/// What to do, and the words that go with it.
+/// An action, and the text that goes with it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Intervene {
-    /// `pause` (nothing new begins), `resume`, `comment` (a remark for people), `steer` (a message
-    /// read before the next model call), `modify` (a new instruction; what is under way is dropped),
-    /// `stop` (the run under way, with all it gave to others; it can be written to again),
-    /// `retry` (a failed run, or an attempt that waits), `close_session` (it is summed up and a
-    /// clean one begun, once the agent rests), `delete` (for good, with all below).
+    /// `pause` (the agent begins nothing new), `resume`, `comment` (a remark for people), `steer` (a message
+    /// that the agent reads before its next model call), `modify` (a new instruction; work under way is
+    /// dropped), `stop` (ends the run under way and all that it delegated; you can write to the agent again),
+    /// `retry` (a failed run, or an attempt that waits), `close_session` (the session is summed up and a
+    /// clean one begins, once the agent is at rest), `delete` (ends the agent and all agents below it for
+    /// good).
     #[schema(value_type = schema::Action)]
     action: Action,
-    /// The remark, message or instruction that `comment`, `steer` and `modify` need; a reason for
-    /// the others.
+    /// The remark, message or instruction that `comment`, `steer` and `modify` need; a reason for the other
+    /// actions.
     #[schema(min_length = 1, pattern = r"\S")]
     text: Option<String>,
 }
 
-/// Do something to an agent, at work or not
+/// Intervene in an agent, at work or not
 #[utoipa::path(
     post, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "intervene",
     params(("id" = schema::AgentId, Path, description = "The agent."), IdempotencyKey),
     request_body = Intervene,
     responses(
-        (status = 202, description = "It stands in the log, and the agent comes to it before its next step. \
-            A deletion is done: nothing of the agent or below it begins any more.", body = InterventionView),
+        (status = 202, description = "It is recorded, and the agent applies it before its next step. \
+            A deletion is done: neither the agent nor any agent below it begins anything more.", body = InterventionView),
         Failures,
         Conflict,
     )
@@ -61,7 +62,7 @@ async fn intervene(
     Ok((StatusCode::ACCEPTED, Json(done.into())))
 }
 
-/// List what was done to an agent, newest first
+/// List the interventions in an agent, newest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/interventions", tag = "agents", operation_id = "listInterventions",
     params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),

@@ -1,4 +1,4 @@
-//! Kinds: what sorts of agents there are. They belong to the engine, not to an owner.
+//! Kinds of agents. They belong to the server, not to an owner.
 
 use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -8,24 +8,24 @@ use crate::{
     Problem,
     extract::{Caller, Id},
     page::List,
-    state::Served,
+    state::AppState,
     views::{KindView, ReloadedView},
 };
 
 type KindList = List<KindView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
-        // A fixed path hides the one with a name from all methods; a kind may be called so too.
+        // A fixed path shadows the path with a name for all methods, but a kind may be called `reload`, too.
         .routes(routes!(get_reload, reload))
 }
 
-/// List kinds, by name, with how many of your runs are of which version
+/// List kinds, by name, with the number of your open runs of each version
 #[utoipa::path(
     get, path = "/v1/kinds", tag = "kinds", operation_id = "listKinds",
-    responses((status = 200, description = "All kinds, those included that are gone and still at work.",
+    responses((status = 200, description = "All kinds, including those without a file that still have open runs.",
         body = KindList), Failures)
 )]
 async fn list(caller: Caller) -> Answer<KindList> {
@@ -58,10 +58,10 @@ async fn named(caller: &Caller, name: &str) -> Answer<KindView> {
     Ok(Json(used.into()))
 }
 
-/// Read the kinds anew, without a restart
+/// Reload the kinds, without a restart
 ///
-/// New runs take them as they are now; those under way stay with the version they began with. Where
-/// a file has a mistake, nothing changes, and the problem names file and line.
+/// New runs use the reloaded kinds; runs under way stay with the version that they began with. If a file has
+/// a mistake, nothing changes, and the problem names the file and the line.
 #[utoipa::path(
     post, path = "/v1/kinds/reload", tag = "kinds", operation_id = "reloadKinds",
     responses((status = 200, description = "What has changed.", body = ReloadedView), Failures, Reserved)

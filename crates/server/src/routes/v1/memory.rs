@@ -8,18 +8,18 @@ use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::{List, Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{ContextView, LearningView, SessionView, schema},
 };
 
 type LearningList = List<LearningView>;
 type SessionPage = Page<SessionView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(learnings)).routes(routes!(sessions)).routes(routes!(context))
 }
 
-/// List what an agent has learned and still holds, oldest first
+/// List the learnings of an agent that still hold, oldest first
 #[utoipa::path(
     get, path = "/v1/agents/{id}/learnings", tag = "memory", operation_id = "listLearnings",
     params(("id" = schema::AgentId, Path, description = "The agent.")),

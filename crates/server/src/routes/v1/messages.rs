@@ -1,4 +1,4 @@
-//! The conversation with an agent: write to it, read what a person sees of it.
+//! The conversation with an agent: write to the agent, read what a person sees.
 
 use axum::{Json, http::StatusCode};
 use entourage_engine::PageEnd;
@@ -12,21 +12,21 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{BYTES, Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{EntryView, PostedView, schema},
 };
 
 type EntryPage = Page<EntryView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(send, transcript))
 }
 
-/// What to say.
+/// A message to send.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct SendMessage {
-    /// What to say.
+    /// The text.
     #[serde(alias = "text")]
     #[schema(min_length = 1, pattern = r"\S")]
     message: String,
@@ -56,15 +56,15 @@ async fn send(
     Ok((StatusCode::ACCEPTED, Json(posted.into())))
 }
 
-/// Read the conversation with an agent as a person sees it: the last of it, oldest first
+/// List the conversation with an agent as a person sees it: the latest entries, oldest first
 ///
-/// A page tells of at most `limit` messages and questions, and of fewer, or none, where they are long or much else
-/// stands between them; what was said before is on the next one. Messages that the agent has not read yet come on top
-/// of that, on the first.
+/// A page has at most `limit` messages and questions, and fewer, or none, where they are long or many other
+/// items are between them; earlier ones are on the next page. The first page also has the messages that the
+/// agent has not read yet, beyond `limit`.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/messages", tag = "agents", operation_id = "listMessages",
     params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
-    responses((status = 200, description = "A page of what was said.", body = EntryPage), Failures)
+    responses((status = 200, description = "A page of the conversation.", body = EntryPage), Failures)
 )]
 async fn transcript(
     caller: Caller,

@@ -1,5 +1,5 @@
-//! The native API. Each handler translates, calls one intent of the caller's client, and
-//! translates back.
+//! The native API. Each handler translates a request, calls one method of the caller's client, and translates
+//! the result back.
 
 mod agencies;
 mod agents;
@@ -20,12 +20,12 @@ use axum::Json;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::failures::{Conflict, Failures, Gone, Reserved};
-use crate::{Problem, state::Served};
+use crate::{Problem, state::AppState};
 
 /// What every handler returns.
 type Answer<T> = Result<Json<T>, Problem>;
 
-pub(crate) fn routes() -> OpenApiRouter<Served> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(agents::routes())
         .merge(agencies::routes())

@@ -1,4 +1,4 @@
-//! Questions: see what waits for a person, and answer it.
+//! Questions that wait for a person: list and answer them.
 
 use axum::Json;
 use entourage_types::{AgentId, Answer as Given, QuestionId, QuestionStatus, Verdict};
@@ -12,13 +12,13 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id},
     page::{Page, Paging},
-    state::Served,
+    state::AppState,
     views::{QuestionView, schema},
 };
 
 type QuestionPage = Page<QuestionView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(answer))
 }
 
@@ -32,10 +32,10 @@ struct Questions {
     /// Only questions of the tree with this root.
     #[param(value_type = Option<schema::AgentId>)]
     root: Option<AgentId>,
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
@@ -61,27 +61,28 @@ async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<QuestionView> {
     Ok(Json(caller.client.question(id).await?.into()))
 }
 
-/// One of: an answer, a verdict on the call in question, or that there will be none.
+/// One of: an answer, a verdict on the call in question, or a refusal to answer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct AnswerQuestion {
-    /// The answer, in the person's words; what the agent reads instead of the call's result.
+    /// The answer as text, which the agent reads instead of the call's result.
     #[schema(min_length = 1, pattern = r"\S")]
     answer: Option<String>,
-    /// What becomes of the call in question: `approve`, `approve_always` (the rule asks this agent no
-    /// more about this tool) or `reject` of one that waits for leave, `retry` or `give_up` of one in
+    /// The verdict on the call in question: `approve`, `approve_always` (the rule no longer asks about this
+    /// tool of this agent) or `reject` for a call that waits for approval, `retry` or `give_up` for one in
     /// doubt.
     #[schema(value_type = Option<schema::Verdict>)]
     verdict: Option<Verdict>,
     /// With an approval: the arguments to call with, instead of the agent's own.
     #[schema(value_type = Option<Object>)]
     arguments: Option<Value>,
-    /// With an approval: the `digest` of the proposal that the person saw; one of another is refused.
+    /// With an approval: the `digest` of the proposal that the person saw; the digest of another proposal is
+    /// refused.
     digest: Option<String>,
     /// With `reject`: why, for the agent.
     #[schema(min_length = 1, pattern = r"\S")]
     reason: Option<String>,
-    /// `true` when the person would rather not say.
+    /// `true` if the person declines to answer.
     #[serde(default)]
     #[schema(required = false)]
     decline: bool,
@@ -111,7 +112,7 @@ impl AnswerQuestion {
     }
 }
 
-/// Answer an open question, or decline to; the asking agent goes on with it
+/// Answer an open question, or decline to; the asking agent continues with it
 #[utoipa::path(
     post, path = "/v1/questions/{id}/answer", tag = "questions", operation_id = "answerQuestion",
     params(("id" = schema::QuestionId, Path, description = "The question.")),

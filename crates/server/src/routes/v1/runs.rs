@@ -1,4 +1,4 @@
-//! Runs: what an agent did, step by step, and what its tree used.
+//! Runs: what an agent did, step by step, and the usage of its tree.
 
 use axum::Json;
 use entourage_engine::Page as Rows;
@@ -9,14 +9,14 @@ use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::{Page, PageQuery},
-    state::Served,
+    state::AppState,
     views::{RunView, StepView, TreeUsageView, schema},
 };
 
 type RunPage = Page<RunView>;
 type StepPage = Page<StepView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
@@ -46,7 +46,7 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<RunView> {
     Ok(Json(caller.client.run(id).await?.into()))
 }
 
-/// List the steps of a run, in the order they were begun
+/// List the steps of a run, in the order in which they began
 #[utoipa::path(
     get, path = "/v1/runs/{id}/steps", tag = "runs", operation_id = "listSteps",
     params(("id" = schema::RunId, Path, description = "The run."), PageQuery),
@@ -57,7 +57,7 @@ async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuer
     Ok(Json(query.paging()?.read(read, |step| step.key.to_string()).await?))
 }
 
-/// Add up what the whole tree of an agent used
+/// Get the usage of the whole tree of an agent
 #[utoipa::path(
     get, path = "/v1/agents/{id}/usage", tag = "runs", operation_id = "getUsage",
     params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),

@@ -1,4 +1,4 @@
-//! What was used, added up by whatever is asked for.
+//! Usage, summed as requested.
 
 use axum::Json;
 use entourage_engine::UsageQuery;
@@ -10,11 +10,11 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter},
-    state::Served,
+    state::AppState,
     views::{UsageReportView, schema},
 };
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(usage))
 }
 
@@ -22,8 +22,8 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Asked {
-    /// What to add up by, with commas between: `day`, `model`, `kind`, `tree`, `agent`, `run`, `owner`.
-    /// All in one sum unless given.
+    /// What to group by, separated by commas: `day`, `model`, `kind`, `tree`, `agent`, `run`, `owner`. One
+    /// sum by default.
     #[serde(default, deserialize_with = "words")]
     #[param(
         value_type = Option<String>,
@@ -31,11 +31,11 @@ struct Asked {
         pattern = "^(day|model|kind|tree|agent|run|owner)(,(day|model|kind|tree|agent|run|owner))*$",
     )]
     group_by: Vec<UsageBy>,
-    /// From this day on, in UTC.
+    /// From this day, in UTC.
     #[serde(default, deserialize_with = "day")]
     #[param(value_type = Option<schema::Day>)]
     from: Option<Day>,
-    /// Up to this day, and it included.
+    /// Up to and including this day, in UTC.
     #[serde(default, deserialize_with = "day")]
     #[param(value_type = Option<schema::Day>)]
     to: Option<Day>,
@@ -59,7 +59,7 @@ fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Err
     String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// Add up what your agents used: exact, through crashes, retries and the removal of what is old
+/// Sum up the usage of your agents: exact, through crashes, retries and the removal of old data
 #[utoipa::path(
     get, path = "/v1/usage", tag = "runs", operation_id = "reportUsage", params(Asked),
     responses((status = 200, description = "The sums.", body = UsageReportView), Failures)

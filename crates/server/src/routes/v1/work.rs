@@ -1,4 +1,4 @@
-//! What agents gave each other to do, and what they wrote down.
+//! The tasks that agents delegate to each other, and the notes that they write.
 
 use axum::Json;
 use entourage_types::{AgentId, Status, TaskId};
@@ -10,14 +10,14 @@ use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::{Page, Paging},
-    state::Served,
+    state::AppState,
     views::{NoteView, TaskView, schema},
 };
 
 type TaskPage = Page<TaskView>;
 type NotePage = Page<NoteView>;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
 }
 
@@ -31,10 +31,10 @@ struct Tasks {
     /// Only tasks in this status.
     #[param(value_type = Option<schema::Status>)]
     status: Option<Status>,
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }
@@ -67,10 +67,10 @@ struct Notes {
     /// Only notes of the tree with this root.
     #[param(value_type = Option<schema::AgentId>)]
     root: Option<AgentId>,
-    /// How many; 50 unless given.
+    /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     cursor: Option<String>,
 }

@@ -1,6 +1,6 @@
-//! The webhooks that other programs drive the engine by: each brings a document that was just written,
-//! and has the engine look. What the engine has seen to already it does not do again, so a document may
-//! come twice, late, or in any order.
+//! The webhooks with which other programs drive the engine: each delivers a document that was just written,
+//! and makes the engine look for work. The engine does not repeat work that it has done, so a document may
+//! arrive twice, late, or in any order.
 
 mod agent_init;
 mod agent_loop;
@@ -29,7 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::failures::{Conflict, Failures};
 use crate::{
     Problem,
-    state::Served,
+    state::AppState,
     views::{chats::ChatMessageView, schema},
     webhook::Signed,
 };
@@ -37,7 +37,7 @@ use crate::{
 /// What every handler returns.
 type Answer = Result<Json<Outcome>, Problem>;
 
-pub(crate) fn routes() -> OpenApiRouter<Served> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(orchestrator::routes())
         .merge(agent_init::routes())
@@ -47,24 +47,24 @@ pub(crate) fn routes() -> OpenApiRouter<Served> {
         .merge(notify::routes())
 }
 
-/// What came of a webhook.
+/// The outcome of a webhook.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = WebhookOutcome)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 enum Outcome {
-    /// The message was taken, now or when it came before.
+    /// The message was accepted, now or when it arrived before.
     Posted {
-        /// The post by which it waits to be read.
+        /// The post that holds it until it is read.
         #[schema(value_type = schema::PostId)]
         post: PostId,
     },
-    /// The agent looks whether there is something for it.
+    /// The agent was woken, to look for work.
     Woken {
-        /// Which agent.
+        /// The agent.
         #[schema(value_type = schema::AgentId)]
         agent: AgentId,
     },
-    /// What the main chat shows to the user.
+    /// The main chat shows these messages to the user.
     Notified {
         /// One for each open question of the task.
         notifications: Vec<ChatMessageView>,
@@ -76,7 +76,7 @@ enum Outcome {
     },
 }
 
-/// A task, as it was written.
+/// A task document that was written.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = WebhookTask)]
 #[serde(expecting = "an object")]
@@ -84,7 +84,7 @@ struct WrittenTask {
     /// Its id.
     #[serde(deserialize_with = "lenient")]
     id: String,
-    /// Where it stood: `success` is told to the user, `waiting` asks them.
+    /// Its status: `success` is reported to the user, `waiting` asks the user.
     #[serde(default, deserialize_with = "lenient")]
     #[schema(required = true)]
     status: String,
@@ -104,11 +104,11 @@ impl IntoParams for Headers {
                 .build()
         };
         vec![
-            header("webhook-id", "The id by which the same webhook is known when it comes again."),
+            header("webhook-id", "The webhook's id, the same when it is sent again."),
             header("webhook-timestamp", "When it was signed, in seconds since 1970-01-01T00:00:00Z."),
             header(
                 "webhook-signature",
-                "`v1,` and, in base64, the HMAC-SHA256 of id, time and body, dots between.",
+                "`v1,` and, in base64, the HMAC-SHA256 of id, timestamp and body, joined by dots.",
             ),
         ]
     }
@@ -118,7 +118,7 @@ fn ignored(reason: impl Into<String>) -> Answer {
     Ok(Json(Outcome::Ignored { reason: reason.into() }))
 }
 
-/// Wakes an agent once for each webhook.
+/// Wakes an agent, once per webhook.
 async fn wake(client: &Client, webhook: &str, agent: AgentId) -> Answer {
     match client.wake(agent, Some(&format!("webhook {webhook}"))).await? {
         true => Ok(Json(Outcome::Woken { agent })),
@@ -129,7 +129,7 @@ async fn wake(client: &Client, webhook: &str, agent: AgentId) -> Answer {
 /// The longest id of a document, in bytes.
 const LONGEST_ID: usize = 255;
 
-/// The key under which a document is taken once.
+/// The idempotency key of a document.
 fn key_of(document: &str) -> Result<String, Problem> {
     if document.len() > LONGEST_ID {
         let length = document.len();
@@ -138,14 +138,12 @@ fn key_of(document: &str) -> Result<String, Problem> {
     Ok(format!("document {document}"))
 }
 
-/// What a document's id stands for here; none where another program gave it, whose documents are no
-/// business of this engine.
+/// Parses a document's id; `None` if another program assigned it, whose documents this engine ignores.
 fn ours<T: FromStr>(id: &str) -> Option<T> {
     id.parse().ok()
 }
 
-/// A field as another program may have written it: text, or a number that stands for one; anything else
-/// reads as none.
+/// Reads a field that another program wrote: a text, or a number as text; anything else as an empty text.
 fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Ok(match Value::deserialize(deserializer)? {
         Value::String(text) => text,
@@ -154,12 +152,12 @@ fn lenient<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
     })
 }
 
-/// There is nothing to do about a document of another program.
+/// The outcome for another program's document: there is nothing to do.
 fn not_ours() -> Answer {
-    ignored("the document is not one of this engine")
+    ignored("the document is not one of this server")
 }
 
-/// Whether the engine itself wrote the message with this id, and so has seen to it.
+/// Whether the engine itself wrote the message with this id, and so has handled it.
 fn is_ours(id: &str) -> bool {
     let noun = id.split('.').next().unwrap_or_default();
     noun.parse::<AgentId>().is_ok() || noun.parse::<PostId>().is_ok() || noun.parse::<QuestionId>().is_ok()

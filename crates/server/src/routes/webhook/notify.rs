@@ -1,17 +1,17 @@
-//! A task waits for the user.
+//! The webhook for a task that waits for the user.
 
 use axum::Json;
-use entourage_engine::{Page, Telling};
+use entourage_engine::{Page, TranscriptRenderer};
 use entourage_types::{Question, QuestionStatus};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, not_ours, ours};
 use crate::{
-    state::Served,
-    views::chats::{ChatMessageView, Family},
+    state::AppState,
+    views::chats::{ChatMessageView, TreeIndex},
 };
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(notify))
 }
 
@@ -19,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<Served> {
 #[utoipa::path(
     post, path = "/webhook/orchestrator-notify", tag = "webhooks", operation_id = "webhookNotify",
     params(Headers), request_body = WrittenTask, security(()),
-    responses((status = 200, description = "What came of it.", body = Outcome), Failures)
+    responses((status = 200, description = "The outcome.", body = Outcome), Failures)
 )]
 async fn notify(Signed { client, document, .. }: Signed<WrittenTask>) -> Answer {
     let Some(task) = ours(&document.id) else { return not_ours() };
@@ -28,17 +28,17 @@ async fn notify(Signed { client, document, .. }: Signed<WrittenTask>) -> Answer 
         return ignored(format!("a task with status `{}` does not wait for the user", document.status));
     }
     let open = client.questions(Some(task.root), Some(QuestionStatus::Open), Page::all()).await?;
-    let family = Family::read(&client, task.root).await?;
-    // Who asks may stand deeper: what the user knows of is the task of the chat's own sub-agent.
+    let family = TreeIndex::read(&client, task.root).await?;
+    // The asking agent may be deeper in the tree; the user knows only the task of the chat's own sub-agent.
     let is_of_task = |question: &Question| {
         let own = family.own(question.agent).is_some_and(|own| own.id == task.to);
         own || question.task == Some(task.id)
     };
-    // The chat shows a question for as long as there is one: there is nothing to write.
+    // The chat shows a question as long as it is open, so there is nothing to write.
     let notifications: Vec<ChatMessageView> = open
         .into_iter()
         .filter(is_of_task)
-        .map(|question| ChatMessageView::of(task.root, Telling::question(question), &family))
+        .map(|question| ChatMessageView::of(task.root, TranscriptRenderer::question(question), &family))
         .collect();
     match notifications.is_empty() {
         true => ignored("the task does not wait for the user any more"),

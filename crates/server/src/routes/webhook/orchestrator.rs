@@ -1,4 +1,4 @@
-//! A message was written in the main chat.
+//! The webhook for a message that was written in the main chat.
 
 use axum::Json;
 use entourage_types::AgentId;
@@ -9,24 +9,24 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, wake,
 };
-use crate::{Problem, state::Served};
+use crate::{Problem, state::AppState};
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(orchestrator))
 }
 
-/// A message of the main chat, as it was written.
+/// A message document that was written in the main chat.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = WebhookChatMessage)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Document {
-    /// Its id: a message is taken once for each.
+    /// Its id; a message is accepted once per id.
     #[serde(deserialize_with = "super::lenient")]
     id: String,
     /// The chat.
     #[serde(deserialize_with = "super::lenient")]
     chat_id: String,
-    /// Who speaks: only `user` is heard.
+    /// The author's role; only `user` messages are read.
     #[serde(deserialize_with = "super::lenient")]
     role: String,
     /// The text.
@@ -39,7 +39,7 @@ struct Document {
 #[utoipa::path(
     post, path = "/webhook/orchestrator", tag = "webhooks", operation_id = "webhookOrchestrator",
     params(Headers), request_body = Document, security(()),
-    responses((status = 200, description = "What came of it.", body = Outcome), Failures, Conflict)
+    responses((status = 200, description = "The outcome.", body = Outcome), Failures, Conflict)
 )]
 async fn orchestrator(Signed { client, id, document }: Signed<Document>) -> Answer {
     let Some(chat) = ours::<AgentId>(&document.chat_id) else { return not_ours() };

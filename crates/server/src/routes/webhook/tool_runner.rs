@@ -1,17 +1,17 @@
-//! A call of a tool was written.
+//! The webhook for a tool call that was written.
 
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Headers, Outcome, Signed, ignored, not_ours, ours, wake};
-use crate::state::Served;
+use crate::state::AppState;
 
-pub(super) fn routes() -> OpenApiRouter<Served> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(tool_runner))
 }
 
-/// A call of a tool, as it was written.
+/// A tool call document that was written.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = WebhookToolCall)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
@@ -22,17 +22,17 @@ struct Document {
     /// The sub-agent.
     #[serde(deserialize_with = "super::lenient")]
     sub_agent_id: String,
-    /// Where it stood: only one that is `pending` is carried out.
+    /// Its status; only a `pending` call is carried out.
     #[serde(default, deserialize_with = "super::lenient")]
     #[schema(required = true)]
     status: String,
 }
 
-/// A call of a tool was written: it is carried out, unless it has been
+/// A tool call was written: it is carried out, unless that was done already
 #[utoipa::path(
     post, path = "/webhook/tool-runner", tag = "webhooks", operation_id = "webhookToolRunner",
     params(Headers), request_body = Document, security(()),
-    responses((status = 200, description = "What came of it.", body = Outcome), Failures)
+    responses((status = 200, description = "The outcome.", body = Outcome), Failures)
 )]
 async fn tool_runner(Signed { client, id, document }: Signed<Document>) -> Answer {
     let Document { id: call, sub_agent_id: agent, status } = document;

@@ -1,4 +1,4 @@
-//! A chat, as its document.
+//! The document of a chat.
 
 use entourage_types::{Agent, AgentId, Time};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub(crate) struct ChatView {
     id: AgentId,
     /// What it is about.
     title: String,
-    /// When it was begun.
+    /// When it began.
     #[schema(value_type = schema::Time)]
     created_at: Time,
     /// When the orchestrator last did something.

@@ -1,11 +1,11 @@
-//! A message of the main chat, as its document, and a piece of one under way.
+//! The document of a message of the main chat, and of a piece of one under way.
 
 use entourage_engine::{AgentDelta, Entry, Piece, Posted, Role};
 use entourage_types::{AgentId, QuestionId, TaskId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Family, of_item};
+use super::{TreeIndex, of_item};
 use crate::views::schema;
 
 /// A message of the main chat.
@@ -18,18 +18,18 @@ pub(crate) struct ChatMessageView {
     /// The chat.
     #[schema(value_type = schema::ChatId)]
     chat_id: AgentId,
-    /// Who speaks.
+    /// The author.
     role: ChatRole,
     /// The text.
     content: String,
     /// What it is about.
     metadata: Metadata,
-    /// When it was said.
+    /// When it was sent.
     #[schema(value_type = schema::Time)]
     created_at: Time,
 }
 
-/// Who speaks in the main chat.
+/// The author of a message of the main chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ChatRole {
@@ -44,24 +44,24 @@ enum ChatRole {
 #[schema(as = ChatMetadata)]
 #[serde(rename_all = "camelCase")]
 struct Metadata {
-    /// The task that waits, or whose result is told: for a client to highlight.
+    /// The task that waits, or whose result it reports, for a client to highlight.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task_id: Option<TaskId>,
-    /// The orchestrator's sub-agent that the task is given to.
+    /// The orchestrator's sub-agent to which the task is assigned.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SubAgentId>)]
     sub_agent_id: Option<AgentId>,
-    /// The question that is asked; its answer may be given to it directly.
+    /// The question that it asks; a client may also answer the question directly.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::QuestionId>)]
     question_id: Option<QuestionId>,
-    /// What sort of message it is, where it is not just words.
+    /// The type of message, if it is more than text.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     sort: Option<MessageSort>,
 }
 
-/// What sort of message it is.
+/// The type of message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum MessageSort {
@@ -69,20 +69,20 @@ enum MessageSort {
     Question,
     /// Something failed.
     Error,
-    /// A check refused it after it was told: there is nothing to show.
+    /// A guardrail refused it after it was sent: show nothing of it.
     Refused,
 }
 
 impl ChatMessageView {
     /// The document of an entry of the main chat.
-    pub(crate) fn of(chat: AgentId, entry: Entry, family: &Family) -> Self {
+    pub(crate) fn of(chat: AgentId, entry: Entry, family: &TreeIndex) -> Self {
         let id = match (entry.post, entry.question, entry.item_seq) {
             (Some(post), ..) => post.to_string(),
             (_, Some(question), _) => question.to_string(),
             (.., seq) => of_item(chat, seq.unwrap_or_default()),
         };
         let own = entry.agent.and_then(|agent| family.own(agent)).map(|agent| agent.id);
-        // Who asks may stand deeper: what the user knows of is the orchestrator's own task.
+        // The asking agent may be deeper in the tree; the user knows only the orchestrator's own task.
         let task = own.and_then(|own| family.task_of(own)).map(|task| task.id);
         let sort = match entry.role {
             Role::Question => Some(MessageSort::Question),
@@ -96,15 +96,15 @@ impl ChatMessageView {
         Self { id, chat_id: chat, role, content: entry.text, metadata, created_at: entry.at }
     }
 
-    /// The document of an answer that was told before a check refused it.
-    pub(crate) fn taken_back(chat: AgentId, entry: Entry, family: &Family) -> Self {
+    /// The document of an answer that was sent before a guardrail refused it.
+    pub(crate) fn taken_back(chat: AgentId, entry: Entry, family: &TreeIndex) -> Self {
         let mut document = Self::of(chat, entry, family);
         document.content.clear();
         document.metadata.sort = Some(MessageSort::Refused);
         document
     }
 
-    /// The document of a message that was just taken.
+    /// The document of a message that was just accepted.
     pub(crate) fn taken(posted: Posted, content: String, at: Time) -> Self {
         Self {
             id: posted.post.to_string(),
@@ -117,29 +117,29 @@ impl ChatMessageView {
     }
 }
 
-/// A piece of a message under way. It has no number and is never sent again: the whole message comes
-/// as a document with the same id. Texts of one attempt, each put at its offset, are its beginning; a
-/// higher attempt begins anew.
+/// A piece of a message under way. It has no number and is never sent again: the whole message follows as a
+/// document with the same id. The texts of one attempt, each placed at its offset, are the message's
+/// beginning; a higher attempt starts over.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatDelta)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChatDeltaView {
     /// The id that the message will have, if it becomes one.
     message_id: String,
-    /// The sub-agent that speaks; none when the orchestrator does.
+    /// The sub-agent that writes it; left out if the orchestrator does.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::SubAgentId>)]
     sub_agent_id: Option<AgentId>,
-    /// Which attempt at the message.
+    /// The number of the attempt at the message.
     attempt: u64,
     /// Where the text begins, in characters.
     offset: u64,
-    /// The text; null where the attempt failed and what it said is void.
+    /// The text; null if the attempt failed and its text so far is void.
     text: Option<String>,
 }
 
 impl ChatDeltaView {
-    /// A piece of text; none of what else a model says.
+    /// The document of a piece of text; `None` for any other output of a model.
     pub(crate) fn of(chat: AgentId, delta: &AgentDelta) -> Option<Self> {
         let text = match &delta.piece {
             Piece::Text(text) => Some(text.clone()),

@@ -1,10 +1,10 @@
-//! A sub-agent, as its document.
+//! The document of a sub-agent.
 
 use entourage_types::{Agent, AgentId, Status, Task, TaskId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Family;
+use super::TreeIndex;
 use crate::views::schema;
 
 /// An agent below the orchestrator.
@@ -18,19 +18,19 @@ pub(crate) struct SubAgentView {
     /// The chat it belongs to.
     #[schema(value_type = schema::ChatId)]
     chat_id: AgentId,
-    /// The agent that made it: the orchestrator, or another sub-agent.
+    /// The agent that created it: the orchestrator, or another sub-agent.
     #[schema(value_type = schema::AgentId)]
     parent_id: AgentId,
     /// Its role, which is the name of its kind.
     #[schema(example = "researcher")]
     role: String,
-    /// Its task, the latest where it has had several.
+    /// Its task; the latest, if it has had several.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::TaskId>)]
     task_id: Option<TaskId>,
-    /// Where it stands.
+    /// Its status.
     status: SubAgentStatus,
-    /// When it was made.
+    /// When it was created.
     #[schema(value_type = schema::Time)]
     created_at: Time,
     /// When it last did something.
@@ -38,7 +38,7 @@ pub(crate) struct SubAgentView {
     updated_at: Time,
 }
 
-/// Where a sub-agent stands.
+/// The status of a sub-agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum SubAgentStatus {
@@ -53,8 +53,8 @@ enum SubAgentStatus {
 }
 
 impl SubAgentView {
-    /// The document of an agent of this family.
-    pub(crate) fn of(agent: &Agent, family: &Family) -> Self {
+    /// The document of an agent of this tree.
+    pub(crate) fn of(agent: &Agent, family: &TreeIndex) -> Self {
         let task = family.task_of(agent.id);
         Self {
             id: agent.id,
@@ -69,7 +69,7 @@ impl SubAgentView {
     }
 }
 
-fn status(agent: &Agent, task: Option<&Task>, family: &Family) -> SubAgentStatus {
+fn status(agent: &Agent, task: Option<&Task>, family: &TreeIndex) -> SubAgentStatus {
     let is_open = task.is_some_and(|task| !task.status.is_terminal());
     match agent.status {
         Status::Cancelled => SubAgentStatus::Failed,

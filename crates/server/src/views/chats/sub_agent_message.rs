@@ -1,4 +1,4 @@
-//! A message of a sub-agent's own history, as its document.
+//! The document of a message of a sub-agent's own history.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,19 @@ use utoipa::ToSchema;
 use super::{ANSWERS, ASKS, of_item};
 use crate::views::schema;
 
-/// A message of a sub-agent's own history, as a model is told it.
+/// A message of a sub-agent's own history, as its model sees it.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = SubAgentMessage)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SubAgentMessageView {
     /// Its id.
     id: String,
-    /// Whose history.
+    /// The sub-agent.
     #[schema(value_type = schema::SubAgentId)]
     sub_agent_id: AgentId,
-    /// Who speaks.
+    /// The author.
     role: SubAgentRole,
-    /// The text; empty where there are calls only.
+    /// The text; empty if there are only calls.
     content: String,
     /// The calls that an assistant's message asks for.
     #[serde(rename = "tool_calls", skip_serializing_if = "Vec::is_empty")]
@@ -33,18 +33,18 @@ pub(crate) struct SubAgentMessageView {
     #[serde(rename = "tool_call_id", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::CallId>)]
     tool_call_id: Option<CallId>,
-    /// When it was said.
+    /// When it was written.
     #[schema(value_type = schema::Time)]
     created_at: Time,
 }
 
-/// Who speaks in a sub-agent's history.
+/// The author of a message of a sub-agent's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum SubAgentRole {
-    /// The engine: what the agent is, and what failed.
+    /// The server: the agent's instructions, and failures.
     System,
-    /// Who gives it work, and the user who answers it.
+    /// The agent that assigns work to it, and the user who answers it.
     User,
     /// The sub-agent.
     Assistant,
@@ -77,13 +77,13 @@ struct Function {
 }
 
 impl SubAgentMessageView {
-    /// The first of an agent with these instructions.
+    /// The first message of an agent's history, which is these instructions.
     pub(crate) fn system(agent: &Agent, instructions: &str) -> Self {
         Draft::new(SubAgentRole::System, instructions).at(agent.id, "system".into(), agent.created)
     }
 }
 
-/// What these items of a history tell, oldest first.
+/// The messages of these items of a history, oldest first.
 pub(crate) fn documents(items: &[Item], questions: &[Question]) -> Vec<SubAgentMessageView> {
     let asked: HashMap<CallId, &Question> =
         questions.iter().map(|question| (question.call, question)).collect();
@@ -109,7 +109,7 @@ impl Draft {
     }
 }
 
-/// What one item says: a question is a message of its own.
+/// The messages of one item; a question is a message of its own.
 fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageView> {
     let drafts = match &item.body {
         ItemBody::Message(message) => vec![Draft::new(
@@ -156,7 +156,7 @@ fn returned(output: &Output, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
         (ASKS, _, Some(question)) if question.status == QuestionStatus::Answered => {
             Draft::new(SubAgentRole::User, question.answer.as_deref().unwrap_or(&output.text))
         }
-        // A question that was not answered, an answer that was none.
+        // A question that was not answered, or a final answer that was not accepted.
         (ASKS | ANSWERS, ..) => Draft::new(SubAgentRole::System, &output.text),
         _ => Draft { tool_call_id: Some(output.call), ..Draft::new(SubAgentRole::Tool, &output.text) },
     }]

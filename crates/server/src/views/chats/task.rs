@@ -1,16 +1,16 @@
-//! A task of a chat, as its document.
+//! The document of a task of a chat.
 
 use entourage_types::{AgentId, Status, Task, TaskId, TaskResult, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::Family;
+use super::TreeIndex;
 use crate::views::schema;
 
-/// Why a task that was dropped came to nothing.
+/// The error of a task that was dropped.
 const DROPPED: &str = "the work it was for was dropped";
 
-/// What a sub-agent is to do.
+/// A task of a sub-agent.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ChatTask)]
 #[serde(rename_all = "camelCase")]
@@ -24,23 +24,23 @@ pub(crate) struct ChatTaskView {
     /// Always `agent`: there are no other tasks.
     #[serde(rename = "type")]
     sort: &'static str,
-    /// `agent:` and the role of who works on it.
+    /// `agent:` and the role of the sub-agent that works on it.
     #[schema(example = "agent:researcher")]
     name: String,
-    /// Who works on it.
+    /// The sub-agent that works on it.
     #[schema(value_type = schema::SubAgentId)]
     sub_agent_id: AgentId,
     /// What is to be done: the sub-agent's first user message.
     instruction: String,
-    /// Where it stands.
+    /// Its status.
     status: TaskStatus,
-    /// What came of it, with `success`.
+    /// Its result, with `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
-    /// Why nothing came of it, with `failed`.
+    /// Why it failed, with `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// When it was given.
+    /// When it was assigned.
     #[schema(value_type = schema::Time)]
     created_at: Time,
     /// When it last changed.
@@ -48,7 +48,7 @@ pub(crate) struct ChatTaskView {
     updated_at: Time,
 }
 
-/// Where a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TaskStatus {
@@ -60,18 +60,18 @@ pub(crate) enum TaskStatus {
     Waiting,
     /// It is done.
     Success,
-    /// It came to nothing.
+    /// It failed, or was dropped.
     Failed,
 }
 
 impl ChatTaskView {
-    /// The document of a task of this family.
-    pub(crate) fn of(task: Task, family: &Family) -> Self {
+    /// The document of a task of this tree.
+    pub(crate) fn of(task: Task, family: &TreeIndex) -> Self {
         let status = status(&task, family);
         Self::then(task, status)
     }
 
-    /// The document of a task that stood there.
+    /// The document of a task with the status that it had then.
     pub(crate) fn then(task: Task, status: TaskStatus) -> Self {
         let (result, error) = match task.result {
             Some(TaskResult::Text(text)) => (Some(text), None),
@@ -95,7 +95,7 @@ impl ChatTaskView {
     }
 }
 
-fn status(task: &Task, family: &Family) -> TaskStatus {
+fn status(task: &Task, family: &TreeIndex) -> TaskStatus {
     match task.status {
         Status::Succeeded => TaskStatus::Success,
         Status::Failed | Status::Cancelled => TaskStatus::Failed,

@@ -1,4 +1,4 @@
-//! A call of a tool by a sub-agent, as its document.
+//! The document of a sub-agent's tool call.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::{ANSWERS, ASKS};
 use crate::views::schema;
 
-/// A call of a tool by a sub-agent.
+/// A tool call of a sub-agent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = SubAgentToolCall)]
 #[serde(rename_all = "camelCase")]
@@ -18,7 +18,7 @@ pub(crate) struct ToolCallDocument {
     /// Its id; the tool's message has it as `tool_call_id`.
     #[schema(value_type = schema::CallId)]
     pub(crate) id: CallId,
-    /// Whose call.
+    /// The sub-agent.
     #[schema(value_type = schema::SubAgentId)]
     pub(crate) sub_agent_id: AgentId,
     /// The tool.
@@ -26,7 +26,7 @@ pub(crate) struct ToolCallDocument {
     /// The arguments as the model gave them.
     #[schema(value_type = Object)]
     arguments: Value,
-    /// Where it stands.
+    /// Its status.
     status: CallStatus,
     /// What it returned, with `success`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub(crate) struct ToolCallDocument {
     /// What went wrong, with `failed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// When it was asked for.
+    /// When the sub-agent asked for it.
     #[schema(value_type = schema::Time)]
     created_at: Time,
     /// When it last changed.
@@ -45,7 +45,7 @@ pub(crate) struct ToolCallDocument {
     pub(crate) turn: u64,
 }
 
-/// Where a call stands.
+/// The status of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum CallStatus {
@@ -58,7 +58,7 @@ enum CallStatus {
 }
 
 impl ToolCallDocument {
-    /// The document of a call that was just asked for; none of a question or an answer, which are
+    /// The document of a call that was just asked for; `None` for a question or a final answer, which are
     /// messages.
     pub(crate) fn asked(turn: &Item, call: &ToolCall) -> Option<Self> {
         (call.tool != ASKS && call.tool != ANSWERS).then(|| Self {
@@ -75,13 +75,13 @@ impl ToolCallDocument {
         })
     }
 
-    /// How many bytes of it the agent and the tool wrote.
+    /// How many bytes the agent and the tool wrote of it.
     pub(crate) fn bytes(&self) -> usize {
         let returned = self.result.as_ref().or(self.error.as_ref());
         self.arguments.to_string().len() + returned.map_or(0, String::len)
     }
 
-    /// The same once the call has returned.
+    /// Adds the output of the call.
     pub(crate) fn returned(&mut self, output: Output, at: Time) {
         (self.status, self.result, self.error) = match output.error {
             true => (CallStatus::Failed, None, Some(output.text)),
@@ -91,8 +91,8 @@ impl ToolCallDocument {
     }
 }
 
-/// The calls of a sub-agent in the order they were asked for. Of calls side by side, those that have
-/// returned before the others are known by their steps.
+/// The calls of a sub-agent, in the order in which they were asked for. Of parallel calls, the steps have the
+/// outputs of those that returned before the others.
 pub(crate) fn tool_calls(items: &[Item], steps: &[Step]) -> Vec<ToolCallDocument> {
     let mut calls: Vec<ToolCallDocument> = Vec::new();
     let mut places: HashMap<CallId, usize> = HashMap::new();

@@ -42,7 +42,7 @@ impl Service for Brave {
     }
 }
 
-/// What the service marks up, without the marks.
+/// Returns the text without the service's markup.
 fn text(html: &str) -> String {
     Document::fragment(html).text().to_string()
 }

@@ -1,4 +1,4 @@
-//! `web_search`: look something up on the web, by whichever search service is set up.
+//! `web_search`: searches the web with the configured search service.
 
 mod brave;
 mod searxng;
@@ -22,44 +22,43 @@ const NAME: &str = "web_search";
 const LIMIT: usize = 5;
 const LIMIT_MOST: usize = 20;
 const TOTAL: Duration = Duration::from_secs(20);
-/// The largest answer that is read, in bytes once decompressed: many times what twenty results take.
+/// The largest answer that is read, in decompressed bytes: many times what twenty results take.
 const MOST: usize = 2_000_000;
 
-/// Which search service.
+/// The search service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SearchBackend {
     /// Tavily, or a service with its API.
     Tavily,
-    /// An instance of SearXNG with its JSON format switched on.
+    /// An instance of SearXNG with its JSON format enabled.
     Searxng,
     /// Brave Search.
     Brave,
 }
 
-/// The search services that are set up.
+/// The configured search services.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchSettings {
-    /// Which one to use; the first that is set up, in the order tavily, searxng, brave, when none is named.
+    /// The service to use; by default the first configured one, in the order tavily, searxng, brave.
     pub backend: Option<SearchBackend>,
-    /// The key for Tavily; `TAVILY_API_KEY` when not given.
+    /// The key for Tavily; `TAVILY_API_KEY` by default.
     #[schemars(with = "Option<String>")]
     pub tavily_api_key: Option<SecretString>,
-    /// Where Tavily answers, when not at its own address.
+    /// The address of Tavily; its own by default.
     pub tavily_url: Option<String>,
-    /// Where SearXNG answers; `SEARXNG_URL` when not given.
+    /// The address of SearXNG; `SEARXNG_URL` by default.
     pub searxng_url: Option<String>,
-    /// The key for Brave; `BRAVE_API_KEY` when not given.
+    /// The key for Brave; `BRAVE_API_KEY` by default.
     #[schemars(with = "Option<String>")]
     pub brave_api_key: Option<SecretString>,
-    /// Where Brave answers, when not at its own address.
+    /// The address of Brave; its own by default.
     pub brave_url: Option<String>,
 }
 
 impl SearchSettings {
-    /// The settings with what is missing filled in from variables, which `variable` looks up by
-    /// name.
+    /// Fills in missing settings from environment variables, which `variable` looks up by name.
     #[must_use]
     pub fn or_variables(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
         let value = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
@@ -69,7 +68,7 @@ impl SearchSettings {
         self
     }
 
-    /// The service to use; none when that one is not set up.
+    /// Returns the service to use; none if that one is not configured.
     fn service(&self) -> Option<Box<dyn Service>> {
         let tavily = || -> Option<Box<dyn Service>> {
             Some(Box::new(Tavily::new(self.tavily_url.clone(), self.tavily_api_key.clone()?)))
@@ -88,15 +87,15 @@ impl SearchSettings {
     }
 }
 
-/// What a search service must be able to do.
+/// The interface of a search service.
 trait Service: Send + Sync {
-    /// Its name and the setting with its key or address, for messages.
+    /// Returns its name and the setting with its key or address, for messages.
     fn names(&self) -> (&'static str, &'static str);
 
-    /// The request for a query.
+    /// Builds the request for a query.
     fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder;
 
-    /// The hits in its answer.
+    /// Returns the hits in its answer.
     fn hits(&self, answer: Value) -> serde_json::Result<Vec<Hit>>;
 }
 
@@ -110,27 +109,27 @@ struct Hit {
     snippet: Option<String>,
 }
 
-/// Where a service answers: below the address set up, or else below its own.
+/// Returns the address of an endpoint, below the configured base or the service's own.
 fn endpoint(base: Option<&str>, own: &str, path: &str) -> String {
     let base = base.unwrap_or(own).trim_end_matches('/');
     format!("{base}/{path}")
 }
 
-/// Looks something up on the web.
+/// Searches the web.
 pub struct WebSearch {
     service: Option<Box<dyn Service>>,
     client: Lazy,
 }
 
 impl WebSearch {
-    /// The tool with these settings. Without a service it is offered to nobody: a model that is offered a
-    /// search spends turns on finding out that there is none.
+    /// Creates the tool with these settings. Without a service the tool is not offered: a model with an
+    /// unusable search wastes turns on finding that out.
     #[must_use]
     pub fn new(settings: &SearchSettings) -> Self {
         Self { service: settings.service(), client: LazyLock::new(|| build(builder().timeout(TOTAL))) }
     }
 
-    /// Whether a search service is set up: for a check at start-up.
+    /// Checks that a search service is configured, for validation at start-up.
     ///
     /// # Errors
     /// [`Error::NotConfigured`] with the settings to choose from.
@@ -220,7 +219,7 @@ impl Tool for WebSearch {
         let Arguments { query, limit } = parse(NAME, arguments)?;
         let hits = self.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
         if hits.is_empty() {
-            // The agent's own words are not repeated: what stands here comes from the web alone.
+            // The query is not repeated: this output contains only content from the web.
             return Ok(Outcome::text("Nothing found. Try other or fewer words."));
         }
         let lines: Vec<String> = hits.iter().enumerate().map(|(at, hit)| line(at + 1, hit)).collect();

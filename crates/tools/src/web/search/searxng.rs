@@ -1,4 +1,4 @@
-//! SearXNG, an engine that people run themselves. Its JSON format must be switched on.
+//! SearXNG, a self-hosted search engine. Its JSON format must be enabled.
 
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;

@@ -1,0 +1,181 @@
+//! What keeps an engine from having anything stuck in it: jobs that look for what should not be, each
+//! with the commit that repairs it.
+//!
+//! All of it is inconsistency that the engine itself does not do: a database that was edited, restored from
+//! a copy or written by a faulty version. One file per sort of inconsistency. [`Engine::keep_up`] does job runs
+//! while the engine is at work; `entourage doctor` looks at a database that nobody works on.
+
+mod interventions;
+mod janitor;
+mod questions;
+mod stranded;
+mod tasks;
+mod waits;
+mod wakeups;
+
+use async_trait::async_trait;
+use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Page, RunQuery, Write};
+use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup, WakeupId};
+
+use crate::{Engine, Result};
+
+/// One sort of maintenance.
+#[async_trait]
+pub trait Job: Send + Sync {
+    /// Its name, which people call it by.
+    fn name(&self) -> &'static str;
+
+    /// What it looks for, in a few words.
+    fn purpose(&self) -> &'static str;
+
+    /// Everything that is wrong at this moment, while agents may be at work: what a first look
+    /// suspects is read anew before it is reported.
+    ///
+    /// # Errors
+    /// When the store fails.
+    async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>>;
+}
+
+/// Something that should not be, and what makes it good.
+#[derive(Debug, Clone)]
+pub struct Inconsistency {
+    /// Whom it keeps from going on.
+    pub agent: AgentId,
+    /// What is wrong and what is done about it, in a sentence.
+    pub text: String,
+    /// What repairs it. It is refused where the inconsistency is gone meanwhile, or harmless.
+    pub repair: Commit,
+}
+
+impl Inconsistency {
+    /// Something that is repaired when its agent looks for itself.
+    fn poke(engine: &Engine, agent: AgentId, owner: &Owner, text: impl Into<String>) -> Self {
+        let now = engine.now();
+        Self { agent, text: text.into(), repair: Commit::new(now).write(wake(agent, owner, now)) }
+    }
+}
+
+/// All jobs, in the order in which they are done: what one repairs, the next need not find.
+#[must_use]
+pub fn jobs() -> Vec<Box<dyn Job>> {
+    vec![
+        Box::new(wakeups::Wakeups),
+        Box::new(interventions::Interventions),
+        Box::new(questions::Questions),
+        Box::new(tasks::Tasks),
+        Box::new(waits::Waits),
+        Box::new(stranded::Stranded),
+    ]
+}
+
+impl Engine {
+    /// Mends one inconsistency. False when it is gone meanwhile.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn repair(&self, inconsistency: Inconsistency) -> Result<bool> {
+        let mut repair = inconsistency.repair;
+        for write in &mut repair.writes {
+            let Some(left) = write.entity()? else { continue };
+            let Some(root) = left.root else { continue };
+            if agent(self, root).await?.is_none() {
+                // Nobody follows a tree that is gone: what is left of it is repaired without an event.
+                *write = Write::Entity(left);
+            }
+        }
+        match self.commit(repair).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::NotInStatus { .. } | StoreError::NoAgent { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// How many rows are read at once.
+const PAGE: u32 = 500;
+
+fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
+    Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
+}
+
+// Engines sleep by the hundred thousand: what is read goes by, page by page, and only ids are kept.
+
+/// Shows every agent that a query is about.
+async fn each_agent(engine: &Engine, query: AgentQuery, mut show: impl FnMut(Agent) + Send) -> Result<()> {
+    let mut after = None;
+    loop {
+        let query = AgentQuery { page: next_page(after), ..query.clone() };
+        let found = engine.store().agents(&Scope::All, query).await?;
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
+        found.into_iter().for_each(&mut show);
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows every run that has not ended.
+async fn each_open_run(engine: &Engine, mut show: impl FnMut(Run) + Send) -> Result<()> {
+    let mut after = None;
+    loop {
+        let query = RunQuery { open: true, page: next_page(after), ..RunQuery::default() };
+        let found = engine.store().runs(&Scope::All, query).await?;
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
+        found.into_iter().for_each(&mut show);
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Shows every record of a noun that is in a status.
+async fn each_record<R: Record>(engine: &Engine, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
+    let mut after = None;
+    loop {
+        let status = Some(status.to_owned());
+        let query = EntityQuery { status, page: next_page(after), ..EntityQuery::of(R::KIND) };
+        let found = engine.store().entities(&Scope::All, query).await?;
+        for entity in &found {
+            show(read(entity)?);
+        }
+        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// One record as it stands now.
+async fn record<R: Record>(engine: &Engine, id: &str) -> Result<Option<R>> {
+    let found = engine.store().entity(&Scope::All, R::KIND, id).await?;
+    found.as_ref().map(read).transpose()
+}
+
+/// A row as its noun. One that does not read back is named, so that somebody can look at it.
+fn read<R: Record>(entity: &Entity) -> Result<R> {
+    let unreadable = |error| format!("{} {} does not read back: {error}", R::KIND.as_str(), entity.id);
+    R::from_entity(entity).map_err(|error| StoreError::Corrupt(unreadable(error)).into())
+}
+
+/// One agent as it stands now.
+async fn agent(engine: &Engine, id: AgentId) -> Result<Option<Agent>> {
+    Ok(engine.store().agent(&Scope::All, id).await?)
+}
+
+/// Whether nothing will wake an agent, read anew.
+async fn is_unwoken(engine: &Engine, agent: &Agent) -> Result<bool> {
+    let mut found = false;
+    let query = AgentQuery { root: Some(agent.root), unwoken: true, ..AgentQuery::default() };
+    each_agent(engine, query, |other| found |= other.id == agent.id).await?;
+    Ok(found)
+}
+
+/// The run of an agent that has not ended, read anew.
+async fn open_run(engine: &Engine, agent: AgentId) -> Result<Option<Run>> {
+    let query = RunQuery { agent: Some(agent), open: true, ..RunQuery::default() };
+    Ok(engine.store().runs(&Scope::All, query).await?.into_iter().next_back())
+}
+
+fn next_page(after: Option<String>) -> Page {
+    Page { after, limit: PAGE, ..Page::default() }
+}

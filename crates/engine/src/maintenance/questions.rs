@@ -1,0 +1,56 @@
+//! Questions that are open although the run that asked has ended: people answer them for nobody.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use entourage_store::{Commit, Expect, Write};
+use entourage_types::{EntityKind, Question, QuestionStatus, RunId};
+
+use super::{Inconsistency, Job, each_open_run, each_record, open_run, record};
+use crate::{Engine, Result};
+
+pub(super) struct Questions;
+
+#[async_trait]
+impl Job for Questions {
+    fn name(&self) -> &'static str {
+        "questions"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "open questions whose run has ended"
+    }
+
+    async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
+        let mut open: HashSet<RunId> = HashSet::new();
+        each_open_run(engine, |run| open.extend([run.id])).await?;
+        let mut suspects = Vec::new();
+        each_record(engine, QuestionStatus::Open.as_str(), |question: Question| {
+            if !open.contains(&question.run) {
+                suspects.push(question);
+            }
+        })
+        .await?;
+        let mut found = Vec::new();
+        for question in suspects {
+            let has_ended = open_run(engine, question.agent).await?.is_none_or(|run| run.id != question.run);
+            // A run that ends answers for its questions in the same commit.
+            let now = record::<Question>(engine, &question.id.to_string()).await?;
+            if has_ended && now.is_some_and(|now| now.status == QuestionStatus::Open) {
+                found.push(inconsistency(engine, question));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn inconsistency(engine: &Engine, mut question: Question) -> Inconsistency {
+    let at = engine.now();
+    let open = Expect::Status(EntityKind::Question, question.id.to_string(), QuestionStatus::Open.as_str());
+    (question.status, question.updated) = (QuestionStatus::Expired, at);
+    Inconsistency {
+        agent: question.agent,
+        text: format!("question {} is open and its run has ended: it expires", question.id),
+        repair: Commit::new(at).expect(open).write(Write::Question(question)),
+    }
+}

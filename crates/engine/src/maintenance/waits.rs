@@ -1,0 +1,157 @@
+//! Agents that wait for what will not happen: an answer or a result that was given and lost on its
+//! way, a record that is gone, a moment that nothing will tell them of.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use entourage_store::{AgentQuery, Commit};
+use entourage_types::{
+    About, Agent, AgentId, Answer, CallId, OpenQuestion, Post, PostBody, PostId, Question, QuestionId,
+    QuestionStatus, Scope, ShownStatus, Status, Step, StepState, Task, TaskId, TaskResult, Time, Wait,
+    WaitingOn, WakeupId,
+};
+
+use super::{Inconsistency, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
+use crate::{Engine, Result};
+
+pub(super) struct Waits;
+
+#[async_trait]
+impl Job for Waits {
+    fn name(&self) -> &'static str {
+        "waits"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "agents that wait for what will not happen"
+    }
+
+    async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
+        let mut asking: HashSet<AgentId> = HashSet::new();
+        let ask = |question: Question| asking.extend([question.agent]);
+        each_record(engine, QuestionStatus::Open.as_str(), ask).await?;
+        let mut assigning: HashSet<AgentId> = HashSet::new();
+        each_record(engine, Status::Queued.as_str(), |task: Task| assigning.extend([task.from])).await?;
+        let waiting =
+            AgentQuery { status: Some(ShownStatus::Waiting), unwoken: true, ..AgentQuery::default() };
+        let mut suspects = Vec::new();
+        each_agent(engine, waiting, |agent| {
+            let is_fine = match agent.waiting_on {
+                Some(WaitingOn::User) => asking.contains(&agent.id),
+                Some(WaitingOn::Agent) => assigning.contains(&agent.id),
+                Some(WaitingOn::Resume) => true,
+                Some(WaitingOn::Timer | WaitingOn::Retry) | None => false,
+            };
+            if !is_fine {
+                suspects.push(agent);
+            }
+        })
+        .await?;
+        let mut found = Vec::new();
+        for seen in suspects {
+            let Some(lost) = lost(engine, &seen).await? else { continue };
+            // Whoever went on meanwhile waits for something else.
+            if agent(engine, seen.id).await?.is_some_and(|now| now == seen)
+                && is_unwoken(engine, &seen).await?
+            {
+                found.push(inconsistency(engine, &seen, lost));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What an agent that waits was not told.
+#[derive(Default)]
+struct Lost {
+    posts: Vec<Post>,
+    /// When the first of the moments comes that it waits for.
+    moment: Option<Time>,
+}
+
+fn inconsistency(engine: &Engine, agent: &Agent, Lost { posts, moment }: Lost) -> Inconsistency {
+    let (now, what) = (engine.now(), agent.waiting_on.map_or("nothing", WaitingOn::as_str));
+    let done = if posts.is_empty() { "it is woken in time" } else { "it is told" };
+    let text = format!("agent {} waits ({what}) for what will not happen: {done}", agent.id);
+    let due = moment.filter(|moment| posts.is_empty() && *moment > now).unwrap_or(now);
+    let mut repair = Commit::new(now).write(wake(agent.id, &agent.owner, due));
+    posts.into_iter().for_each(|post| repair.post(post, &agent.owner));
+    Inconsistency { agent: agent.id, text, repair }
+}
+
+/// What the agent's open steps should have been told; none when one of them rightly waits.
+async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
+    let mut lost = Lost::default();
+    let Some(run) = open_run(engine, agent.id).await? else { return Ok(Some(lost)) };
+    for step in engine.store().steps(&Scope::All, run.id).await? {
+        match told(engine, agent, &step).await? {
+            Told::NotYet => return Ok(None),
+            Told::Nothing => {}
+            Told::At(moment) => lost.moment = Some(lost.moment.map_or(moment, |other| other.min(moment))),
+            Told::This(body) => {
+                let (id, at) = (PostId::new(), engine.now());
+                lost.posts.push(Post { id, agent: agent.id, at, wakeup: WakeupId::new(), body });
+            }
+        }
+    }
+    // Read last: a post that is there needs a wake-up and nothing else.
+    let there = engine.store().inbox(agent.id).await?;
+    lost.posts.retain(|lost| !there.iter().any(|post| post.body.call() == lost.body.call()));
+    Ok(Some(lost))
+}
+
+/// What a step should have been told by now.
+enum Told {
+    /// What it waits for has yet to happen.
+    NotYet,
+    /// It waits for nothing.
+    Nothing,
+    /// It waits for a moment.
+    At(Time),
+    This(PostBody),
+}
+
+async fn told(engine: &Engine, agent: &Agent, step: &Step) -> Result<Told> {
+    let wait = match &step.state {
+        StepState::Retry(retry) => return Ok(Told::At(retry.due)),
+        StepState::Open(wait) => wait,
+        StepState::Started | StepState::Done(_) => return Ok(Told::Nothing),
+    };
+    let Some(call) = step.key.call() else { return Ok(Told::Nothing) };
+    match wait {
+        Wait::Until { until } => Ok(Told::At(*until)),
+        Wait::HandedOver { .. } => Ok(Told::Nothing),
+        Wait::Question(OpenQuestion { question, .. }) => answer(engine, call, *question).await,
+        Wait::Task { task, .. } => result(engine, agent, call, *task).await,
+    }
+}
+
+/// What the call that asked a question should have been told by now.
+async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Told> {
+    let answer = match record::<Question>(engine, &question.to_string()).await? {
+        Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
+        Some(Question {
+            about: About::Information,
+            status: QuestionStatus::Answered,
+            answer: Some(words),
+            ..
+        }) => Answer::Text(words),
+        // What was said to a call in question is more than its words: nothing is done on a guess.
+        Some(Question { status: QuestionStatus::Answered | QuestionStatus::Declined, .. }) => {
+            Answer::Declined
+        }
+        Some(Question { status: QuestionStatus::Expired, .. }) | None => Answer::Expired,
+    };
+    Ok(Told::This(PostBody::Answer { question, call, answer }))
+}
+
+/// What the call that waits for a task should have been told by now.
+async fn result(engine: &Engine, agent: &Agent, call: CallId, task: TaskId) -> Result<Told> {
+    let (from, kind, result) = match record::<Task>(engine, &task.to_string()).await? {
+        Some(task) if !task.status.is_terminal() => return Ok(Told::NotYet),
+        Some(task) => (task.to, task.kind, task.result),
+        None => (agent.id, agent.kind.clone(), None),
+    };
+    let result = result.unwrap_or_else(|| TaskResult::Error("its result is lost".into()));
+    Ok(Told::This(PostBody::Done { task, call, from, kind, result }))
+}

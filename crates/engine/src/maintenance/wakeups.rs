@@ -1,0 +1,53 @@
+//! Wake-ups of agents that are not there. They are delivered for ever and served by nobody.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use entourage_store::{Commit, Write};
+use entourage_types::{Time, Wakeup};
+
+use super::{Inconsistency, Job, PAGE, agent};
+use crate::{Engine, Result};
+
+/// One that has been due for so long was delivered and not served.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Wakeups;
+
+#[async_trait]
+impl Job for Wakeups {
+    fn name(&self) -> &'static str {
+        "wakeups"
+    }
+
+    fn purpose(&self) -> &'static str {
+        "wake-ups of agents that are not there"
+    }
+
+    async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
+        let mut found = Vec::new();
+        let until =
+            Time::from_micros(engine.now().micros() - i64::try_from(PATIENCE.as_micros()).unwrap_or(0));
+        let mut after = None;
+        loop {
+            let page = engine.store().due(until, after, PAGE).await?;
+            for wakeup in &page {
+                if agent(engine, wakeup.agent).await?.is_none() {
+                    found.push(inconsistency(engine, wakeup));
+                }
+            }
+            match page.last().filter(|_| page.len() == PAGE as usize) {
+                Some(last) => after = Some((last.due, last.id)),
+                None => return Ok(found),
+            }
+        }
+    }
+}
+
+fn inconsistency(engine: &Engine, wakeup: &Wakeup) -> Inconsistency {
+    Inconsistency {
+        agent: wakeup.agent,
+        text: format!("there is no agent {} for wake-up {}: it is taken away", wakeup.agent, wakeup.id),
+        repair: Commit::new(engine.now()).write(Write::DropOrphanWakeup(wakeup.clone())),
+    }
+}

@@ -1,0 +1,47 @@
+//! How a question is closed, whoever closes it.
+
+use entourage_store::{Commit, Expect, Write};
+use entourage_types::{
+    Answer, EntityKind, Grant, GrantId, GrantStatus, Post, PostBody, PostId, Proposal, Question,
+    QuestionStatus, Time, WakeupId,
+};
+
+/// Adds to a commit that an open question is closed with this answer; returns the question as it
+/// stands then.
+pub(crate) fn closing(question: Question, answer: Answer, commit: Commit) -> (Commit, Question) {
+    let at = commit.at;
+    let closed = Question {
+        status: match &answer {
+            Answer::Declined => QuestionStatus::Declined,
+            Answer::Expired => QuestionStatus::Expired,
+            _ => QuestionStatus::Answered,
+        },
+        answer: answer.in_words(question.otherwise),
+        updated: at,
+        ..question
+    };
+    let open = Expect::Status(EntityKind::Question, closed.id.to_string(), QuestionStatus::Open.as_str());
+    let mut commit = commit.expect(open).write(Write::Question(closed.clone()));
+    if let (Answer::Approve { always: true, .. }, Some(proposal)) = (&answer, &closed.proposal) {
+        commit.push(Write::Grant(grant(&closed, proposal, at)));
+    }
+    let body = PostBody::Answer { question: closed.id, call: closed.call, answer };
+    let (id, agent, wakeup) = (PostId::new(), closed.agent, WakeupId::new());
+    commit.post(Post { id, agent, at, wakeup, body }, &closed.owner);
+    (commit, closed)
+}
+
+fn grant(question: &Question, proposal: &Proposal, at: Time) -> Grant {
+    Grant {
+        id: GrantId::new(),
+        owner: question.owner.clone(),
+        root: question.root,
+        agent: question.agent,
+        tool: proposal.tool.clone(),
+        rule: proposal.rule.clone().unwrap_or_default(),
+        question: question.id,
+        status: GrantStatus::Standing,
+        created: at,
+        updated: at,
+    }
+}

@@ -1,0 +1,60 @@
+//! What waits for the next commit of an activation: nothing of it has happened before.
+
+use entourage_store::{Commit, Expect, Write};
+use entourage_types::{Agent, EntityKind, Post, Task, Time};
+
+/// Writes and expectations that go with the next commit.
+#[derive(Default)]
+pub(super) struct Batch {
+    writes: Vec<Write>,
+    /// What others may have changed since it was read.
+    expect: Vec<Expect>,
+}
+
+impl Batch {
+    pub(super) fn of(writes: impl IntoIterator<Item = Write>) -> Self {
+        Self { writes: writes.into_iter().collect(), expect: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    pub(super) fn extend(&mut self, writes: impl IntoIterator<Item = Write>) {
+        self.writes.extend(writes);
+    }
+
+    pub(super) fn expect(&mut self, expect: impl IntoIterator<Item = Expect>) {
+        self.expect.extend(expect);
+    }
+
+    /// The next commit is refused if the record is in another status by then.
+    pub(super) fn expect_status(&mut self, kind: EntityKind, id: impl ToString, status: &'static str) {
+        self.expect.push(Expect::Status(kind, id.to_string(), status));
+    }
+
+    /// The same for a task, which is to be as it was read.
+    pub(super) fn expect_task(&mut self, task: &Task) {
+        self.expect_status(EntityKind::Task, task.id, task.status.as_str());
+    }
+
+    pub(super) fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
+    }
+
+    /// Whether the next commit may be refused for what others did.
+    pub(super) fn has_expectations(&self) -> bool {
+        !self.expect.is_empty()
+    }
+
+    /// Whether the next commit removes a post from the inbox.
+    pub(super) fn consumes(&self, post: &Post) -> bool {
+        self.writes.iter().any(|write| matches!(write, Write::ConsumePost(id) if *id == post.id))
+    }
+
+    /// Everything that waits, as a commit of the agent's activation. Nothing waits afterwards.
+    pub(super) fn commit(&mut self, agent: &Agent, at: Time) -> Commit {
+        let Self { writes, expect } = std::mem::take(self);
+        Commit { writes, expect, ..Commit::fenced(agent, at) }
+    }
+}

@@ -1,0 +1,146 @@
+//! Work that nobody wants any more: the calls under way are answered for, and whoever works for one of
+//! them ends too.
+
+use std::collections::HashSet;
+
+use entourage_store::{Commit, EntityQuery, Page, Write};
+use entourage_types::{
+    Action, Author, CallId, EntityKind, Intervention, InterventionId, InterventionStatus, ItemBody, Post,
+    PostBody, PostId, Record, Scope, Status, Task, WakeupId,
+};
+
+use crate::run::{Result, Run};
+
+/// How work is dropped.
+pub(in crate::run) struct Dropped {
+    /// What the calls under way are answered with.
+    cause: &'static str,
+    /// What is done to whoever works for them.
+    action: Action,
+    /// Whether that includes those who work for calls that were answered at once.
+    all: bool,
+}
+
+impl Dropped {
+    /// A new instruction takes its place: whoever was made for it goes, and whoever was there before is
+    /// stopped and keeps what it remembers.
+    pub(in crate::run) const BY_NEW_WORK: Self =
+        Self { cause: "the user changed the work", action: Action::Delete, all: false };
+    /// It is stopped; everybody may be written to again.
+    pub(in crate::run) const BY_STOP: Self =
+        Self { cause: "the work was stopped", action: Action::Stop, all: true };
+}
+
+/// Whether a stop concerns what the agent is doing.
+pub(in crate::run) enum Concerned {
+    Now,
+    /// The message that it is about has not been read yet.
+    Later,
+    /// That was answered, or there is nothing to stop.
+    Never,
+}
+
+impl Run<'_> {
+    /// Whether a stop of the answer to this message, or of whatever is done, concerns this run.
+    pub(in crate::run) fn concerns(&self, message: Option<PostId>) -> Concerned {
+        let Some(message) = message else {
+            return if self.has_work() { Concerned::Now } else { Concerned::Never };
+        };
+        if self.opened && self.answers() == Some(message) {
+            Concerned::Now
+        } else if self.inbox.posts().iter().any(|post| post.id == message) {
+            Concerned::Later
+        } else {
+            Concerned::Never
+        }
+    }
+
+    /// The calls under way are answered for, and whoever works for one of them ends, in one commit.
+    pub(in crate::run) async fn drop_work(&mut self, how: &Dropped) -> Result<()> {
+        let mut writes = Vec::new();
+        let tasks = self.tasks_of_calls(how.all).await?;
+        let tasks: Vec<(Task, Action)> = tasks
+            .into_iter()
+            .map(|task| {
+                let action = if self.was_met(task.call) { Action::Stop } else { how.action };
+                (task, action)
+            })
+            .collect();
+        for (task, action) in &tasks {
+            self.drop_task(task.clone(), *action, &mut writes);
+        }
+        self.answer_for_open_calls(how.cause, &mut writes).await?;
+        if !writes.is_empty() {
+            self.commit(writes).await?;
+        }
+        for (task, action) in tasks {
+            self.cut_dropped(&task, action);
+        }
+        Ok(())
+    }
+
+    /// Whoever works on a task that was dropped need not go on until it comes to read that.
+    pub(in crate::run) fn cut_dropped(&self, task: &Task, action: Action) {
+        match task.post.filter(|_| action == Action::Stop) {
+            Some(post) => self.engine.inner.live.cut_answer(task.to, post),
+            None => self.engine.inner.live.cancel(task.to),
+        }
+    }
+
+    /// The tasks under way that this run's open calls wait for; or all that any of its calls assigned.
+    async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>> {
+        let calls: HashSet<CallId> = self
+            .items()
+            .iter()
+            .filter(|item| item.run == self.record.id)
+            .filter_map(|item| match &item.body {
+                ItemBody::Turn(turn) => Some(turn.calls.iter().map(|call| call.id)),
+                _ => None,
+            })
+            .flatten()
+            .filter(|call| all || !self.steps.is_answered(*call))
+            .collect();
+        if calls.is_empty() || (!all && !self.steps.any_open()) {
+            return Ok(Vec::new());
+        }
+        let page = Page::all();
+        let status = Some(Status::Queued.as_str().to_owned());
+        let query =
+            EntityQuery { parent: Some(self.agent.id), status, page, ..EntityQuery::of(EntityKind::Task) };
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.engine.inner.store.entities(&scope, query).await?;
+        let mut tasks = found.iter().map(Task::from_entity).collect::<serde_json::Result<Vec<_>>>()?;
+        tasks.retain(|task| calls.contains(&task.call));
+        tasks.sort_by_key(|task| task.id);
+        Ok(tasks)
+    }
+
+    /// A task is dropped, and who works on it is told, with these writes.
+    pub(in crate::run) fn drop_task(&mut self, task: Task, action: Action, writes: &mut Vec<Write>) {
+        self.batch.expect_task(&task);
+        let at = self.engine.now();
+        // Without the post there is no telling what else it is doing.
+        let action = if task.post.is_some() { action } else { Action::Delete };
+        let wanted = Intervention {
+            id: InterventionId::new(),
+            owner: task.owner.clone(),
+            root: task.root,
+            agent: task.to,
+            by: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
+            action,
+            text: Some("its work was dropped".into()),
+            of: task.post.filter(|_| action == Action::Stop),
+            status: InterventionStatus::Pending,
+            created: at,
+            updated: at,
+        };
+        let (id, text, of) = (wanted.id, wanted.text.clone(), wanted.of);
+        let body = PostBody::Intervention { id, action, text, of };
+        let post = Post { id: PostId::new(), agent: task.to, at, wakeup: WakeupId::new(), body };
+        let mut commit = Commit::new(at).write(Write::Intervention(wanted));
+        commit.post(post, &task.owner);
+        writes.append(&mut commit.writes);
+        // Nobody is given a result, so there is none: whoever follows would wait for it to be read.
+        writes.push(Write::Task(Task { status: Status::Cancelled, result: None, updated: at, ..task }));
+    }
+}

@@ -1,0 +1,90 @@
+//! Nobody waits in a circle. Whoever writes to an agent that is at work looks first whether that one
+//! waits for the writer; two who write at the same instant both look before either has written. So
+//! whoever wrote to an agent that was there before looks again before it sleeps: of the messages that
+//! close a circle the last one is unread, and its writer sees all the others.
+
+use std::collections::HashSet;
+
+use entourage_store::{EntityQuery, Page};
+use entourage_types::{
+    Action, Agent, AgentId, CallId, EntityKind, Output, OutputEffect, Record, Scope, Status, Step, StepKey,
+    Task, ToolCall, Wait,
+};
+
+use crate::run::{Result, Run, tools::kept::output};
+
+impl Run<'_> {
+    /// Whether a call under way waits for an agent that was there before.
+    pub(in crate::run) fn was_met(&self, call: CallId) -> bool {
+        let wait = self.steps.get(&StepKey::Tool(call)).and_then(Step::wait);
+        matches!(wait, Some(Wait::Task { existing: Some(_), .. }))
+    }
+
+    /// Why an agent cannot answer this one, if so: it waits for an answer of this one, be it by way of
+    /// others. What merely is busy answers later.
+    pub(in crate::run) async fn cannot_answer(&self, agent: &Agent) -> Result<Option<String>> {
+        let is_at_work = matches!(agent.status, Status::Running | Status::Waiting);
+        if !is_at_work || !self.is_awaited_by(agent.id).await? {
+            return Ok(None);
+        }
+        Ok(Some(format!(
+            "`{}` waits for an answer of this very conversation and cannot answer you before; answer with what you \
+             have",
+            agent.kind
+        )))
+    }
+
+    /// Looks again, before it sleeps, at those who were written to. Where a message has closed a circle
+    /// and was not read, it is taken back in one commit with the output of its call.
+    pub(in crate::run) async fn break_deadlocks(&mut self, calls: &[ToolCall]) -> Result<()> {
+        for (index, call) in calls.iter().enumerate() {
+            let Some((task, why)) = self.closed_by(call).await? else { continue };
+            let mut writes = Vec::new();
+            self.drop_task(task.clone(), Action::Stop, &mut writes);
+            let effect = Some(OutputEffect::Delegated(task.id));
+            let refused = Output { effect, ..output(call, why, true) };
+            self.finish(calls, index, refused, writes).await?;
+            self.cut_dropped(&task, Action::Stop);
+        }
+        Ok(())
+    }
+
+    /// The task of a call that closed a circle and that nobody has read yet, with what is wrong.
+    async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
+        let wait = self.steps.of_call(call).and_then(Step::wait);
+        let Some(Wait::Task { task, existing: Some(met) }) = wait else { return Ok(None) };
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
+        let Some(agent) = store.agent(&scope, *met).await? else { return Ok(None) };
+        let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
+        let Some(task) = store.entity(&scope, EntityKind::Task, &task.to_string()).await? else {
+            return Ok(None);
+        };
+        let task = Task::from_entity(&task)?;
+        let unread = store.inbox(*met).await?;
+        let is_unread = unread.iter().any(|post| Some(post.id) == task.post);
+        Ok((is_unread && task.status == Status::Queued).then_some((task, why)))
+    }
+
+    /// Whether an agent waits for an answer of this one, be it by way of others: what is written to it
+    /// now would never be read.
+    async fn is_awaited_by(&self, agent: AgentId) -> Result<bool> {
+        let mut seen = HashSet::from([agent]);
+        let mut left = vec![agent];
+        while let Some(agent) = left.pop() {
+            if agent == self.agent.id {
+                return Ok(true);
+            }
+            let page = Page::all();
+            let status = Some(Status::Queued.as_str().to_owned());
+            let query =
+                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };
+            for entity in self.engine.inner.store.entities(&Scope::All, query).await? {
+                let task = Task::from_entity(&entity)?;
+                if task.wait && seen.insert(task.to) {
+                    left.push(task.to);
+                }
+            }
+        }
+        Ok(false)
+    }
+}

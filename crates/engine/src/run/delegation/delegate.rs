@@ -1,0 +1,198 @@
+//! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
+//! commit with the call that asked for them.
+
+use entourage_store::{Error as StoreError, Expect, Write};
+use entourage_tools::{Delegate, Target};
+use entourage_types::{
+    Agent, Author, Post, PostBody, PostId, Scope, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
+    WaitingOn, WakeupId,
+};
+
+use crate::run::{Interrupt, Result, Run, tools::call::handed_over, tools::kept::output};
+use crate::{thread, thread_sync::NotLoaded, titles::title_of};
+
+impl Run<'_> {
+    /// Gives work to another agent. What is not allowed becomes the call's output, and the agent
+    /// goes on.
+    pub(in crate::run) async fn delegate(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        work: Delegate,
+    ) -> Result<()> {
+        let call = &calls[index];
+        let (kind, title, thread) = match work.to {
+            Target::Child { agent, question } => {
+                return self.reactivate(calls, index, (agent, question), work.text).await;
+            }
+            Target::Peer(kind) => {
+                let thread = thread::key(&kind, &thread::name_of(&self.agent));
+                (kind, title_of(&work.text), Some(thread))
+            }
+            Target::New { kind, title } => (kind, title, None),
+        };
+        let (mut child, is_new) = match self.worker(&kind, title, thread).await? {
+            Ok(found) => found,
+            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+        };
+        let kept = match self.engine.keep_thread(&mut child, is_new, None).await? {
+            Ok(kept) => kept,
+            Err(NotLoaded { key, .. }) => {
+                let why = format!(
+                    "what was said with `{}` before could not be loaded, and it was not asked; try again later, or \
+                     go on without",
+                    key.recipient
+                );
+                return self.finish(calls, index, output(call, why, true), vec![]).await;
+            }
+        };
+        let (at, post) = (self.engine.now(), PostId::new());
+        let task = Task {
+            id: TaskId::new(),
+            owner: self.agent.owner.clone(),
+            root: self.agent.root,
+            from: self.agent.id,
+            to: child.id,
+            call: call.id,
+            wait: work.wait,
+            kind: child.kind.clone(),
+            instruction: work.text.clone(),
+            status: Status::Queued,
+            result: None,
+            post: Some(post),
+            run: None,
+            created: at,
+            updated: at,
+        };
+        let post = Post {
+            id: post,
+            agent: child.id,
+            at,
+            wakeup: WakeupId::new(),
+            body: PostBody::Message {
+                from: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
+                text: work.text,
+                task: Some(task.id),
+                queued: false,
+                options: Some(self.options_below()),
+            },
+        };
+        // What expects something may be refused by itself.
+        if self.batch.has_expectations() {
+            self.flush().await?;
+        }
+        let mut commit = self.fenced(at);
+        // A new agent's commit may be refused; what waited in the batch then goes with the next.
+        let waiting = if is_new { commit.writes.clone() } else { Vec::new() };
+        if is_new {
+            let limits = &self.kind.limits;
+            commit.expect.push(Expect::ChildrenBelow(self.agent.id, limits.max_children));
+            commit.expect.push(Expect::TreeBelow(self.agent.root, limits.max_tree));
+            commit.push(Write::NewAgent(child.clone()));
+        }
+        commit.writes.extend(kept);
+        commit.post(post, &child.owner);
+        commit.push(Write::Task(task.clone()));
+        let worker = format!("{} {}", child.kind, child.id);
+        let wait = match work.wait {
+            false => Wait::HandedOver { task: task.id, worker: worker.clone() },
+            true => Wait::Task { task: task.id, existing: (!is_new).then_some(child.id) },
+        };
+        commit.push(Write::Step(self.steps.row(StepKey::Tool(call.id), StepState::Open(wait), at)));
+        // Who waits for a new agent, and has nothing else to do, sleeps from here on.
+        let sleeps = (is_new && work.wait && self.only_waits_beside(calls, index)).then(|| {
+            match self.waits_on(calls) {
+                WaitingOn::User => WaitingOn::User,
+                _ => WaitingOn::Agent,
+            }
+        });
+        if let Some(on) = sleeps {
+            commit.writes.extend(self.asleep(on, at));
+        }
+        match self.apply(commit).await {
+            Err(Interrupt::Store(
+                full @ (StoreError::TreeFull { .. } | StoreError::TooManyChildren { .. }),
+            )) => {
+                self.batch.extend(waiting);
+                let why = match full {
+                    StoreError::TooManyChildren { limit, .. } => {
+                        format!("you have {limit} agents, the most allowed; write to one of them")
+                    }
+                    full => full.to_string(),
+                };
+                self.finish(calls, index, output(call, why, true), vec![]).await
+            }
+            Ok(()) if !work.wait => {
+                let given = handed_over(call, task.id, &worker);
+                self.finish(calls, index, given, vec![]).await
+            }
+            Ok(()) => {
+                if let Some(on) = sleeps {
+                    self.fell_asleep(on, at);
+                }
+                Ok(())
+            }
+            failed => failed,
+        }
+    }
+
+    /// Whether all other calls of the turn are done, or wait as well, for agents that cannot wait for this one.
+    fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
+        let waits = |call: &ToolCall| {
+            let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
+            (step.is_some() && !self.was_met(call.id)) || self.steps.is_answered(call.id)
+        };
+        calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
+    }
+
+    /// Who shall work: the agent of a thread, or a new one. The inner error is a refusal for the model
+    /// to read.
+    async fn worker(
+        &self,
+        kind: &str,
+        title: String,
+        thread: Option<String>,
+    ) -> Result<Result<(Agent, bool), String>> {
+        if self.depth() >= self.max_depth() {
+            return Ok(Err(format!(
+                "you stand {} levels deep, the most allowed; do the work yourself",
+                self.max_depth()
+            )));
+        }
+        if thread.is_some() && thread::name_of(&self.agent) == kind {
+            return Ok(Err("you cannot write to yourself".into()));
+        }
+        let found = self.candidate(kind, title, thread).await?;
+        if let Ok((found, false)) = &found
+            && let Some(why) = self.cannot_answer(found).await?
+        {
+            return Ok(Err(why));
+        }
+        Ok(found)
+    }
+
+    async fn candidate(
+        &self,
+        kind: &str,
+        title: String,
+        thread: Option<String>,
+    ) -> Result<Result<(Agent, bool), String>> {
+        let store = &self.engine.inner.store;
+        let scope = Scope::from(&self.agent.owner);
+        if !self.kind.peers.iter().any(|peer| peer == kind) {
+            let peers = self.kind.peers.join(", ");
+            return Ok(Err(format!("`{kind}` is not among those you may write to: {peers}")));
+        }
+        if self.engine.kinds().get(kind).is_none() {
+            return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.engine.kinds().names())));
+        }
+        let key = match thread {
+            Some(thread) => match thread::find(&**store, &scope, self.agent.root, thread).await? {
+                Ok(found) => return Ok(Ok((found, false))),
+                Err(key) => Some(key),
+            },
+            None => None,
+        };
+        Ok(Ok((self.agent.child(kind, title, key, self.engine.now()), true)))
+    }
+}

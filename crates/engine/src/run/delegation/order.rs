@@ -1,0 +1,150 @@
+//! Calls are made side by side, and some of what they come to waits for calls before them: work for
+//! others and questions keep the order of the calls, and an answer comes after all else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entourage_tools::{Error, Outcome};
+use entourage_types::ToolCall;
+
+use crate::run::questions::approve::Hold;
+
+/// What a call comes to.
+pub(in crate::run) enum Came {
+    /// What its tool returned.
+    Ran(Result<Outcome, Error>),
+    /// It is not made before a person has said so.
+    Held(Hold),
+}
+
+impl Came {
+    fn is_answer(&self) -> bool {
+        matches!(self, Self::Ran(Ok(Outcome::Done(done))) if done.answer.is_some())
+    }
+}
+
+/// The calls under way, and what those came to that must wait for one before them.
+#[derive(Default)]
+pub(in crate::run) struct Order {
+    under_way: BTreeSet<usize>,
+    /// Those of them whose tools ask the person.
+    asking: BTreeSet<usize>,
+    held: BTreeMap<usize, Came>,
+}
+
+impl Order {
+    /// A call is under way, of a tool that asks the person or of another.
+    pub(in crate::run) fn begun(&mut self, index: usize, asks: bool) {
+        self.under_way.insert(index);
+        if asks {
+            self.asking.insert(index);
+        }
+    }
+
+    /// A call has come to something. Returns what can be settled now: work for others and questions wait
+    /// for the calls of the same tool before them, questions and approvals for all those before them whose tools
+    /// ask the person, an answer for all calls of the turn. Leave waits for no other call, which may take its
+    /// time; nor does the question whether a call happened that was interrupted, which is about the past.
+    pub(in crate::run) fn ended(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        came: Came,
+    ) -> Vec<(usize, Came)> {
+        self.under_way.remove(&index);
+        self.asking.remove(&index);
+        self.held.insert(index, came);
+        let waits = |at: usize, came: &Came| {
+            let is_same = |before: &usize| calls[*before].tool == calls[at].tool;
+            let same = || self.under_way.range(..at).any(is_same);
+            let asked = || self.asking.range(..at).next().is_some();
+            match came {
+                Came::Ran(Ok(Outcome::Delegate(_))) => same(),
+                Came::Ran(Ok(Outcome::Ask(_))) => same() || asked(),
+                Came::Held(_) => asked(),
+                Came::Ran(_) => came.is_answer() && !self.under_way.is_empty(),
+            }
+        };
+        let (held, free) =
+            std::mem::take(&mut self.held).into_iter().partition(|(at, came)| waits(*at, came));
+        self.held = held;
+        let free: BTreeMap<usize, Came> = free;
+        let (answers, others): (Vec<_>, Vec<_>) = free.into_iter().partition(|(_, came)| came.is_answer());
+        others.into_iter().chain(answers).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_tools::{Address, Ask, Done};
+    use entourage_types::CallId;
+    use serde_json::json;
+
+    use super::*;
+
+    fn calls(tools: &[&str]) -> Vec<ToolCall> {
+        let call =
+            |tool: &&str| ToolCall { id: CallId::new(), tool: (*tool).to_owned(), arguments: json!({}) };
+        tools.iter().map(call).collect()
+    }
+
+    fn asks() -> Came {
+        Came::Ran(Ok(Outcome::Ask(Ask { text: "Which?".into(), options: Vec::new() })))
+    }
+
+    fn answers() -> Came {
+        Came::Ran(Ok(Outcome::Done(Done { answer: Some("Done.".into()), ..Done::default() })))
+    }
+
+    fn done() -> Came {
+        Came::Ran(Ok(Outcome::text("Seen.")))
+    }
+
+    fn needs_approval() -> Came {
+        let url = String::from("https://example.com/");
+        Came::Held(Hold::Invented(Address { written: url.clone(), url, host: "example.com".into() }))
+    }
+
+    /// Ends these calls in this order; `ask_` begins the names of tools that ask the person, and what needs
+    /// leave is not begun. Returns which were settled after each of them.
+    fn settled(calls: &[ToolCall], ended: Vec<(usize, Came)>) -> Vec<Vec<usize>> {
+        let mut order = Order::default();
+        let begun = ended.iter().filter(|(_, came)| !matches!(came, Came::Held(_)));
+        begun.for_each(|(index, _)| order.begun(*index, calls[*index].tool.starts_with("ask_")));
+        let settle = |(index, came)| order.ended(calls, index, came).into_iter().map(|(at, _)| at).collect();
+        ended.into_iter().map(settle).collect()
+    }
+
+    #[test]
+    fn questions_of_one_tool_are_asked_in_the_order_of_their_calls() {
+        let calls = calls(&["ask", "ask", "ask"]);
+        let ended = vec![(2, asks()), (0, asks()), (1, asks())];
+        assert_eq!(settled(&calls, ended), [vec![], vec![0], vec![1, 2]]);
+    }
+
+    #[test]
+    fn questions_and_leave_are_asked_in_the_order_of_their_calls_whatever_the_tools() {
+        let calls = calls(&["fetch", "ask_user", "pay", "ask_others", "pay"]);
+        let ended = vec![(2, needs_approval()), (4, needs_approval()), (3, asks()), (1, asks()), (0, done())];
+        assert_eq!(settled(&calls, ended), [vec![], vec![], vec![], vec![1, 2, 3, 4], vec![0]]);
+    }
+
+    #[test]
+    fn leave_is_asked_for_at_once_where_nothing_before_it_asks() {
+        let calls = calls(&["pay", "fetch", "pay", "ask_user"]);
+        let ended = vec![(0, needs_approval()), (2, needs_approval()), (3, asks()), (1, done())];
+        assert_eq!(settled(&calls, ended), [[0], [2], [3], [1]]);
+    }
+
+    #[test]
+    fn a_question_waits_for_no_call_of_another_tool_and_what_is_done_for_none() {
+        let calls = calls(&["look", "ask", "look"]);
+        assert_eq!(settled(&calls, vec![(1, asks()), (2, done()), (0, done())]), [[1], [2], [0]]);
+    }
+
+    #[test]
+    fn an_answer_is_taken_once_every_other_call_has_ended_and_after_all_of_them() {
+        let calls = calls(&["final_answer", "ask", "ask"]);
+        let ended = vec![(0, answers()), (2, asks()), (1, asks())];
+        assert_eq!(settled(&calls, ended), [vec![], vec![], vec![1, 2, 0]]);
+    }
+}

@@ -1,0 +1,165 @@
+//! More for an agent that was made before: it takes its task up again, or its question is answered.
+//! No task and no agent is made, and all of it is one commit with the call's output.
+
+use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
+use entourage_types::{
+    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, PostId, Program,
+    Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall, WakeupId,
+};
+
+use crate::run::{Result, Run, tools::kept::output};
+use crate::{questions::closing, sub_agents::is_below};
+
+impl Run<'_> {
+    /// Passes words on to an agent that this one made. Where that is not possible, the output says
+    /// why, and nothing else changes.
+    pub(in crate::run) async fn reactivate(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        (id, named): (AgentId, Option<QuestionId>),
+        text: String,
+    ) -> Result<()> {
+        let call = &calls[index];
+        let (child, task) = match self.own(id).await? {
+            Ok(found) => found,
+            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+        };
+        let asked = self.asked_below(&child).await?;
+        if let Some(question) = waits_for_verdict(&asked, named, child.id) {
+            return self.finish(calls, index, self.leave_to_user(call, &child, question), vec![]).await;
+        }
+        let question = match which(asked, named) {
+            Ok(question) => question,
+            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+        };
+        // What follows may be refused, so nothing may ride along with it.
+        self.flush().await?;
+        let at = self.engine.now();
+        let worker = format!("{} {}", child.kind, child.id);
+        let mut commit = Commit::new(at);
+        let said = match question {
+            Some(question) => {
+                let question = Question { answered_by: Some(self.agent.id), ..question };
+                let (closed, question) = closing(question, Answer::Text(text), commit);
+                commit = closed;
+                format!("Question {} of {worker} was answered with this.", question.id)
+            }
+            None => {
+                let seen = Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str());
+                commit.expect.push(seen);
+                let from = Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() };
+                // What is under way goes on under the options that it was begun under.
+                let options = task.status.is_terminal().then(|| self.options_below());
+                let body = PostBody::Message { from, text, task: Some(task.id), queued: false, options };
+                let post = Post { id: PostId::new(), agent: child.id, at, wakeup: WakeupId::new(), body };
+                let again = Task { post: Some(post.id), ..task.clone().again(at) };
+                commit.post(post, &child.owner);
+                match task.status.is_terminal() {
+                    true => {
+                        commit.push(Write::Task(again));
+                        format!(
+                            "{worker} takes task {} up again. Its result will come as a message.",
+                            task.id
+                        )
+                    }
+                    false => format!("{worker} is at work on task {} and reads this next.", task.id),
+                }
+            }
+        };
+        self.batch.expect(std::mem::take(&mut commit.expect));
+        let effect = Some(OutputEffect::Delegated(task.id));
+        let output = Output { effect, ..output(call, said, false) };
+        self.finish(calls, index, output, commit.writes).await
+    }
+
+    /// What comes of words for an agent that waits for a verdict on a call. No agent gives one: the user
+    /// is told where to.
+    fn leave_to_user(&self, call: &ToolCall, child: &Agent, question: &Question) -> Output {
+        let (id, asks) = (question.id, &question.text);
+        let text = format!(
+            "Nothing was passed on: {} {} waits for the user's own decision about a call, and only the user \
+             can give it, by answering question {id}.",
+            child.kind, child.id
+        );
+        let words = format!(
+            "The {} waits for your own decision about a call, which I may not pass on: please answer \
+             question {id} itself. It asks: {asks}",
+            child.kind
+        );
+        let is_told = self.kind.program == Program::Orchestrate;
+        Output { effect: is_told.then_some(OutputEffect::Said(words)), ..output(call, text, true) }
+    }
+
+    /// An agent that this one made, with the task it has from it. The inner error is a refusal.
+    async fn own(&self, id: AgentId) -> Result<Result<(Agent, Task), String>> {
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
+        let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
+            return Ok(Err(format!("there is no agent {id}")));
+        };
+        if child.parent != Some(self.agent.id) {
+            return Ok(Err(format!("agent {id} is not yours")));
+        }
+        if child.status == Status::Cancelled {
+            return Ok(Err(format!("agent {id} was cancelled")));
+        }
+        let page = Page { newest_first: true, ..Page::all() };
+        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::Task) };
+        for entity in store.entities(&scope, query).await? {
+            let task = Task::from_entity(&entity)?;
+            if task.to == id && task.status != Status::Cancelled {
+                return Ok(Ok((child, task)));
+            }
+        }
+        Ok(Err(format!("agent {id} has no task of yours; start another one")))
+    }
+
+    /// The questions that wait for the user, of this agent and of those below it, the oldest first.
+    async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
+        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
+        let query = EntityQuery {
+            root: Some(self.agent.root),
+            status: Some(QuestionStatus::Open.as_str().to_owned()),
+            page: Page::all(),
+            ..EntityQuery::of(EntityKind::Question)
+        };
+        let found = store.entities(&scope, query).await?;
+        let open: Vec<Question> =
+            found.iter().map(Question::from_entity).collect::<serde_json::Result<_>>()?;
+        if open.is_empty() {
+            return Ok(open);
+        }
+        let tree = AgentQuery { root: Some(self.agent.root), page: Page::all(), ..AgentQuery::default() };
+        let tree = store.agents(&scope, tree).await?;
+        Ok(open.into_iter().filter(|question| is_below(&tree, question.agent, child.id)).collect())
+    }
+}
+
+/// The question about a call that keeps the words from being read: the one that was named, or that of the
+/// agent itself, which reads nothing before it is answered.
+fn waits_for_verdict(asked: &[Question], named: Option<QuestionId>, child: AgentId) -> Option<&Question> {
+    let is_on_call = |question: &&Question| question.about != About::Information;
+    let is_meant = |question: &&Question| named.map_or(question.agent == child, |id| question.id == id);
+    asked.iter().filter(is_on_call).find(is_meant)
+}
+
+/// Which of the open questions is answered: the one that was named, or else the only one. The error is a
+/// refusal for the model to read.
+fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, String> {
+    let open: Vec<_> = asked.into_iter().filter(|question| question.about == About::Information).collect();
+    let choice = || {
+        let lines = open.iter().map(|question| format!("{}: {}", question.id, question.text));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    match (named, open.len()) {
+        (None, 0 | 1) => Ok(open.into_iter().next()),
+        (None, several) => {
+            Err(format!("the agent has {several} open questions; say which as `question`:\n{}", choice()))
+        }
+        (Some(id), 0) => Err(format!("question {id} is not open, and the agent has no other that is")),
+        (Some(id), _) => match open.iter().position(|question| question.id == id) {
+            Some(at) => Ok(open.into_iter().nth(at)),
+            None => Err(format!("question {id} is not open; of this agent these are:\n{}", choice())),
+        },
+    }
+}

@@ -1,0 +1,353 @@
+//! What must be let pass before the model reads it, and before anybody is told it. A message that is
+//! refused ends the run; refused words go back to the model once, with the reason.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use entourage_llm::Reply;
+use entourage_types::{
+    Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StopReason, ToolCall,
+};
+use futures::{FutureExt, future::BoxFuture};
+
+use crate::run::{Interrupt, Result, Run, tools::kept::output};
+use crate::{
+    Clock,
+    guardrail::{Guardrail, GuardrailInput, Side},
+    prompt::REFUSED,
+};
+
+/// What refuses an answer before which too few calls were answered.
+const MIN_CALLS: &str = "guardrails.min_calls";
+/// What refuses an answer that is not as the kind says.
+const SCHEMA: &str = "output_schema";
+/// What passed the guardrails before it was read.
+const PASSED: &str = "input_accepted";
+
+/// The guardrails that go on while the model is asked.
+pub(in crate::run) struct ParallelGuardrails(Option<BoxFuture<'static, Result<()>>>);
+
+impl ParallelGuardrails {
+    /// Returns once one of them refuses, and never when none does.
+    pub(in crate::run) async fn refusal(&mut self) -> Interrupt {
+        match self.settled().await {
+            Ok(()) => std::future::pending().await,
+            Err(interrupt) => interrupt,
+        }
+    }
+
+    /// Waits for all of them.
+    async fn settled(&mut self) -> Result<()> {
+        let Some(running) = &mut self.0 else { return Ok(()) };
+        let settled = running.await;
+        self.0 = None;
+        settled
+    }
+}
+
+impl Run<'_> {
+    /// Has what the agent was told since its last turn pass the guardrails.
+    pub(in crate::run) async fn check_input(&mut self) -> Result<()> {
+        // Those of the kind are there; the speaker's must be before the model is asked.
+        if let Some(validator) = self.options.as_ref().and_then(|options| options.validator.as_ref()) {
+            self.engine.named_guardrail(validator).map_err(Interrupt::failed)?;
+        }
+        let names = self.kind.guardrails.input.clone();
+        let texts = if names.is_empty() { Vec::new() } else { self.unchecked() };
+        if texts.is_empty() {
+            return Ok(());
+        }
+        self.pass(&names, &texts).await?;
+        let text = format!("{} let pass what it was told", names.join(", "));
+        let notice = Notice::new(Level::Info, PASSED, text);
+        let at = self.engine.now();
+        let kept = self.item(ItemBody::Notice(notice), at);
+        self.batch.push(kept);
+        Ok(())
+    }
+
+    /// Begins the guardrails that go on while the model is asked.
+    pub(in crate::run) fn start_parallel_guardrails(&self) -> Result<ParallelGuardrails> {
+        let names = &self.kind.guardrails.parallel;
+        let texts = if names.is_empty() { Vec::new() } else { self.told_in(self.items()) };
+        if texts.is_empty() {
+            return Ok(ParallelGuardrails(None));
+        }
+        Ok(ParallelGuardrails(Some(self.passing(names, &texts)?.boxed())))
+    }
+
+    /// Waits until all of them let pass what the model has answered by now; where one does not, the
+    /// answer is thrown away.
+    pub(in crate::run) async fn let_pass(
+        &mut self,
+        beside: &mut ParallelGuardrails,
+        reply: &Reply,
+    ) -> Result<()> {
+        let settled = tokio::select! {
+            biased;
+            settled = beside.settled() => settled,
+            () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
+        };
+        if settled.is_err() {
+            self.charge_wasted(&[reply.used()]).await?;
+        }
+        settled
+    }
+
+    /// Whether these words of the last turn may be the answer. Those that may not go back to the model.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when it was refused as often as the kind allows, or a check cannot be asked.
+    pub async fn may_answer(&mut self, words: &str) -> Result<bool> {
+        if self.was_refused() {
+            return Ok(false);
+        }
+        let (name, why) = match self.refusal(words, true).await {
+            Ok(None) => return Ok(true),
+            Ok(Some(refusal)) => refusal,
+            Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
+                // The words stand in the transcript already: nobody is told what no check let pass.
+                let notice = Notice::new(Level::Info, REFUSED, format!("not told: {}", stop.cause));
+                let at = self.engine.now();
+                let withheld = self.item(ItemBody::Notice(notice), at);
+                self.batch.push(withheld);
+                return Err(Interrupt::Stopped(stop));
+            }
+            Err(interrupt) => return Err(interrupt),
+        };
+        let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
+        let notice = Notice::new(Level::Info, REFUSED, text);
+        let at = self.engine.now();
+        let mut writes = vec![self.item(ItemBody::Notice(notice), at)];
+        writes.push(self.run_row(Status::Running, None));
+        writes.extend(self.awake(at));
+        self.commit(writes).await?;
+        Ok(false)
+    }
+
+    /// Whether the output guardrails let these words pass, which no model wrote and none can better.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when one of them cannot be asked.
+    pub async fn passes_output(&self, words: &str) -> Result<bool> {
+        let names = self.output_guardrails();
+        Ok(names.is_empty() || self.judged(&names, &[words.to_owned()], Side::Output).await?.is_ok())
+    }
+
+    fn output_guardrails(&self) -> Vec<String> {
+        let validator = self.options.as_ref().and_then(|options| options.validator.clone());
+        self.kind.guardrails.output.iter().cloned().chain(validator).collect()
+    }
+
+    /// Returns a refusal if an output guardrail rejects what the call is to say.
+    pub(in crate::run) async fn refused(
+        &self,
+        call: &ToolCall,
+        effect: Option<&OutputEffect>,
+    ) -> Result<Option<Output>> {
+        let Some(OutputEffect::Answer(words) | OutputEffect::Said(words)) = effect else { return Ok(None) };
+        // What is told the user on the way to the answer need not be as the answer must be.
+        let is_last = self.kind.conversational || self.kind.reply == entourage_types::Reply::SendMessage;
+        let is_answer = is_last || matches!(effect, Some(OutputEffect::Answer(_)));
+        let Some((by, why)) = self.refusal(words, is_answer).await? else { return Ok(None) };
+        let text =
+            format!("`{by}` refused this, and nobody was told it: {why}. Try again, with that mended.");
+        Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..output(call, text, true) }))
+    }
+
+    /// Which check refuses these words, and why; none where they pass.
+    ///
+    /// # Errors
+    /// [`Interrupt::Stopped`] when words were refused as often as the kind allows.
+    async fn refusal(&self, words: &str, is_answer: bool) -> Result<Option<Refusal>> {
+        let names = self.output_guardrails();
+        let own = match self.unfounded() {
+            Some(why) => Some((MIN_CALLS.to_owned(), why)),
+            None => self.unfit(words, is_answer).await?.map(|why| (SCHEMA.to_owned(), why)),
+        };
+        let refused = match own {
+            Some(refusal) => Err(refusal),
+            None if names.is_empty() => Ok(()),
+            None => self.judged(&names, &[words.to_owned()], Side::Output).await?,
+        };
+        let Err((name, why)) = refused else { return Ok(None) };
+        let times = self.own_items().filter(|item| is_refusal(item)).count();
+        if times >= self.kind.guardrails.attempts as usize {
+            let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
+            return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
+        }
+        Ok(Some((name, why)))
+    }
+
+    /// What keeps these words from being an answer as the kind's `output_schema` says.
+    async fn unfit(&self, words: &str, is_answer: bool) -> Result<Option<String>> {
+        if !is_answer || self.kind.output_schema.is_none() {
+            return Ok(None);
+        }
+        self.engine.inner.schemas.mistakes(&self.kind, words).await.map_err(|error| {
+            Interrupt::failed(format!("the `{SCHEMA}` of `{}` cannot be used: {error}", self.kind.name))
+        })
+    }
+
+    /// Why an answer has no ground yet: fewer calls were answered than the kind asks for.
+    fn unfounded(&self) -> Option<String> {
+        let wanted = self.kind.guardrails.min_calls as usize;
+        let answered = |item: &&Item| matches!(&item.body, ItemBody::Output(output) if !output.error);
+        let made = if wanted == 0 { 0 } else { self.own_items().filter(answered).count() };
+        (made < wanted).then(|| {
+            let tools = self.offered.tools().names();
+            format!("{made} of at least {wanted} calls of tools were answered; there are: {tools}")
+        })
+    }
+
+    /// The items of this run.
+    fn own_items(&self) -> impl Iterator<Item = &Item> {
+        self.items().iter().filter(|item| item.run == self.record.id)
+    }
+
+    /// Whether the turn that the program has just come by was refused before.
+    fn was_refused(&self) -> bool {
+        self.since_turn().any(is_refusal)
+    }
+
+    /// Where the turn stands that the program has just come by, if it was finished when the run was opened.
+    pub(in crate::run) fn finished_turn(&self) -> Option<usize> {
+        self.steps.finished_turn()
+    }
+
+    /// What stands before the turn that the program has just come by: all there is, unless the program runs over
+    /// turns that were finished before.
+    pub(in crate::run) fn until_turn(&self) -> &[Item] {
+        self.finished_turn().map_or(self.items(), |at| &self.items()[..at])
+    }
+
+    /// What stands between the turn that the program has just come by and the next one, of a turn that was
+    /// finished when the run was opened.
+    pub(in crate::run) fn since_turn(&self) -> impl Iterator<Item = &Item> {
+        let after = self.finished_turn().map(|at| &self.items()[at + 1..]).unwrap_or_default();
+        after.iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_)))
+    }
+
+    /// What it was told since its last turn or since that passed the guardrails before.
+    fn unchecked(&self) -> Vec<String> {
+        let passed = |item: &&Item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == PASSED);
+        let since = self.items().iter().rev().take_while(|item| !passed(item)).count();
+        self.told_in(&self.items()[self.items().len() - since..])
+    }
+
+    /// What it was told since its last turn, as far as these items go back.
+    fn told_in(&self, items: &[Item]) -> Vec<String> {
+        let is_turn = |item: &Item| matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some());
+        let since = items.iter().rev().take_while(|item| item.run == self.record.id && !is_turn(item));
+        let mut texts: Vec<String> = since
+            .filter_map(|item| match &item.body {
+                ItemBody::Message(message) if is_request(message) => Some(message.text.clone()),
+                _ => None,
+            })
+            .collect();
+        texts.reverse();
+        texts
+    }
+
+    async fn pass(&self, names: &[String], texts: &[String]) -> Result<()> {
+        let passing = self.passing(names, texts)?;
+        tokio::select! {
+            biased;
+            passed = passing => passed,
+            () = self.control.cancel().cancelled() => Err(Interrupt::Stopping),
+        }
+    }
+
+    /// Asks the guardrails of what it was told; the first that refuses ends the run.
+    fn passing(
+        &self,
+        names: &[String],
+        texts: &[String],
+    ) -> Result<impl Future<Output = Result<()>> + Send + use<>> {
+        let asking = self.asking(names, texts, Side::Input)?;
+        Ok(async move {
+            asking.await?.map_err(|(name, why)| {
+                Interrupt::stopped(StopReason::InputRejected, format!("`{name}` refused the message: {why}"))
+            })
+        })
+    }
+
+    async fn judged(&self, names: &[String], texts: &[String], side: Side) -> Result<Result<(), Refusal>> {
+        let asking = self.asking(names, texts, side)?;
+        tokio::select! {
+            biased;
+            said = asking => said,
+            () = self.control.cancel().cancelled() => Err(Interrupt::Stopping),
+        }
+    }
+
+    /// Asks the guardrails of these names one after the other, about each of these texts. What is asked
+    /// owns all it needs, so that it may go on beside a call of the model.
+    fn asking(
+        &self,
+        names: &[String],
+        texts: &[String],
+        side: Side,
+    ) -> Result<impl Future<Output = Result<Result<(), Refusal>>> + Send + use<>> {
+        let mut guardrails: Vec<(String, Arc<dyn Guardrail>)> = Vec::with_capacity(names.len());
+        for name in names {
+            let check = self.engine.named_guardrail(name).map_err(Interrupt::failed)?;
+            guardrails.push((name.clone(), Arc::clone(check)));
+        }
+        let asked = GuardrailInput {
+            text: String::new(),
+            side,
+            kind: Arc::clone(&self.kind),
+            agent: self.agent.id,
+            root: self.agent.root,
+            owner: self.agent.owner.clone(),
+        };
+        let texts = texts.to_vec();
+        let (clock, seconds) = (Arc::clone(&self.engine.inner.clock), self.kind.limits.tool_seconds);
+        Ok(async move {
+            for (name, check) in &guardrails {
+                for text in &texts {
+                    let checked = GuardrailInput { text: text.clone(), ..asked.clone() };
+                    if let Err(why) = asked_of(name, &**check, &checked, &*clock, seconds).await? {
+                        return Ok(Err((name.clone(), why)));
+                    }
+                }
+            }
+            Ok(Ok(()))
+        })
+    }
+}
+
+/// Which check refuses, and why.
+type Refusal = (String, String);
+
+/// One check, within its time. Nothing gets by one that crashes.
+async fn asked_of(
+    name: &str,
+    check: &dyn Guardrail,
+    checked: &GuardrailInput,
+    clock: &dyn Clock,
+    seconds: u64,
+) -> Result<Result<(), String>> {
+    let said = AssertUnwindSafe(check.check(checked)).catch_unwind();
+    let end = clock.now() + Duration::from_secs(seconds);
+    tokio::select! {
+        biased;
+        said = said => said.map_err(|_| Interrupt::failed(format!("the check `{name}` crashed"))),
+        () = clock.sleep_until(end) => {
+            Err(Interrupt::failed(format!("the check `{name}` did not come to an end in {seconds} s")))
+        }
+    }
+}
+
+/// Whether somebody asks the agent for something; results of work it gave away are none.
+fn is_request(message: &Message) -> bool {
+    message.from == Author::User || message.options.is_some()
+}
+
+fn is_refusal(item: &Item) -> bool {
+    match &item.body {
+        ItemBody::Notice(notice) => notice.code == REFUSED,
+        ItemBody::Output(output) => output.is_refused(),
+        _ => false,
+    }
+}

@@ -1,0 +1,343 @@
+//! Addresses that only an agent chose: what stands in one is told to its host, so that text which an
+//! agent has read can have it tell a stranger what else it has read. Whether private data was read, and
+//! who gave an address, follows from the transcripts of the whole tree, since agents tell each other, and
+//! from the instructions of its kinds as they are now.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use entourage_store::{AgentQuery, ItemQuery, Page};
+use entourage_tools::{Address, Source};
+use entourage_types::{
+    About, Agent, AgentId, Author, EntityKind, Item, ItemBody, OutputEffect, Question, QuestionId, Record,
+    Scope, Time,
+};
+use lru::LruCache;
+
+use crate::run::{Result, Run};
+
+/// Rows read at once.
+const PAGE: u32 = 500;
+/// How many agents' reading is known.
+const AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
+/// How many bytes of addresses that they were given are kept.
+const BYTES: usize = 16 << 20;
+
+/// What agents' transcripts have shown of their reading so far. Losing it costs time and nothing else.
+pub(crate) struct Reading(Mutex<Shelf>);
+
+struct Shelf {
+    known: LruCache<(AgentId, Time), Known>,
+    bytes: usize,
+}
+
+/// What the items of a transcript below a number have shown.
+#[derive(Debug, Clone, Default)]
+struct Known {
+    from: u64,
+    /// Private data was read.
+    private: bool,
+    /// The words that may be addresses, of what people, pages and search results said; one a line.
+    given: Arc<String>,
+}
+
+impl Known {
+    fn learn(&mut self, text: &str) {
+        let mut words = words_with_addresses(text).peekable();
+        if words.peek().is_some() {
+            let given = Arc::make_mut(&mut self.given);
+            words.for_each(|word| given.extend([word, "\n"]));
+        }
+    }
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self(Mutex::new(Shelf { known: LruCache::new(AGENTS), bytes: 0 }))
+    }
+}
+
+impl Reading {
+    // One that was forgotten may be made anew under the same id.
+    fn of(&self, agent: &Agent) -> Known {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.known.get(&(agent.id, agent.created)).cloned().unwrap_or_default()
+    }
+
+    fn keep(&self, agent: &Agent, known: Known) {
+        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shelf.bytes += known.given.len();
+        // What was known of it before, or of another one that has to go.
+        let mut gone = shelf.known.push((agent.id, agent.created), known);
+        while gone.is_some() || shelf.bytes > BYTES {
+            shelf.bytes -= gone.take().map_or(0, |(_, known)| known.given.len());
+            if shelf.bytes > BYTES {
+                gone = shelf.known.pop_lru();
+            }
+        }
+    }
+}
+
+/// An address, and how it may stand in a text.
+struct Sought {
+    address: Address,
+    spellings: Vec<String>,
+}
+
+impl From<Address> for Sought {
+    fn from(address: Address) -> Self {
+        Self { spellings: address.spellings().into_iter().map(str::to_owned).collect(), address }
+    }
+}
+
+impl Sought {
+    fn stands_in(&self, text: &str) -> bool {
+        self.spellings.iter().any(|needle| gives(text, needle))
+    }
+}
+
+/// What an item says of its agent's reading.
+enum Says<'a> {
+    /// What a person, a page or a search result said.
+    Given(&'a str),
+    /// Private data was read.
+    Private,
+    /// Nothing.
+    Nothing,
+}
+
+impl Run<'_> {
+    /// Those of these addresses that nobody but the agents of this tree chose, if private data was read in
+    /// it; what the instructions of their kinds name is not chosen by them. Items never change, so that each
+    /// is looked at once, and for all addresses together.
+    pub(in crate::run) async fn invented(&self, addresses: Vec<Address>) -> Result<Vec<Address>> {
+        if addresses.is_empty() {
+            return Ok(addresses);
+        }
+        let mut left: Vec<Sought> = addresses.into_iter().map(Sought::from).collect();
+        left.retain(|sought| !sought.stands_in(&self.kind.instructions));
+        let mut private = false;
+        // Here stands what the store has not got yet, and mostly the addresses themselves.
+        for item in self.items() {
+            match self.says(item).await? {
+                Says::Given(text) => left.retain(|sought| !sought.stands_in(text)),
+                Says::Private => private = true,
+                Says::Nothing => {}
+            }
+        }
+        if left.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tree = self.tree().await?;
+        if !private && !self.was_private_read(&tree).await? {
+            return Ok(Vec::new());
+        }
+        let kinds = self.engine.kinds();
+        for agent in &tree {
+            let known = self.read_on(agent, |_| false).await?;
+            left.retain(|sought| !sought.stands_in(&known.given));
+            // Who wrote the kinds is trusted with more than an address.
+            if let Some(kind) = kinds.get(&agent.kind) {
+                left.retain(|sought| !sought.stands_in(&kind.instructions));
+            }
+            if left.is_empty() {
+                break;
+            }
+        }
+        Ok(left.into_iter().map(|sought| sought.address).collect())
+    }
+
+    /// Whether private data was read in this tree, by what is on record of it.
+    async fn was_private_read(&self, tree: &[Agent]) -> Result<bool> {
+        for agent in tree {
+            if self.read_on(agent, |known| known.private).await?.private {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the transcript of an agent shows: what is known, and what was written since, until that is
+    /// enough.
+    async fn read_on(&self, agent: &Agent, is_enough: impl Fn(&Known) -> bool) -> Result<Known> {
+        let mut known = self.engine.inner.reading.of(agent);
+        while !is_enough(&known)
+            && let Some(items) = self.page(agent.id, &mut known.from).await?
+        {
+            for item in &items {
+                match self.says(item).await? {
+                    Says::Given(text) => known.learn(text),
+                    Says::Private => known.private = true,
+                    Says::Nothing => {}
+                }
+            }
+        }
+        self.engine.inner.reading.keep(agent, known.clone());
+        Ok(known)
+    }
+
+    /// The next items of an agent from a number on, which moves behind them; none where there are no more.
+    async fn page(&self, agent: AgentId, from: &mut u64) -> Result<Option<Vec<Item>>> {
+        let query = ItemQuery::of(agent, *from, PAGE);
+        let items = self.engine.inner.store.items(&self.scope(), query).await?;
+        *from = items.last().map_or(*from, |last| last.seq + 1);
+        Ok(Some(items).filter(|items| !items.is_empty()))
+    }
+
+    async fn says<'i>(&self, item: &'i Item) -> Result<Says<'i>> {
+        Ok(match &item.body {
+            ItemBody::Message(message) if message.from == Author::User => Says::Given(&message.text),
+            ItemBody::Output(output) => match self.engine.inner.offers.source(&output.tool) {
+                Some(Source::Public | Source::Person) if !output.error => match output.effect {
+                    Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
+                        Says::Nothing
+                    }
+                    _ => Says::Given(&output.text),
+                },
+                // What failed may repeat what it was given.
+                Some(Source::Public | Source::Person | Source::Agents) => Says::Nothing,
+                Some(Source::Private) => Says::Private,
+                // An agent's own tool, or one that was there once; or one that never was.
+                None if output.error => Says::Nothing,
+                None => Says::Private,
+            },
+            _ => Says::Nothing,
+        })
+    }
+
+    /// Whether the answer to a question is words of the user, for whatever they want: not an answer that
+    /// another agent wrote, nor words in place of leave, which are about the very address that they name.
+    async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
+        let (store, id) = (&self.engine.inner.store, question.to_string());
+        let found = store.entity(&self.scope(), EntityKind::Question, &id).await?;
+        let question = found.map(|entity| Question::from_entity(&entity)).transpose()?;
+        Ok(question
+            .is_some_and(|question| question.about == About::Information && question.answered_by.is_none()))
+    }
+
+    /// All agents of the tree, those that were deleted included.
+    async fn tree(&self) -> Result<Vec<Agent>> {
+        let mut agents: Vec<Agent> = Vec::new();
+        loop {
+            let after = agents.last().map(|last| last.id.to_string());
+            let page = Page { after, limit: PAGE, ..Page::default() };
+            let query = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
+            let found = self.engine.inner.store.agents(&self.scope(), query).await?;
+            let is_last = found.len() < PAGE as usize;
+            agents.extend(found);
+            if is_last {
+                return Ok(agents);
+            }
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::from(&self.agent.owner)
+    }
+}
+
+/// The words of a text that may have an address in them. What stands in the text as a whole stands in one
+/// of them as a whole, but for the bare name of a host without a dot.
+fn words_with_addresses(text: &str) -> impl Iterator<Item = &str> {
+    let may_have =
+        |word: &&str| word.trim_end_matches(['.', ',', ';', ':', '!', '?']).contains(['.', ':', '/']);
+    text.split_whitespace().filter(may_have)
+}
+
+/// Whether an address stands in a text as a whole. Letters count as they are: their case alone could
+/// say something.
+fn gives(text: &str, needle: &str) -> bool {
+    !needle.is_empty()
+        && text.match_indices(needle).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let begins = before.is_none_or(|c| !c.is_alphanumeric() && !"-._~%@&=+$".contains(c));
+            begins && ends(&text[at + needle.len()..])
+        })
+}
+
+/// Whether an address is over where this text begins.
+fn ends(rest: &str) -> bool {
+    let rest = rest.strip_prefix('/').unwrap_or(rest);
+    let mut rest = rest.chars();
+    match rest.next() {
+        None | Some('#') => true,
+        // The end of a sentence.
+        Some('.' | ',' | ';' | ':' | '!' | '?') => {
+            rest.next().is_none_or(|c| c.is_whitespace() || "\"')".contains(c))
+        }
+        Some(c) => c.is_whitespace() || "\"'`<>()[]{}|\\^*".contains(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::Owner;
+
+    use super::*;
+
+    fn given(text: &str, url: &str) -> bool {
+        let (url, host) = (url.to_owned(), String::new());
+        let address = Address { written: url.clone(), url, host };
+        let sought = Sought::from(address);
+        let mut known = Known::default();
+        known.learn(text);
+        assert_eq!(sought.stands_in(&known.given), sought.stands_in(text), "{text}");
+        sought.stands_in(text)
+    }
+
+    #[test]
+    fn an_address_is_given_by_a_text_in_which_it_stands_as_a_whole() {
+        let url = "https://example.com/docs?page=2";
+        for text in [
+            "https://example.com/docs?page=2",
+            "See example.com/docs?page=2.",
+            "[docs](http://example.com/docs?page=2)",
+            "<https://example.com/docs?page=2>, and more",
+            "example.com/docs?page=2#top",
+            "`example.com/docs?page=2`",
+            "Is it example.com/docs?page=2?",
+        ] {
+            assert!(given(text, url), "{text}");
+        }
+        for text in [
+            "",
+            "example.com",
+            "https://example.com/docs",
+            "https://example.com/docs?page=22",
+            "https://example.com/docs?page=2&secret=1",
+            "https://example.com/docs?page=2.5",
+            "https://notexample.com/docs?page=2",
+            "https://me@example.com/docs?page=2",
+            "https://example.org/docs?page=2",
+            "https://example.com/Docs?page=2",
+        ] {
+            assert!(!given(text, url), "{text}");
+        }
+        for (text, url) in [
+            ("Look at example.com", "https://example.com/"),
+            ("Look at https://example.com/ now", "http://example.com/"),
+            ("example.com/docs/", "https://example.com/docs"),
+        ] {
+            assert!(given(text, url), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_the_reading_of_agents_is_bounded() {
+        let (reading, mut agents) = (Reading::default(), Vec::new());
+        for _ in 0..3 {
+            let agent = Agent::root(Owner::local(), "a", "", Time::from_micros(0));
+            let given = Arc::new("a".repeat(BYTES / 3 + 1));
+            reading.keep(&agent, Known { from: 1, private: false, given: Arc::clone(&given) });
+            // The same again, as it was read on.
+            reading.keep(&agent, Known { from: 2, private: false, given });
+            agents.push(agent);
+        }
+        assert_eq!(agents.iter().map(|agent| reading.of(agent).from).collect::<Vec<_>>(), [0, 2, 2]);
+        reading.keep(&agents[0], Known { given: Arc::new("a".repeat(BYTES + 1)), ..Known::default() });
+        let shelf = reading.0.lock().unwrap();
+        assert_eq!((shelf.bytes, shelf.known.len()), (0, 0), "one that is too much by itself is not kept");
+    }
+}

@@ -1,0 +1,119 @@
+//! The limits of a run, looked at before each model call. The first one that is met leaves one more call,
+//! without tools: what that answers is the run's answer. It ends with the limit as its reason.
+
+use std::time::Duration;
+
+use entourage_types::{Item, ItemBody, Level, Notice, StopReason, ToolCall};
+
+use crate::run::{Interrupt, Result, Run, guards::loop_detection};
+
+/// A limit that is met, and what is said of it.
+pub(in crate::run) struct Met {
+    reason: StopReason,
+    said: String,
+    /// Whether one more call fits.
+    leaves_one: bool,
+}
+
+impl Met {
+    fn leaving_one(reason: StopReason, said: String) -> Self {
+        Self { reason, said, leaves_one: true }
+    }
+}
+
+impl Run<'_> {
+    /// Announces the last model call when a limit is met, or nearly; ends the run where that call was made.
+    pub(in crate::run) fn within_limits(&mut self) -> Result<()> {
+        if let Some(notice) = self.last_call() {
+            let is_turn = |item: &&Item| matches!(item.body, ItemBody::Turn(_));
+            let is_made =
+                self.latest_first().take_while(|item| !is_last_call(item)).any(|item| is_turn(&item));
+            return if is_made { Err(stopped(notice)) } else { Ok(()) };
+        }
+        let Some(Met { reason, said, leaves_one }) = self.met() else { return Ok(()) };
+        if !leaves_one {
+            return Err(Interrupt::stopped(reason, said));
+        }
+        let notice = Notice::new(Level::Info, reason.as_str(), said);
+        let announced = self.item(ItemBody::Notice(notice), self.engine.now());
+        self.batch.push(announced);
+        Ok(())
+    }
+
+    /// What announced the last model call of this run, if it is at that.
+    pub(in crate::run) fn last_call(&self) -> Option<&Notice> {
+        self.latest_first().find(|item| is_last_call(item)).and_then(|item| match &item.body {
+            ItemBody::Notice(notice) => Some(notice),
+            _ => None,
+        })
+    }
+
+    /// Ends the run where the last model call asked for tools all the same: its calls are not made.
+    pub(in crate::run) async fn refuse_after_last_call(&mut self, calls: &[ToolCall]) -> Result<()> {
+        let Some(notice) = self.last_call().cloned() else { return Ok(()) };
+        self.decline(calls, 0, &format!("Not made: {}", notice.text)).await?;
+        Err(stopped(&notice))
+    }
+
+    /// The limit that is met before the next model call, if one is.
+    pub(in crate::run) fn met(&self) -> Option<Met> {
+        let limits = &self.kind().limits;
+        let most = self.max_steps();
+        let made = self.record.model_calls;
+        if made >= most {
+            let said = format!("{most} model calls were made, the most for one run");
+            return Some(Met { reason: StopReason::MaxSteps, said, leaves_one: false });
+        }
+        if let Some((reason, said)) = self.overspent() {
+            return Some(Met { reason, said, leaves_one: false });
+        }
+        if made + 1 == most {
+            let said = format!("{made} of {most} model calls were made");
+            return Some(Met::leaving_one(StopReason::MaxSteps, said));
+        }
+        if let Some((reason, said)) = self.nearly_spent() {
+            return Some(Met::leaving_one(reason, said));
+        }
+        if self.worked() >= Duration::from_secs(limits.max_seconds) {
+            let said = format!("{} seconds were worked, the most for one run", limits.max_seconds);
+            return Some(Met::leaving_one(StopReason::MaxTime, said));
+        }
+        if let Some(tool) = self.repeated(limits.max_same_tool) {
+            let said = format!("`{tool}` was called {} times in a row", limits.max_same_tool);
+            return Some(Met::leaving_one(StopReason::SameTool, said));
+        }
+        let said = loop_detection::found(self.items(), limits.max_repeats as usize)?;
+        Some(Met::leaving_one(StopReason::Stalled, said))
+    }
+
+    /// What this run wrote, the latest first.
+    fn latest_first(&self) -> impl Iterator<Item = &Item> {
+        self.transcript.latest_of(self.record.id)
+    }
+
+    /// How long this run has been at work, in this activation and in those before.
+    pub(in crate::run) fn worked(&self) -> Duration {
+        Duration::from_millis(self.record.worked_ms) + self.control.worked(self.engine.now())
+    }
+
+    /// The tool that is all that this run's last `times` turns called.
+    fn repeated(&self, times: u32) -> Option<&str> {
+        let turns = self.latest_first().filter_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some(turn),
+            _ => None,
+        });
+        let turns: Vec<_> = turns.take(times as usize).collect();
+        let last = turns.first()?.calls.first()?.tool.as_str();
+        let only = |calls: &[ToolCall]| !calls.is_empty() && calls.iter().all(|call| call.tool == last);
+        (turns.len() == times as usize && turns.iter().all(|turn| only(&turn.calls))).then_some(last)
+    }
+}
+
+fn is_last_call(item: &Item) -> bool {
+    matches!(&item.body, ItemBody::Notice(notice) if notice.last_call().is_some())
+}
+
+fn stopped(notice: &Notice) -> Interrupt {
+    let cause = format!("{}, and the last call of the model gave no answer", notice.text);
+    Interrupt::stopped(notice.last_call().unwrap_or(StopReason::Error), cause)
+}

@@ -1,0 +1,148 @@
+//! Going round in circles: an agent that does the same again and again, and gets the same for it,
+//! will not get further. Ids differ each time and do not count.
+
+use entourage_types::{Author, Item, ItemBody, Turn};
+
+/// The longest circle that is looked for, in items.
+const LONGEST: usize = 12;
+
+/// What has happened `times` times in a row at the end of a transcript, in a sentence. Only what came
+/// after the user's last word counts: that may well ask for the same again.
+pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
+    if times < 2 {
+        return None;
+    }
+    let from_user =
+        |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.from == Author::User);
+    let since = items.iter().rposition(from_user).map_or(0, |at| at + 1);
+    let recent = &items[since..];
+    same_error(recent, times).or_else(|| circle(recent, times))
+}
+
+/// The shortest circle that the last items make.
+fn circle(items: &[Item], times: usize) -> Option<String> {
+    let turns = (1..=LONGEST.min(items.len() / times)).find_map(|length| {
+        let tail = &items[items.len() - length * times..];
+        let is_circle = tail.iter().zip(&tail[length..]).rev().all(|(one, next)| same(&one.body, &next.body));
+        let turns: Vec<&Item> =
+            tail[..length].iter().filter(|item| matches!(item.body, ItemBody::Turn(_))).collect();
+        let with_whom = tail[..length].iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) => match &message.from {
+                Author::Agent { kind, .. } => Some(kind.clone()),
+                Author::User => None,
+            },
+            _ => None,
+        });
+        (is_circle && !turns.is_empty()).then(|| (turns.first().map(|turn| told(&turn.body)), with_whom))
+    })?;
+    Some(match turns {
+        (_, Some(kind)) => {
+            format!("it and an agent of kind `{kind}` sent each other the same {times} times in a row")
+        }
+        (what, None) => {
+            format!(
+                "{} came to the same {times} times in a row",
+                what.unwrap_or_else(|| "what it did".into())
+            )
+        }
+    })
+}
+
+fn told(body: &ItemBody) -> String {
+    match body {
+        ItemBody::Turn(turn) if !turn.calls.is_empty() => {
+            let names: Vec<String> = turn.calls.iter().map(|call| format!("`{}`", call.tool)).collect();
+            format!("calling {} in the same way", names.join(", "))
+        }
+        _ => "saying the same".to_owned(),
+    }
+}
+
+/// The error in which all calls of the last `times` turns ended, whatever they asked for.
+fn same_error(items: &[Item], times: usize) -> Option<String> {
+    let mut error: Option<&str> = None;
+    let mut turns = 0;
+    for item in items.iter().rev() {
+        match &item.body {
+            ItemBody::Output(output) if output.error => match error {
+                Some(first) if !same_text(first, &output.text) => return None,
+                _ => error = Some(&output.text),
+            },
+            ItemBody::Turn(turn) if !turn.calls.is_empty() => turns += 1,
+            _ => return None,
+        }
+        if turns == times {
+            return error.map(|error| format!("{times} turns in a row ended in the same error: {error}"));
+        }
+    }
+    None
+}
+
+fn same(one: &ItemBody, other: &ItemBody) -> bool {
+    match (one, other) {
+        (ItemBody::Turn(one), ItemBody::Turn(other)) => same_turn(one, other),
+        (ItemBody::Output(one), ItemBody::Output(other)) => {
+            (&one.tool, one.error) == (&other.tool, other.error) && same_text(&one.text, &other.text)
+        }
+        (ItemBody::Message(one), ItemBody::Message(other)) => {
+            same_kind(&one.from, &other.from) && same_text(&one.text, &other.text)
+        }
+        _ => false,
+    }
+}
+
+/// A fresh worker for the same work is no progress either.
+fn same_kind(one: &Author, other: &Author) -> bool {
+    match (one, other) {
+        (Author::Agent { kind: one, .. }, Author::Agent { kind: other, .. }) => one == other,
+        (one, other) => one == other,
+    }
+}
+
+/// What a turn says beside its calls varies, and changes nothing.
+fn same_turn(one: &Turn, other: &Turn) -> bool {
+    if one.calls.is_empty() || other.calls.is_empty() {
+        return one.calls.len() == other.calls.len() && same_text(&one.text, &other.text);
+    }
+    one.calls.len() == other.calls.len()
+        && one.calls.iter().zip(&other.calls).all(|(one, other)| {
+            one.tool == other.tool
+                && (one.arguments == other.arguments
+                    || same_text(&one.arguments.to_string(), &other.arguments.to_string()))
+        })
+}
+
+/// Whether two texts are the same but for ids, which are all of one length.
+fn same_text(one: &str, other: &str) -> bool {
+    let words = |text: &'_ str| -> Vec<String> {
+        text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_').map(without_id).collect()
+    };
+    one == other || (one.len() == other.len() && words(one) == words(other))
+}
+
+/// A word and what follows it, or only what follows it where the word is an id.
+fn without_id(word: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let id = word.trim_end_matches(|c: char| !is_part(c));
+    if is_id(id) { word[id.len()..].to_owned() } else { word.to_owned() }
+}
+
+fn is_id(word: &str) -> bool {
+    word.len() == 36
+        && word.as_bytes()[3] == b'_'
+        && word.bytes().skip(4).all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ids_may_differ() {
+        let id = |noun: &str, digit: &str| format!("task {noun}_{} is done", digit.repeat(32));
+        assert!(same_text(&id("tsk", "a"), &id("tsk", "b")));
+        assert!(!same_text(&id("tsk", "a"), &id("tsk", "z")));
+        assert!(!same_text("task 1 is done", "task 2 is done"));
+        assert!(!same_text("a, b", "a; b"));
+    }
+}

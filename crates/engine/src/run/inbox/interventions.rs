@@ -1,0 +1,171 @@
+//! Interventions, met between two steps: whatever a person wants of the agent comes first.
+
+use entourage_store::{Error as StoreError, RunQuery, Write};
+use entourage_types::{
+    Action, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Record,
+    Run as RunRow, Scope, Status, StopReason, WaitingOn,
+};
+
+use crate::run::{
+    Interrupt, Result, Run,
+    delegation::cancel::{Concerned, Dropped},
+};
+
+impl Run<'_> {
+    /// Does what people want of the agent before it goes on.
+    ///
+    /// # Errors
+    /// [`Interrupt::Suspended`] when it is to pause, [`Interrupt::Stopping`] when it is to be
+    /// deleted, which is not the activation's to do.
+    pub(crate) async fn apply_interventions(&mut self) -> Result<()> {
+        let wanted: Vec<(Post, InterventionId, Action, Option<PostId>)> = self
+            .inbox
+            .posts()
+            .iter()
+            .filter_map(|post| match &post.body {
+                PostBody::Intervention { id, action, of, .. } => Some((post.clone(), *id, *action, *of)),
+                _ => None,
+            })
+            .collect();
+        // One that is paused begins nothing: what it is to try again, it tries once it is resumed.
+        let will_pause = |paused, wanted: &Action| match wanted {
+            Action::Pause => true,
+            Action::Resume => false,
+            _ => paused,
+        };
+        let stays_paused =
+            wanted.iter().map(|(_, _, action, _)| action).fold(self.control.is_paused(), will_pause);
+        let is_stopped = wanted.iter().any(|(_, _, action, of)| {
+            *action == Action::Stop && matches!(self.concerns(*of), Concerned::Now)
+        });
+        let mut stops = Vec::new();
+        for (post, id, action, of) in wanted {
+            match action {
+                Action::Delete => return Err(Interrupt::Stopping),
+                Action::Pause => self.control.set_paused(true),
+                Action::Resume => {
+                    self.mark_heeded(&post, id).await?;
+                    self.end_pause().await?;
+                    continue;
+                }
+                Action::Retry if is_stopped => {}
+                Action::Retry if stays_paused => continue,
+                Action::Retry => self.begin_again().await?,
+                // Its words are read as a message, by `receive`.
+                Action::Modify => {
+                    self.control.hurry();
+                    self.drop_work(&Dropped::BY_NEW_WORK).await?;
+                    continue;
+                }
+                Action::Stop => match self.concerns(of) {
+                    Concerned::Now => {
+                        stops.push((post, id));
+                        continue;
+                    }
+                    Concerned::Later => continue,
+                    Concerned::Never => {}
+                },
+                // That is for when the agent rests.
+                Action::CloseSession => continue,
+                // Neither comes by post.
+                Action::Comment | Action::Steer => {}
+            }
+            self.mark_heeded(&post, id).await?;
+        }
+        if !stops.is_empty() {
+            // Read with the end of the run and not before: until then a crash must find it.
+            self.drop_work(&Dropped::BY_STOP).await?;
+            for (post, id) in stops {
+                self.mark_heeded(&post, id).await?;
+            }
+            return Err(Interrupt::stopped(StopReason::Cancelled, "stopped before it was done"));
+        }
+        if self.control.is_paused() { Err(Interrupt::Suspended(WaitingOn::Resume)) } else { Ok(()) }
+    }
+
+    /// An intervention is read, with the next commit.
+    async fn mark_heeded(&mut self, post: &Post, id: InterventionId) -> Result<()> {
+        self.inbox.remove(post.id);
+        let read = self.inbox.consume(post);
+        let applied = self.applied(id).await?;
+        self.batch.push(read);
+        self.batch.extend(applied);
+        Ok(())
+    }
+
+    /// The agent is paused no longer, from the very commit in which that was read: a crash between the two
+    /// would leave it paused, and told that it is not.
+    async fn end_pause(&mut self) -> Result<()> {
+        self.control.set_paused(false);
+        if self.agent.waiting_on != Some(WaitingOn::Resume) {
+            return Ok(());
+        }
+        let at = self.engine.now();
+        if self.has_work() {
+            let mut writes = vec![self.agent_row(Status::Running, None, at)];
+            if self.opened {
+                writes.push(self.run_row(Status::Running, None));
+            }
+            return self.commit(writes).await;
+        }
+        let last = self.last_run().await?;
+        let (status, why) = last.map_or((Status::Idle, None), |run| (run.status, run.stop_reason));
+        let rested = self.rested_row(status, why, at);
+        self.commit(vec![rested]).await
+    }
+
+    /// The record of an intervention that the agent has come to.
+    pub(in crate::run) async fn applied(&self, id: InterventionId) -> Result<Option<Write>, StoreError> {
+        let scope = Scope::from(&self.agent.owner);
+        let store = &self.engine.inner.store;
+        let found = store.entity(&scope, EntityKind::Intervention, &id.to_string()).await?;
+        let Some(entity) = found else { return Ok(None) };
+        let record = Intervention::from_entity(&entity)?;
+        let (status, updated) = (InterventionStatus::Applied, self.engine.now());
+        Ok(Some(Write::Intervention(Intervention { status, updated, ..record })))
+    }
+
+    /// The attempt that the run waits for is made now. Where the last run failed, this one takes
+    /// its place and owes what it owed.
+    async fn begin_again(&mut self) -> Result<()> {
+        self.control.hurry();
+        if !self.opened {
+            let failed = self.last_run().await?.filter(|run| run.status == Status::Failed);
+            let tasks = failed.map(|run| run.tasks).unwrap_or_default();
+            for task in &tasks {
+                let again = self.under_way_again(*task).await?;
+                self.batch.extend(again);
+            }
+            self.record.tasks = tasks;
+        }
+        Ok(())
+    }
+
+    async fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
+        let mut query = RunQuery { agent: Some(self.agent.id), ..RunQuery::default() };
+        (query.page.limit, query.page.newest_first) = (1, true);
+        let runs = self.engine.inner.store.runs(&Scope::from(&self.agent.owner), query).await?;
+        Ok(runs.into_iter().next())
+    }
+
+    /// Whether there is something to go on with, or to begin.
+    pub(crate) fn has_work(&self) -> bool {
+        let says_something = |post: &Post| match &post.body {
+            PostBody::Message { .. } | PostBody::Done { .. } => true,
+            PostBody::Intervention { action, .. } => matches!(action, Action::Modify | Action::Retry),
+            PostBody::Answer { .. } => false,
+        };
+        self.opened || self.control.is_hurried() || self.inbox.posts().iter().any(says_something)
+    }
+
+    /// Goes back to where the agent stood: no run is opened for it.
+    pub(crate) async fn rest(&mut self) -> Result<(), StoreError> {
+        let mut commit = self.fenced(self.engine.now());
+        // An answer that nobody waits for any more.
+        for post in self.inbox.take_all() {
+            commit.push(self.inbox.consume(&post));
+        }
+        commit.writes.extend(self.inbox.consume_served());
+        self.engine.inner.store.commit(commit).await.map(|_| ())
+    }
+}

@@ -1,0 +1,89 @@
+//! The inbox of an activation: the posts it has not read yet, and the wake-ups it serves.
+
+pub(in crate::run) mod interventions;
+pub(in crate::run) mod receive;
+pub(in crate::run) mod run_options;
+
+use entourage_store::Write;
+use entourage_types::{CallId, Post, PostId, Time, Wakeup, WakeupId};
+
+/// The posts in memory, in the order of their arrival.
+pub(in crate::run) struct Inbox {
+    posts: Vec<Post>,
+    /// Whether the store has posts that are not in memory.
+    grew: bool,
+    /// The wake-ups that this activation serves. They are consumed when it ends.
+    served: Vec<WakeupId>,
+}
+
+impl Inbox {
+    /// As a claim read it; the activation serves the wake-ups that are due by now.
+    pub(in crate::run) fn new(posts: Vec<Post>, wakeups: &[Wakeup], now: Time) -> Self {
+        let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
+        Self { posts, grew: false, served }
+    }
+
+    pub(in crate::run) fn posts(&self) -> &[Post] {
+        &self.posts
+    }
+
+    pub(in crate::run) fn is_empty(&self) -> bool {
+        self.posts.is_empty()
+    }
+
+    /// Takes the posts that are wanted, and leaves the others. `consume` each of them.
+    pub(in crate::run) fn take(&mut self, wanted: impl FnMut(&Post) -> bool) -> Vec<Post> {
+        let (taken, left) = std::mem::take(&mut self.posts).into_iter().partition(wanted);
+        self.posts = left;
+        taken
+    }
+
+    pub(in crate::run) fn take_all(&mut self) -> Vec<Post> {
+        std::mem::take(&mut self.posts)
+    }
+
+    /// Takes the first post that a call waits for.
+    pub(in crate::run) fn take_reply(&mut self, call: CallId) -> Option<Post> {
+        let at = self.posts.iter().position(|post| post.body.call() == Some(call))?;
+        Some(self.posts.remove(at))
+    }
+
+    pub(in crate::run) fn remove(&mut self, id: PostId) {
+        self.posts.retain(|post| post.id != id);
+    }
+
+    /// The write that removes a post that was read. The wake-up it brought is served from here on.
+    pub(in crate::run) fn consume(&mut self, post: &Post) -> Write {
+        self.served.push(post.wakeup);
+        Write::ConsumePost(post.id)
+    }
+
+    /// A commit said whether the store has posts that were not read.
+    pub(in crate::run) fn committed(&mut self, has_posts: bool) {
+        self.grew = has_posts;
+    }
+
+    /// No commit has said yet whether posts arrived.
+    pub(in crate::run) fn doubt(&mut self) {
+        self.grew = true;
+    }
+
+    /// Whether the posts are to be read again. False until the next doubt or commit.
+    pub(in crate::run) fn take_grew(&mut self) -> bool {
+        std::mem::take(&mut self.grew)
+    }
+
+    pub(in crate::run) fn replace(&mut self, posts: Vec<Post>) {
+        self.posts = posts;
+    }
+
+    /// The wake-ups that this activation serves.
+    pub(in crate::run) fn served(&self) -> &[WakeupId] {
+        &self.served
+    }
+
+    /// The writes that consume the served wake-ups. None is served afterwards.
+    pub(in crate::run) fn consume_served(&mut self) -> impl Iterator<Item = Write> + use<> {
+        std::mem::take(&mut self.served).into_iter().map(Write::ConsumeWakeup)
+    }
+}

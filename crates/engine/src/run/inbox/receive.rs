@@ -1,0 +1,197 @@
+//! Inbox to transcript: what others wrote since the last look, read before the next model call.
+
+use entourage_store::Write;
+use entourage_types::{
+    Action, Author, EntityKind, Item, ItemBody, Message, Post, PostBody, Record, Scope, Status, Task, TaskId,
+    TaskResult,
+};
+
+use crate::run::{Interrupt, Result, Run, inbox::run_options};
+
+/// How much of the inbox is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    All,
+    /// The first post that opens a run, and what is no such post.
+    First,
+}
+
+/// What a run that takes one thing at a time was opened by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Arrival {
+    /// Somebody says something.
+    Said,
+    /// A task is done, and its result is there to be read.
+    Done,
+    /// A task failed.
+    Failed {
+        /// The kind of who worked on it.
+        kind: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Run<'_> {
+    /// Reads the inbox into the transcript. Limits and the end of the process are met here.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when a limit is met, the process ends or the store fails.
+    pub async fn receive(&mut self) -> Result<()> {
+        self.take_in(Share::All).await
+    }
+
+    /// Reads the first post that says something, and leaves the others for runs of their own.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub async fn receive_one(&mut self) -> Result<Arrival> {
+        self.take_in(Share::First).await?;
+        let messages = || {
+            self.items().iter().rev().filter_map(|item| match &item.body {
+                ItemBody::Message(message) => Some((item.run, message)),
+                _ => None,
+            })
+        };
+        // A run that tries again what failed was opened by what that one read.
+        let of_run = messages().take_while(|(run, _)| *run == self.record.id).last();
+        let opened_by = of_run.or_else(|| messages().next());
+        Ok(opened_by.map_or(Arrival::Said, |(_, message)| arrival(message)))
+    }
+
+    async fn take_in(&mut self, share: Share) -> Result<()> {
+        if self.replaying() {
+            return Ok(());
+        }
+        if self.control.cancel().is_cancelled() {
+            return Err(Interrupt::Stopping);
+        }
+        self.refresh().await?;
+        self.apply_interventions().await?;
+        let posts = self.take_inbox(share);
+        if !posts.is_empty() || !self.opened {
+            self.hear(&posts).await?;
+        }
+        self.check_input().await?;
+        self.within_limits()
+    }
+
+    /// What the posts say joins the transcript.
+    async fn hear(&mut self, posts: &[Post]) -> Result<()> {
+        let at = self.engine.now();
+        let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
+        for post in posts {
+            writes.push(self.inbox.consume(post));
+            if let PostBody::Intervention { id, .. } = post.body {
+                writes.extend(self.applied(id).await?);
+            }
+            if let PostBody::Message { task: Some(task), .. } = post.body {
+                writes.extend(self.taken_up_again(task).await?);
+            }
+            if let Some(message) = self.heard(post) {
+                writes.push(self.item(ItemBody::Message(message), at));
+            }
+        }
+        writes.push(self.run_row(Status::Running, None));
+        writes.extend(self.awake(at));
+        self.opened = true;
+        self.commit(writes).await?;
+        // Nobody may want an answer to what was just read.
+        self.apply_interventions().await
+    }
+
+    /// The posts for this run. A message that is answered by a run of its own begins one, and the next
+    /// of them waits for the next; so does one that is queued. What is wanted of another run waits too,
+    /// and the session is closed between runs.
+    fn take_inbox(&mut self, share: Share) -> Vec<Post> {
+        let mut owed = self.record.tasks.clone();
+        let opened = self.opened;
+        let (mut is_free, mut has_one) = (!opened && owed.is_empty(), opened);
+        self.inbox.take(|post| {
+            let opens = opens(&post.body);
+            let is_for_now = match &post.body {
+                _ if opens && has_one && share == Share::First => false,
+                // More on what it is at work on.
+                PostBody::Message { task: Some(task), .. } if owed.contains(task) => true,
+                _ if run_options::is_alone(post) => is_free,
+                PostBody::Message { queued: true, .. } => !opened,
+                PostBody::Intervention { action: Action::CloseSession | Action::Stop, .. } => false,
+                _ => true,
+            };
+            if is_for_now && opens {
+                (is_free, has_one) = (false, true);
+                owed.extend(run_options::task_of(post));
+            }
+            is_for_now
+        })
+    }
+
+    /// More on a task that this agent was given before, read when it had just ended: it is under
+    /// way again.
+    async fn taken_up_again(&mut self, id: TaskId) -> Result<Option<Write>> {
+        let is_of_it =
+            |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.task == Some(id));
+        if self.record.tasks.contains(&id) || !self.items().iter().any(is_of_it) {
+            return Ok(None);
+        }
+        self.under_way_again(id).await
+    }
+
+    /// A task that had ended is under way again.
+    pub(in crate::run) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let Some(task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else { return Ok(None) };
+        if !matches!(task.status, Status::Succeeded | Status::Failed) {
+            return Ok(None);
+        }
+        self.batch.expect_task(&task);
+        Ok(Some(Write::Task(task.again(self.engine.now()))))
+    }
+
+    /// What a post says to the agent. Answers and results that a call waits for were taken by that
+    /// call; one that comes too late for its call is still heard, so that nothing is lost.
+    pub(in crate::run) fn heard(&mut self, post: &Post) -> Option<Message> {
+        match &post.body {
+            PostBody::Message { from, text, task, options, .. } => {
+                self.record.tasks.extend(task.filter(|task| !self.record.tasks.contains(task)));
+                let known_by = (*from == Author::User || options.is_some()).then_some(post.id);
+                if options.is_some() {
+                    self.options.clone_from(options);
+                    self.control.set_answers(Some(post.id));
+                }
+                let message = Message::new(from.clone(), text.clone(), *task);
+                Some(Message { post: known_by, options: options.clone(), ..message })
+            }
+            PostBody::Done { task, from, kind, result, .. } => {
+                let (text, failed) = match result {
+                    TaskResult::Text(text) => (text, false),
+                    TaskResult::Error(text) => (text, true),
+                };
+                let from = Author::Agent { id: *from, kind: kind.clone() };
+                Some(Message { failed: Some(failed), ..Message::new(from, text.clone(), Some(*task)) })
+            }
+            PostBody::Intervention { action: Action::Modify, text, .. } => {
+                let text = text.clone().unwrap_or_default();
+                Some(Message { post: Some(post.id), ..Message::new(Author::User, text, None) })
+            }
+            PostBody::Answer { .. } | PostBody::Intervention { .. } => None,
+        }
+    }
+}
+
+/// Whether a post gives a run something to do. What a person wants instead of the work under way
+/// goes with whatever that is.
+fn opens(body: &PostBody) -> bool {
+    matches!(body, PostBody::Message { .. } | PostBody::Done { .. })
+}
+
+fn arrival(message: &Message) -> Arrival {
+    match (message.failed, &message.from) {
+        (Some(true), Author::Agent { kind, .. }) => {
+            Arrival::Failed { kind: kind.clone(), why: message.text.clone() }
+        }
+        (Some(_), _) => Arrival::Done,
+        (None, _) => Arrival::Said,
+    }
+}

@@ -1,0 +1,268 @@
+//! The end of an activation: the run ends, or sleeps. Results go to whoever assigned the tasks, in
+//! the same commit.
+
+use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_types::{
+    Agent, EntityKind, ItemBody, Level, Notice, OpenQuestion, Output, OutputEffect, Post, PostBody, PostId,
+    Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult, Time,
+    ToolCall, WaitingOn, Wakeup, WakeupId, plain,
+};
+
+use crate::run::{Interrupt, Run, Stop, tools::doubt::may_have_taken_effect, tools::kept::output};
+
+type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+impl Run<'_> {
+    /// Commits how the activation ended.
+    pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
+        match ended {
+            Ok(text) => {
+                let reason = self.last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
+                self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await
+            }
+            Err(Interrupt::Stopped(Stop { reason, text, cause })) => {
+                self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
+            }
+            Err(Interrupt::Suspended(on)) => self.sleep(on).await,
+            // The wake-ups stand: the next start goes on from here.
+            Err(Interrupt::Stopping) if self.engine.stopping().is_cancelled() => self.end_in_order().await,
+            Err(Interrupt::Stopping) => Ok(()),
+            Err(Interrupt::Store(error)) => Err(error),
+        }
+    }
+
+    async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
+        // The commit that has it wait may have said so.
+        let is_asleep = self.agent.waiting_on == Some(on) && self.inbox.served().is_empty();
+        if is_asleep && !self.batch.has_writes() && !self.batch.has_expectations() {
+            return Ok(());
+        }
+        let at = self.engine.now();
+        let mut commit = self.fenced(at);
+        commit.writes.extend(self.asleep(on, at));
+        self.engine.inner.store.commit(commit).await.map(|_| ())
+    }
+
+    /// What is written of one that sleeps from here on: its rows, and that its wake-ups are served.
+    pub(in crate::run) fn asleep(&self, on: WaitingOn, at: Time) -> Vec<Write> {
+        let (status, waiting_on) = (Status::Waiting, Some(on));
+        let mut writes = Vec::with_capacity(2 + self.inbox.served().len());
+        // One that is paused before it read anything has no run yet.
+        if self.opened {
+            let mut run = self.record.clone();
+            (run.status, run.waiting_on, run.worked_ms) = (status, waiting_on, self.worked_ms());
+            writes.push(Write::Run(run));
+        }
+        writes.push(Write::Agent(Agent {
+            status,
+            waiting_on,
+            stop_reason: None,
+            updated: at,
+            ..self.agent.clone()
+        }));
+        writes.extend(self.inbox.served().iter().copied().map(Write::ConsumeWakeup));
+        writes
+    }
+
+    /// It has been written that the agent sleeps.
+    pub(in crate::run) fn fell_asleep(&mut self, on: WaitingOn, at: Time) {
+        self.agent_row(Status::Waiting, Some(on), at);
+        self.run_row(Status::Waiting, Some(on));
+        drop(self.inbox.consume_served());
+    }
+
+    fn worked_ms(&self) -> u64 {
+        u64::try_from(self.worked().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn end(
+        &mut self,
+        status: Status,
+        reason: StopReason,
+        result: TaskResult,
+        cause: Option<String>,
+    ) -> Result<()> {
+        let at = self.engine.now();
+        let mut writes = Vec::new();
+        if !self.opened {
+            self.take_unread(at, &mut writes);
+        } else if !self.inbox.is_empty() {
+            // Posts that came too late for this run are for the next one, whatever became of the
+            // wake-ups they brought.
+            let (agent, owner) = (self.agent.id, self.agent.owner.clone());
+            writes.push(Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
+        }
+        if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
+            self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
+            let notice = Notice::new(Level::Error, reason.as_str(), text);
+            let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
+            writes.push(self.item(ItemBody::Notice(notice), at));
+            self.record.error = Some(plain(cause));
+        }
+        self.record.worked_ms = self.worked_ms();
+        self.record.stop_reason = Some(reason);
+        self.record.ended = Some(at);
+        for id in self.record.tasks.clone() {
+            self.report(id, status, &result, at, &mut writes).await?;
+        }
+        writes.push(self.run_row(status, None));
+        writes.push(self.rested_row(status, Some(reason), at));
+        writes.extend(self.inbox.consume_served());
+        if status == Status::Succeeded {
+            writes.extend(self.idle_wakeup(at));
+        }
+        let mut commit = self.fenced(at);
+        commit.writes.extend(writes);
+        self.engine.inner.store.commit(commit).await?;
+        self.tell_of_end(status).await;
+        Ok(())
+    }
+
+    /// Ends the agent for good. Whatever it was doing is answered for, whoever waits for it is told,
+    /// and none of its `wakeups` is left.
+    pub(crate) async fn delete(&mut self, wakeups: Vec<WakeupId>) -> Result<()> {
+        let at = self.engine.now();
+        let cause = "deleted by the user";
+        let before = self.agent.items;
+        let mut writes = Vec::new();
+        self.answer_for_open_calls(cause, &mut writes).await?;
+        for post in self.inbox.posts() {
+            if let PostBody::Intervention { id, .. } = post.body {
+                writes.extend(self.applied(id).await?);
+            }
+        }
+        self.take_unread(at, &mut writes);
+        for id in self.record.tasks.clone() {
+            self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), at, &mut writes).await?;
+        }
+        // One at rest, with nothing unread, has no run that this could end.
+        let has_run = self.opened || self.agent.items > before;
+        if has_run {
+            self.record.worked_ms = self.worked_ms();
+            self.record.stop_reason = Some(StopReason::Cancelled);
+            self.record.ended = Some(at);
+            writes.push(self.run_row(Status::Cancelled, None));
+        }
+        writes.push(self.agent_row(Status::Cancelled, None, at));
+        writes.extend(self.inbox.consume_served().chain(wakeups.into_iter().map(Write::ConsumeWakeup)));
+        let mut commit = self.fenced(at);
+        if !has_run {
+            // The version of its kind is kept for a run alone.
+            commit.writes.clear();
+        }
+        commit.writes.extend(writes);
+        self.engine.inner.store.commit(commit).await?;
+        if has_run {
+            self.tell_of_end(Status::Cancelled).await;
+        }
+        Ok(())
+    }
+
+    /// A run that failed before it read anything takes its messages with it, so that they are
+    /// answered for and do not fail again and again.
+    fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
+        for post in self.inbox.take_all() {
+            writes.push(self.inbox.consume(&post));
+            if let Some(message) = self.heard(&post) {
+                writes.push(self.item(ItemBody::Message(message), at));
+            }
+        }
+    }
+
+    /// Every call has its output before the transcript goes on, also when the run ended early.
+    pub(in crate::run) async fn answer_for_open_calls(
+        &mut self,
+        cause: &str,
+        writes: &mut Vec<Write>,
+    ) -> Result<()> {
+        let last = self.items().iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some(turn.calls.clone()),
+            _ => None,
+        });
+        let at = self.engine.now();
+        let open: Vec<ToolCall> =
+            last.unwrap_or_default().into_iter().filter(|call| !self.steps.is_answered(call.id)).collect();
+        for call in open {
+            let step = self.steps.of_call(&call).cloned();
+            let asked = step.as_ref().and_then(Step::question).cloned();
+            let in_doubt = if step.as_ref().is_some_and(may_have_taken_effect) {
+                "; it may have taken effect"
+            } else {
+                ""
+            };
+            let was_answered = match asked {
+                Some(asked) => self.withdraw(asked, writes).await?,
+                None => false,
+            };
+            // A person is not told that their answer never came.
+            let how = if was_answered { "answered too late" } else { "not answered" };
+            let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
+            let kept = step.as_ref().and_then(Step::output).cloned();
+            let body = kept.unwrap_or_else(|| {
+                let unanswered = output(&call, format!("{how}: {cause}{in_doubt}"), true);
+                let unanswered = Output { effect: given_away, ..unanswered };
+                self.trace_call(&call, &unanswered);
+                unanswered
+            });
+            writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
+        }
+        Ok(())
+    }
+
+    /// A question whose run has ended is not asked any more. True where a person had answered it.
+    async fn withdraw(&mut self, asked: OpenQuestion, writes: &mut Vec<Write>) -> Result<bool> {
+        let found = self.question_as_it_is(asked.question).await?;
+        let status = found.as_ref().map(|question| question.status);
+        if let Some(question) = found.filter(|question| question.status == QuestionStatus::Open) {
+            let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
+            self.batch.expect_status(kind, question.id, open);
+            let (status, updated) = (QuestionStatus::Expired, self.engine.now());
+            writes.push(Write::Question(Question { status, updated, ..question }));
+        }
+        writes.extend(asked.due.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
+        Ok(matches!(status, Some(QuestionStatus::Answered | QuestionStatus::Declined)))
+    }
+
+    /// Ends a task at the moment at which its agent ends, and tells its assigner.
+    async fn report(
+        &mut self,
+        id: entourage_types::TaskId,
+        status: Status,
+        result: &TaskResult,
+        at: Time,
+        writes: &mut Vec<Write>,
+    ) -> Result<()> {
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
+            return Ok(());
+        };
+        task.run = Some(self.record.id);
+        // What was dropped is waited for by nobody.
+        if task.status == Status::Cancelled {
+            writes.push(Write::Task(task));
+            return Ok(());
+        }
+        self.batch.expect_task(&task);
+        if task.status.is_terminal() {
+            // More on it was taken, and is not begun any more.
+            writes.push(Write::Task(task.clone().again(at)));
+        }
+        let mut commit = Commit::new(at);
+        let done = PostBody::Done {
+            task: id,
+            call: task.call,
+            from: self.agent.id,
+            kind: self.agent.kind.clone(),
+            result: result.clone(),
+        };
+        let post = Post { id: PostId::new(), agent: task.from, at, wakeup: WakeupId::new(), body: done };
+        commit.post(post, &self.agent.owner);
+        writes.append(&mut commit.writes);
+        task.status = status;
+        task.result = Some(result.clone());
+        task.updated = at;
+        writes.push(Write::Task(task));
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! How an activation, a run and a session end.
+
+pub(in crate::run) mod close;
+pub(crate) mod session;

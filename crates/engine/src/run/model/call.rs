@@ -1,0 +1,296 @@
+//! One model call: one step, whose checkpoint is the turn with what it used. Pieces of the answer go
+//! to whoever follows, on the side.
+
+use std::time::Duration;
+
+use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
+use entourage_store::Write;
+use entourage_types::{
+    ModelUse, Program, Retry, Status, Step, StepKey, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId,
+};
+
+use futures::FutureExt;
+
+use crate::run::{Interrupt, Result, Run, Stop, guards::guardrails::ParallelGuardrails};
+use crate::{
+    Clock,
+    feed::{AgentDelta, Piece, Pieces},
+    prompt::{self, View},
+    retry::{self, Next},
+    watchdog::Heartbeat,
+};
+
+/// How far a call that failed has come.
+struct Tries {
+    /// What its step keeps while it sleeps.
+    kept: Retry,
+    /// How many requests there were.
+    made: u32,
+}
+
+impl Tries {
+    /// Before the first attempt.
+    fn none() -> Self {
+        let due = Time::from_micros(0);
+        let kept = Retry { due, error: String::new(), models_failed: 0, said: Vec::new(), spent: 0 };
+        Self { kept, made: 0 }
+    }
+
+    /// The last word on a call that failed for good: everything that was said.
+    fn last_word(mut self, error: &ModelError) -> Interrupt {
+        self.kept.said.push(error.to_string());
+        Interrupt::Stopped(Stop::of_model(error, self.kept.said.join("; ")))
+    }
+}
+
+impl Run<'_> {
+    /// Asks the model for its next turn, once: after a crash the turn is read back.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when the call is to be tried again later or failed for good.
+    pub async fn call_model(&mut self) -> Result<Turn> {
+        let key = self.steps.begin_model();
+        let own = key.clone();
+        let is_new = !self.steps.is_done(&key);
+        let turn = self.step(key, |run| run.ask_model(own).boxed()).await?;
+        // The rows count the turn's item, and so come behind it.
+        if is_new && !turn.calls.is_empty() {
+            let run = self.run_row(Status::Running, None);
+            let awake = self.awake(self.engine.now());
+            self.batch.extend([run].into_iter().chain(awake));
+        }
+        Ok(turn)
+    }
+
+    /// Asks until there is an answer, or none is to be had now. Returns the turn and how many attempts it took.
+    async fn ask_model(&mut self, key: StepKey) -> Result<(Turn, u32)> {
+        let mut tries = match self.steps.get(&key) {
+            Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
+                Tries { kept: kept.clone(), made: *attempt }
+            }
+            _ => Tries::none(),
+        };
+        if self.engine.now() < tries.kept.due && !self.control.is_hurried() {
+            return Err(Interrupt::Suspended(WaitingOn::Retry));
+        }
+        // That it is at work is on record before it asks again: should that end the process, it counts.
+        if self.record.waiting_on == Some(WaitingOn::Retry) {
+            let at = self.engine.now();
+            let writes = [self.run_row(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
+            self.commit(writes).await?;
+        }
+        self.make_room().await?;
+        let mut beside = self.start_parallel_guardrails()?;
+        let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch);
+        let max_attempts = self.kind().limits.max_attempts;
+        let models = self.engine.models_of(self.kind());
+        let mut at = tries.kept.models_failed as usize;
+        // The shortest pause of those models that were passed by.
+        let mut soonest = None;
+        loop {
+            let began = self.engine.now();
+            let model = models.get(at).cloned().flatten();
+            let (answer, wasted) = self.attempt(model.clone(), &pieces, &mut beside).await?;
+            self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
+            self.charge_wasted(&wasted).await?;
+            let error = match answer {
+                Ok(reply) => {
+                    self.let_pass(&mut beside, &reply).await?;
+                    return Ok((self.turn_of(reply), tries.made + 1));
+                }
+                Err(error) => error,
+            };
+            if matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
+                // Another request goes: it is a first attempt again.
+                (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
+                continue;
+            }
+            // One that only met a closed gate is no attempt.
+            tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
+            let attempt = tries.made - tries.kept.spent;
+            // What is wrong with the request is wrong with it elsewhere.
+            let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
+            tracing::warn!(attempt, %error, "a model call failed");
+            let delay = match retry::next(&error, attempt, max_attempts, others, self.agent.id) {
+                Next::Elsewhere(pause) => {
+                    soonest = Some(soonest.map_or(pause, |other| pause.min(other)));
+                    at += 1;
+                    continue;
+                }
+                Next::Over if others => {
+                    if at == tries.kept.models_failed as usize {
+                        (tries.kept.models_failed, tries.kept.spent) =
+                            (tries.kept.models_failed + 1, tries.made);
+                        tries.kept.said.push(error.to_string());
+                    }
+                    at += 1;
+                    continue;
+                }
+                Next::Over => match soonest.filter(|_| attempt < max_attempts) {
+                    Some(pause) => pause,
+                    None => return Err(tries.last_word(&error)),
+                },
+                Next::Again(delay) => soonest.map_or(delay, |pause| pause.min(delay)),
+            };
+            let due = self.engine.now() + delay;
+            if !retry::in_memory(delay) {
+                (tries.kept.due, tries.kept.error) = (due, error.to_string());
+                return Err(self.try_again(&key, tries).await);
+            }
+            tokio::select! {
+                biased;
+                () = self.engine.inner.clock.sleep_until(due) => {}
+                () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
+            }
+        }
+    }
+
+    /// One attempt, and what answers used that are of no use. The end of the process cuts it off, and
+    /// so does who wants something else.
+    async fn attempt(
+        &mut self,
+        model: Option<String>,
+        pieces: &Pieces,
+        beside: &mut ParallelGuardrails,
+    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
+        // People wait for what nobody else asked for; work for other agents lets them go first.
+        let priority = match self.control.take_hurry() {
+            true => Priority::Now,
+            false if self.record.tasks.is_empty() => Priority::Person,
+            false => Priority::Background,
+        };
+        let (system, tail) = (self.system().await?, self.tail().await?);
+        let beside_conversation = system.len() + self.offered.tools().weight + tail.len();
+        let request = prompt::request(self.kind(), self.offered.tools(), system, self.items(), tail);
+        let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
+        let one_call = self.kind().program == Program::Orchestrate;
+        let owner = Some(self.agent.owner.clone());
+        let request = Request { model, priority, owner, tool_choice, one_call, ..request };
+        let asked = request.model.clone();
+        let model = request.model.clone().unwrap_or_else(|| "the model".into());
+        self.control.pulse().beat(self.engine.now());
+        let silent = Duration::from_secs(self.kind.limits.model_seconds);
+        let mut deltas = Streamed {
+            pieces,
+            pulse: (self.control.pulse(), &*self.engine.inner.clock),
+            offset: 0,
+            began: false,
+            blank: AgentDelta {
+                agent: self.agent.id,
+                run: self.record.id,
+                item_seq: self.agent.items,
+                attempt: pieces.attempt(),
+                offset: 0,
+                piece: Piece::Reset,
+            },
+            wasted: Vec::new(),
+        };
+        let mut refused = None;
+        let answer = tokio::select! {
+            biased;
+            interrupt = beside.refusal() => {
+                refused = Some(interrupt);
+                None
+            }
+            answer = self.engine.inner.model.call(request, &mut deltas) => Some(answer),
+            () = self.control.cancel().cancelled() => None,
+            () = self.control.pulse().silence(&*self.engine.inner.clock, silent) => {
+                Some(Err(ModelError::TimedOut { model, after: silent }))
+            }
+        };
+        if deltas.began && !matches!(answer, Some(Ok(_))) {
+            deltas.offset = 0;
+            deltas.send(Piece::Reset);
+        }
+        let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
+        let wasted = std::mem::take(&mut deltas.wasted).into_iter();
+        let sent = || View::of(self.items(), &self.kind).weight() + beside_conversation;
+        let believed = |used, said: &dyn Fn() -> usize| self.believed(used, asked.as_deref(), sent, said);
+        let mut wasted: Vec<ModelUse> = wasted.map(|used| believed(used, &|| 0)).collect();
+        let answer = answer.map(|reply| {
+            let calls = reply.calls.iter().map(|call| call.arguments.to_string().len());
+            let said = || reply.text.len() + calls.clone().sum::<usize>();
+            let ModelUse { usage, cost, .. } = believed(reply.used(), &said);
+            Reply { usage, cost, ..reply }
+        });
+        Ok((said_something(answer, &mut wasted), wasted))
+    }
+
+    /// The turn that an answer is, with what it used. It rides with the commit that follows at once: of its
+    /// calls' intents, of what they came to where they are done at once, or of the end.
+    fn turn_of(&mut self, reply: Reply) -> Turn {
+        let used = reply.used();
+        self.count(&used, self.engine.now());
+        Turn { text: reply.text, calls: reply.calls, used: Some(used) }
+    }
+
+    /// Sleeps on disk until the next attempt.
+    async fn try_again(&mut self, key: &StepKey, Tries { kept, made }: Tries) -> Interrupt {
+        let due = kept.due;
+        let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
+        let step = Step { attempt: made, ..step };
+        let wakeup =
+            Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };
+        match self.commit(vec![Write::Step(step), Write::ScheduleWakeup(wakeup)]).await {
+            Ok(()) => Interrupt::Suspended(WaitingOn::Retry),
+            Err(interrupt) => interrupt,
+        }
+    }
+}
+
+/// An answer that says nothing is none, whoever gave it.
+fn said_something(
+    answer: Result<Reply, ModelError>,
+    wasted: &mut Vec<ModelUse>,
+) -> Result<Reply, ModelError> {
+    match answer {
+        Ok(reply) if reply.calls.is_empty() && reply.text.trim().is_empty() => {
+            wasted.push(reply.used());
+            Err(ModelError::empty(reply.model))
+        }
+        answer => answer,
+    }
+}
+
+/// Hands the pieces of one attempt on, with their places.
+struct Streamed<'a> {
+    pieces: &'a Pieces,
+    pulse: (&'a Heartbeat, &'a dyn Clock),
+    offset: u64,
+    /// Whether anything was said.
+    began: bool,
+    blank: AgentDelta,
+    /// What answers used that are of no use.
+    wasted: Vec<ModelUse>,
+}
+
+impl Streamed<'_> {
+    fn send(&self, piece: Piece) {
+        self.pieces.send(AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
+    }
+}
+
+impl Drop for Streamed<'_> {
+    fn drop(&mut self) {
+        self.pieces.over(self.blank.agent);
+    }
+}
+
+impl Deltas for Streamed<'_> {
+    fn delta(&mut self, delta: Delta) {
+        let (pulse, clock) = self.pulse;
+        pulse.beat(clock.now());
+        self.began |= !matches!(delta, Delta::Taken | Delta::Allows(_) | Delta::Wasted(_));
+        match delta {
+            Delta::Taken | Delta::Allows(_) => {}
+            Delta::Text(text) => {
+                let length = text.chars().count() as u64;
+                self.send(Piece::Text(text));
+                self.offset += length;
+            }
+            Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
+            Delta::Call { tool } => self.send(Piece::Call(tool)),
+            Delta::Wasted(used) => self.wasted.push(used),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Calls of the model, and what they need: context, room in the window, sums of usage.
+
+pub(in crate::run) mod call;
+pub(in crate::run) mod compact;
+pub(in crate::run) mod context;
+pub(in crate::run) mod summarize;
+pub(in crate::run) mod usage;

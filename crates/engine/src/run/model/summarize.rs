@@ -1,0 +1,94 @@
+//! Summing up a part of the conversation: by a model, a cheap one where one is set, or by what was
+//! said itself where no model can. It never holds anything up.
+
+use std::time::Duration;
+
+use entourage_llm::{Delta, Error as ModelError, Message, Priority, Reply, Request};
+use entourage_types::ModelUse;
+
+use crate::prompt::{self, View, escaped};
+use crate::run::{Interrupt, Result, Run};
+
+/// What a summary has beside the summing model's own window, at most, in characters.
+const LONGEST_TEXT: usize = 200_000;
+
+/// What is asked for.
+pub(in crate::run) struct Wanted {
+    /// What the summary is for.
+    pub(in crate::run) task: &'static str,
+    /// How long it may be, in characters.
+    pub(in crate::run) max_chars: usize,
+}
+
+/// A summary, and the model call that it took; none where it was drawn from the messages.
+pub(in crate::run) struct Summary {
+    pub(in crate::run) text: String,
+    pub(in crate::run) used: Option<ModelUse>,
+}
+
+impl Run<'_> {
+    /// Sums up what a view of this conversation shows. The call counts as one of this run, once it is
+    /// committed.
+    pub(in crate::run) async fn summarize(&mut self, view: View<'_>, wanted: Wanted) -> Result<Summary> {
+        let model = self.engine.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
+        let window = self.engine.inner.model.profile(model.as_deref()).context_window;
+        // Half of a window, at four bytes a token.
+        let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
+        let told = prompt::told(&view, most);
+        let told: String = escaped(&told).chars().take(most.saturating_mul(3) / 2).collect();
+        let somebody_waits = self.agent.parent.is_none() && (self.opened || !self.inbox.is_empty());
+        let request = Request {
+            model,
+            system: wanted.task.into(),
+            messages: vec![Message::User(format!("<conversation>\n{told}\n</conversation>"))],
+            priority: if somebody_waits { Priority::Person } else { Priority::Background },
+            owner: Some(self.agent.owner.clone()),
+            ..Request::default()
+        };
+        let (began, asked) = (self.engine.now(), request.model.clone());
+        let sent = request.system.len() + told.len();
+        let (answer, wasted) = self.ask_for_summary(request).await?;
+        self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
+        for used in wasted {
+            let used = self.believed(used, asked.as_deref(), || sent, || 0);
+            self.charge(&used, self.engine.now());
+        }
+        let (text, used) = match answer {
+            Ok(reply) => {
+                let used = self.believed(reply.used(), asked.as_deref(), || sent, || reply.text.len());
+                self.count(&used, self.engine.now());
+                (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
+            }
+            Err(error) => {
+                tracing::warn!(agent = %self.agent.id, %error, "no model sums up; the summary is drawn from the messages");
+                (None, None)
+            }
+        };
+        let text = text.unwrap_or_else(|| prompt::drawn(&view));
+        Ok(Summary { text: text.trim().chars().take(wanted.max_chars).collect(), used })
+    }
+
+    /// One attempt, and what answers used that are of no use. A model that says nothing for too long
+    /// is not waited for.
+    async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
+        let (engine, pulse) = (self.engine, self.control.pulse());
+        let clock = &*engine.inner.clock;
+        let after = Duration::from_secs(self.kind.limits.model_seconds);
+        let model = request.model.clone().unwrap_or_else(|| "the model".into());
+        let mut wasted = Vec::new();
+        let mut heard = |delta: Delta| {
+            pulse.beat(clock.now());
+            if let Delta::Wasted(used) = delta {
+                wasted.push(used);
+            }
+        };
+        pulse.beat(clock.now());
+        let answer = tokio::select! {
+            biased;
+            answer = engine.inner.model.call(request, &mut heard) => answer,
+            () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
+            () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
+        };
+        Ok((answer, wasted))
+    }
+}

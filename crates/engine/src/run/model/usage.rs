@@ -1,0 +1,155 @@
+//! What model calls use, and the limits on it. Every answer of a model goes through [`Run::charge`],
+//! whatever it was asked for.
+//!
+//! What was used rides in the run's row, in the commit that keeps the answer: what is counted and
+//! what is in the transcript cannot differ. Tokens that a provider counted and we never heard of
+//! (the process died before the commit, the stream broke, a person cut the call off) are in no sum.
+
+use entourage_types::{Cost, ItemBody, ModelUse, Status, StopReason, Time, Usage};
+
+use crate::metrics;
+use crate::{
+    prompt::BYTES,
+    run::{Result, Run},
+};
+
+/// The most tokens of a request or an answer that are believed where the model's window is not known.
+const MOST: u64 = 10_000_000;
+
+impl Run<'_> {
+    /// What an answer used, as far as that can be: a token has a byte at least, and a request with its
+    /// answer fits into the model's window. A report beyond both is replaced by an estimate, so that one
+    /// wrong number does not use up the limits. How many bytes were sent and said is asked only where the
+    /// report is doubted: it takes weighing the whole conversation.
+    pub(in crate::run) fn believed(
+        &self,
+        used: ModelUse,
+        asked: Option<&str>,
+        sent: impl FnOnce() -> usize,
+        said: impl FnOnce() -> usize,
+    ) -> ModelUse {
+        let window = self.engine.model().profile(asked).context_window.map_or(MOST, u64::from);
+        let reported = used.usage;
+        let largest = reported.input.max(reported.output);
+        if largest <= window {
+            return used;
+        }
+        let sent = sent();
+        let most = window.max(sent as u64);
+        if largest <= most {
+            return used;
+        }
+        let estimate = |bytes: usize| (bytes / BYTES) as u64 + 1;
+        let usage = Usage { input: estimate(sent), output: estimate(said()), ..Usage::default() };
+        tracing::warn!(
+            model = used.model,
+            ?reported,
+            most,
+            "the provider reports more tokens than there can have been; an estimate is counted"
+        );
+        let cost = used.cost.and_then(|_| self.engine.model().price(asked, &usage));
+        ModelUse { usage, cost, ..used }
+    }
+
+    /// Counts an answer towards the run. Whoever calls commits the run's row.
+    pub(in crate::run) fn charge(&mut self, used: &ModelUse, at: Time) {
+        self.record.charge(used, at);
+        metrics::charged(used);
+    }
+
+    /// Counts a model call and its answer. Whoever calls commits the run's row.
+    pub(in crate::run) fn count(&mut self, used: &ModelUse, at: Time) {
+        self.record.model_calls += 1;
+        self.charge(used, at);
+        metrics::model_step_done();
+    }
+
+    /// Counts answers that were of no use, at once: nothing else of them is kept, so that a crash
+    /// would forget them.
+    pub(in crate::run) async fn charge_wasted(&mut self, wasted: &[ModelUse]) -> Result<()> {
+        if wasted.is_empty() {
+            return Ok(());
+        }
+        let at = self.engine.now();
+        wasted.iter().for_each(|used| self.charge(used, at));
+        let mut writes = vec![self.run_row(Status::Running, None)];
+        writes.extend(self.awake(at));
+        self.commit(writes).await
+    }
+
+    /// The limit of tokens or money that the next model call would pass, if it would, and why.
+    pub(in crate::run) fn overspent(&self) -> Option<(StopReason, String)> {
+        let limits = &self.kind.limits;
+        let next = self.next_input();
+        let tokens = self.record.usage.tokens();
+        if tokens >= limits.max_tokens || tokens.saturating_add(next.input) > limits.max_tokens {
+            let limit = limits.max_tokens;
+            let said = format!("{tokens} tokens were used{}; the limit is {limit}", and_next(next.input));
+            return Some((StopReason::MaxTokens, said));
+        }
+        let limit = limits.max_cost?;
+        let spent = self.record.cost;
+        // The call that is about to be made goes to the first of the models.
+        let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
+        let price = self.engine.model().price(model.as_deref(), &next).unwrap_or_default();
+        let mut after = spent;
+        after += price;
+        if spent < limit && after <= limit {
+            return None;
+        }
+        let next = if price == Cost::default() {
+            String::new()
+        } else {
+            format!(", and the next call costs {price} or more")
+        };
+        Some((StopReason::MaxCost, format!("{spent} was spent{next}; the limit is {limit}")))
+    }
+
+    /// The limit of tokens or money that one more call fits under, of the size of the last one, and not a
+    /// second; and what is said of it.
+    pub(in crate::run) fn nearly_spent(&self) -> Option<(StopReason, String)> {
+        let limits = &self.kind.limits;
+        let (next, last) = (self.next_input(), self.last_used()?);
+        let tokens = self.record.usage.tokens();
+        let one = next.input.saturating_add(last.usage.output);
+        if tokens.saturating_add(one.saturating_mul(2)) > limits.max_tokens {
+            let limit = limits.max_tokens;
+            let said = format!("{tokens} tokens were used, and the limit of {limit} leaves one more call");
+            return Some((StopReason::MaxTokens, said));
+        }
+        let limit = limits.max_cost?;
+        let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
+        let one = Usage { output: last.usage.output, ..next };
+        let one = self.engine.model().price(model.as_deref(), &one).unwrap_or_default();
+        let mut after = self.record.cost;
+        after += one;
+        after += one;
+        let said = format!("{} was spent, and the limit of {limit} leaves one more call", self.record.cost);
+        (after > limit).then_some((StopReason::MaxCost, said))
+    }
+
+    /// What the last model call of the session used.
+    fn last_used(&self) -> Option<&ModelUse> {
+        self.items().iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => turn.used.as_ref(),
+            _ => None,
+        })
+    }
+
+    /// What the next call takes in at least: all that the last one took in and said, read from the
+    /// cache as far as it was then. Nothing is known before the session's first one.
+    fn next_input(&self) -> Usage {
+        self.last_used().map_or_else(Usage::default, |used| {
+            let Usage { input, output, reasoning, cached, .. } = used.usage;
+            Usage {
+                input: input.saturating_add(output.saturating_sub(reasoning)),
+                cached,
+                ..Usage::default()
+            }
+        })
+    }
+}
+
+fn and_next(input: u64) -> String {
+    if input == 0 { String::new() } else { format!(", and the next call takes in {input} or more") }
+}

@@ -1,0 +1,158 @@
+//! Leave: a call that a rule of the kind holds back, or one to an address that only the agent chose, is
+//! made only once a person has said so. The question comes before the intent: nothing of the call has
+//! happened while it is open.
+
+use std::{collections::HashSet, fmt, sync::Arc};
+
+use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
+use entourage_tools::Address;
+use entourage_types::{
+    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, OpenQuestion, Post, PostBody, Proposal,
+    Record, Scope, ToolCall, Verdict,
+};
+use serde_json::Value;
+
+use crate::run::{Result, Run, questions::ask::Wanted};
+use crate::{digest::digest, toolset::OfferedTool};
+
+/// What holds a call back.
+pub(in crate::run) enum Hold {
+    /// A rule of the kind.
+    Rule(Arc<ApprovalRule>),
+    /// It would tell this address something, and nobody but the agent chose it.
+    Invented(Address),
+}
+
+/// In words, by which a grant names it: of addresses, those at one host.
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => rule.fmt(f),
+            Self::Invented(Address { host, .. }) => {
+                write!(f, "addresses at {host} that only the agent chose, after private data was read")
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    /// What holds a call back, unless a person has granted what it asks about; `invented` are the
+    /// addresses, of this call and others, that only the agents chose.
+    pub(in crate::run) async fn held_back(
+        &self,
+        offered: &OfferedTool,
+        call: &ToolCall,
+        invented: &[Address],
+    ) -> Result<Option<Hold>> {
+        let mut holds: Vec<Hold> = offered.rules(&call.arguments).cloned().map(Hold::Rule).collect();
+        let address = offered.tool.address(&call.arguments);
+        holds.extend(address.filter(|address| invented.contains(address)).map(Hold::Invented));
+        if holds.is_empty() {
+            return Ok(None);
+        }
+        let granted = self.granted(&call.tool).await?;
+        Ok(holds.into_iter().find(|hold| !granted.contains(&hold.to_string())))
+    }
+
+    /// The words of the rules that ask no more about this agent's calls of a tool.
+    async fn granted(&self, tool: &str) -> Result<HashSet<String>, StoreError> {
+        let query = EntityQuery {
+            parent: Some(self.agent.id),
+            status: Some(GrantStatus::Standing.as_str().into()),
+            page: Page { limit: u32::MAX, ..Page::default() },
+            ..EntityQuery::of(EntityKind::Grant)
+        };
+        let found = self.engine.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
+        let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;
+        Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.rule).collect())
+    }
+
+    /// Asks for approval to make a call.
+    pub(in crate::run) async fn request_approval(
+        &mut self,
+        call: &ToolCall,
+        hold: &Hold,
+        writes: Vec<Write>,
+    ) -> Result<()> {
+        let (kind, tool, arguments) = (&self.kind.name, &call.tool, &call.arguments);
+        let (text, seconds, otherwise) = match hold {
+            Hold::Rule(rule) => (
+                format!("May the {kind} call `{tool}` with {arguments}? A rule asks: {rule}."),
+                rule.answer_seconds,
+                rule.otherwise,
+            ),
+            Hold::Invented(Address { url, host, .. }) => (
+                format!(
+                    "May the {kind} send a request to {url} with `{tool}`? Private data was read before, and \
+                     neither you nor a page or search result gave this address: {host} would get to read \
+                     whatever of that data stands in it."
+                ),
+                None,
+                Verdict::Reject,
+            ),
+        };
+        let wanted = Wanted {
+            about: About::Approval,
+            text,
+            options: About::Approval.options(),
+            proposal: Some(Proposal { rule: Some(hold.to_string()), ..self.proposal(call) }),
+            seconds,
+            otherwise: Some(otherwise),
+        };
+        self.ask(call, wanted, writes).await
+    }
+
+    /// Closes the questions about these calls that were being asked while a person granted what they
+    /// are about: that answer could not see them.
+    pub(in crate::run) async fn resolve_granted(&mut self, calls: &[ToolCall]) -> Result<()> {
+        let grants = |post: &Post| {
+            matches!(&post.body, PostBody::Answer { answer: Answer::Approve { always: true, .. }, .. })
+        };
+        if !self.inbox.posts().iter().any(grants) {
+            return Ok(());
+        }
+        for asked in self.unanswered(calls) {
+            let Some(question) = self.question(asked.question).await? else { continue };
+            let Some(Proposal { tool, rule: Some(rule), .. }) = question.proposal.as_deref() else {
+                continue;
+            };
+            if self.granted(tool).await?.contains(rule) {
+                self.close_question(question.id, Answer::Granted).await?;
+            }
+        }
+        self.refresh().await
+    }
+
+    /// What holds an approved call back that must be asked about again: what was approved are these
+    /// arguments under that version of the kind. A grant is leave under its rule and under no other.
+    pub(in crate::run) async fn must_ask_again(
+        &self,
+        call: &ToolCall,
+        asked: Option<&OpenQuestion>,
+        answer: &Post,
+    ) -> Result<Option<Hold>> {
+        let by_grant = matches!(&answer.body, PostBody::Answer { answer: Answer::Granted, .. });
+        let holds = |asked: &OpenQuestion| asked.holds_for == self.binding(call) && !by_grant;
+        if asked.is_none_or(|asked| asked.about != About::Approval || holds(asked)) {
+            return Ok(None);
+        }
+        // One that is not on offer any more is refused when it is made.
+        match self.offered.tools().allowed(&call.tool, &call.arguments) {
+            Ok(offered) => {
+                let addresses = offered.tool.address(&call.arguments).into_iter().collect();
+                self.held_back(offered, call, &self.invented(addresses).await?).await
+            }
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What an answer about a call holds for.
+    pub(in crate::run) fn binding(&self, call: &ToolCall) -> String {
+        digest(&format!("{}\n{}\n{}", call.tool, call.arguments, self.kind.version))
+    }
+
+    /// The arguments that a person gave a call.
+    pub(in crate::run) fn edited(&self, call: &ToolCall) -> Option<&Value> {
+        self.steps.of_call(call)?.intent.as_ref()?.edited.as_ref()
+    }
+}

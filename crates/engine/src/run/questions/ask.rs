@@ -1,0 +1,105 @@
+//! Questions: a call that only a person can answer. It waits on disk; the root's user is asked,
+//! however deep the asking agent stands.
+
+use std::time::Duration;
+
+use entourage_store::Write;
+use entourage_types::{
+    About, OpenQuestion, Output, Proposal, Question, QuestionId, QuestionStatus, StepKey, StepState,
+    ToolCall, Verdict, Wait, Wakeup, WakeupId,
+};
+
+use crate::digest::digest;
+use crate::run::{Result, Run};
+
+/// What the model reads of an answer that was given in the turn that asks the user.
+pub(in crate::run) const ASKED_BESIDE: &str =
+    "Not taken: the same turn asks the user. Read what they say, then answer.";
+
+/// What to ask.
+pub(in crate::run) struct Wanted {
+    pub(in crate::run) about: About,
+    pub(in crate::run) text: String,
+    pub(in crate::run) options: Vec<String>,
+    pub(in crate::run) proposal: Option<Proposal>,
+    /// How long a person has; as long as the kind gives for any question when none is given.
+    pub(in crate::run) seconds: Option<u64>,
+    pub(in crate::run) otherwise: Option<Verdict>,
+}
+
+impl Wanted {
+    /// A question of the agent's own.
+    pub(in crate::run) fn information(text: String, options: Vec<String>) -> Self {
+        let about = About::Information;
+        Self { about, text, options, proposal: None, seconds: None, otherwise: None }
+    }
+}
+
+impl Run<'_> {
+    /// Whether another call of the turn asks the user something: what they say is read before any answer.
+    pub(in crate::run) fn asks_beside(&self, calls: &[ToolCall], index: usize) -> bool {
+        let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
+        others.filter_map(|(_, call)| self.steps.of_call(call)).any(|step| {
+            step.question().is_some_and(|asked| asked.about == About::Information)
+                || step.output().is_some_and(Output::has_asked)
+        })
+    }
+
+    /// Opens a question for a call, in one commit with these writes.
+    pub(in crate::run) async fn ask(
+        &mut self,
+        call: &ToolCall,
+        wanted: Wanted,
+        mut writes: Vec<Write>,
+    ) -> Result<()> {
+        let at = self.engine.now();
+        let seconds = wanted.seconds.or(self.kind.limits.answer_seconds);
+        let due = seconds.map(|seconds| (at + Duration::from_secs(seconds), WakeupId::new()));
+        let question = Question {
+            id: QuestionId::new(),
+            owner: self.agent.owner.clone(),
+            root: self.agent.root,
+            agent: self.agent.id,
+            kind: self.agent.kind.clone(),
+            run: self.record.id,
+            call: call.id,
+            task: self.record.tasks.last().copied(),
+            about: wanted.about,
+            text: wanted.text,
+            options: wanted.options,
+            proposal: wanted.proposal.map(Box::new),
+            due: due.map(|(due, _)| due),
+            otherwise: wanted.otherwise.filter(|_| due.is_some()),
+            status: QuestionStatus::Open,
+            answer: None,
+            answered_by: None,
+            created: at,
+            updated: at,
+        };
+        let (about, otherwise) = (question.about, question.otherwise);
+        let asked =
+            OpenQuestion { question: question.id, about, holds_for: self.binding(call), due, otherwise };
+        let state = StepState::Open(Wait::Question(asked));
+        writes.push(Write::Step(self.steps.row(StepKey::Tool(call.id), state, at)));
+        writes.push(Write::Question(question));
+        if let Some((due, id)) = due {
+            let (agent, owner) = (self.agent.id, self.agent.owner.clone());
+            writes.push(Write::ScheduleWakeup(Wakeup { id, agent, owner, due }));
+        }
+        self.commit(writes).await
+    }
+
+    /// The call as a person sees it.
+    pub(in crate::run) fn proposal(&self, call: &ToolCall) -> Proposal {
+        let arguments = self.arguments(call);
+        let parameters = self.offered.tools().parameters(&call.tool);
+        Proposal {
+            tool: call.tool.clone(),
+            digest: digest(&format!("{}\n{arguments}", call.tool)),
+            arguments,
+            parameters,
+            kind_version: self.kind.version.clone(),
+            rule: None,
+        }
+    }
+}

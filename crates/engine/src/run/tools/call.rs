@@ -1,0 +1,318 @@
+//! The calls of one turn: one step each, side by side. What is done is committed as it gets done;
+//! the outputs join the transcript together, in the order of the calls, once all are in.
+
+use std::sync::Arc;
+
+use entourage_store::Write;
+use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
+use entourage_types::{
+    CallId, Output, OutputEffect, Record, Status, Step, StepKey, StepState, StepStatus, TaskId, Time,
+    ToolCall, Wait, WaitingOn, Wakeup, WakeupId,
+};
+use futures::{
+    FutureExt, StreamExt,
+    stream::{self, BoxStream},
+};
+use serde_json::Value;
+
+use crate::run::{
+    Interrupt, Result, Run,
+    delegation::order::{Came, Order},
+    questions::ask::{ASKED_BESIDE, Wanted},
+    questions::reply::{Reply, reply_of},
+    tools::kept::output,
+    tools::make::{Ran, beside_others, run_tool},
+    tools::output::{TurnOutcome, effect_of},
+};
+
+/// What calls behind an answer are answered with.
+const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still needed first, then answer.";
+
+/// So many calls of a turn are made: whoever sets a hundred agents to work at once may.
+const MOST_MADE: usize = 128;
+/// So many of them are under way at once; the others wait for one of these to end.
+const AT_ONCE: usize = 16;
+
+/// Calls under way, as part of the activation: whatever ends it ends them.
+type Running = BoxStream<'static, Ran>;
+
+impl Run<'_> {
+    /// Answers all calls of a turn. Returns what they told, if they did.
+    ///
+    /// # Errors
+    /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a moment.
+    pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<TurnOutcome>> {
+        if !self.all_answered(calls) {
+            self.refuse_after_last_call(calls).await?;
+            if let Some(answer) = calls.iter().position(|call| self.offered.tools().answers(&call.tool)) {
+                self.decline(calls, answer + 1, AFTER_ANSWER).await?;
+            }
+            self.decline(calls, MOST_MADE, &too_many(calls.len())).await?;
+            // No commit has said yet whether anything came while the model was asked.
+            if self.batch.has_writes() {
+                self.inbox.doubt();
+            }
+            self.refresh().await?;
+            if !self.inbox.is_empty() {
+                // What others want may be read again from the start; the turn is not asked for twice.
+                self.flush().await?;
+            }
+            self.apply_interventions().await?;
+        }
+        if !self.all_answered(calls) {
+            let begun = self.take_posts(calls).await?;
+            let (mut running, mut order) = self.dispatch(calls, &begun).await?;
+            let cancel = self.control.cancel().clone();
+            // Nothing has started yet, and does not once somebody was told that it ends.
+            if cancel.is_cancelled() {
+                self.flush().await?;
+                return Err(Interrupt::Stopping);
+            }
+            loop {
+                let ran = match running.next().now_or_never() {
+                    Some(ran) => ran,
+                    None => {
+                        // What takes its time is not waited for with the turn in memory only.
+                        self.flush().await?;
+                        tokio::select! {
+                            biased;
+                            ran = running.next() => ran,
+                            () = cancel.cancelled() => return Err(Interrupt::Stopping),
+                        }
+                    }
+                };
+                let Some((index, outcome)) = ran else { break };
+                // The next one begins, and has its own time.
+                self.control.pulse().beat(self.engine.now());
+                for (index, came) in order.ended(calls, index, Came::Ran(outcome)) {
+                    self.settle(calls, index, came).await?;
+                }
+            }
+            if !self.all_answered(calls) {
+                self.break_deadlocks(calls).await?;
+            }
+            if !self.all_answered(calls) {
+                return Err(Interrupt::Suspended(self.waits_on(calls)));
+            }
+        }
+        Ok(self.told(calls))
+    }
+
+    /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a
+    /// person let begin, or begin again.
+    async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
+        self.expire_overdue(calls).await?;
+        self.resolve_granted(calls).await?;
+        let mut begun = Vec::new();
+        for (index, call) in calls.iter().enumerate() {
+            let Some(wait) = self.steps.of_call(call).and_then(Step::wait).cloned() else { continue };
+            let asked = match wait {
+                Wait::HandedOver { task, worker } => {
+                    let output = handed_over(call, task, &worker);
+                    self.finish(calls, index, output, vec![]).await?;
+                    continue;
+                }
+                Wait::Until { until } if self.engine.now() >= until => {
+                    self.finish(calls, index, output(call, "The time has passed.", false), vec![]).await?;
+                    continue;
+                }
+                Wait::Until { .. } => continue,
+                Wait::Question(asked) => Some(asked),
+                Wait::Task { .. } => None,
+            };
+            let Some(post) = self.inbox.take_reply(call.id) else { continue };
+            let mut writes = vec![self.inbox.consume(&post)];
+            // The wake-up for when nobody answers is of no use any more.
+            let limit = asked.as_ref().and_then(|asked| asked.due);
+            writes.extend(limit.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
+            match reply_of(call, asked.as_ref(), &post) {
+                Reply::Output(output) => self.finish(calls, index, output, writes).await?,
+                Reply::Begin(arguments) => {
+                    // A tool may have changed since it was asked about.
+                    let made_with = arguments.clone().unwrap_or_else(|| self.arguments(call));
+                    let refusal = self.offered.tools().allowed(&call.tool, &made_with).err();
+                    let hold = self.must_ask_again(call, asked.as_ref(), &post).await?;
+                    if let Some(refusal) = refusal {
+                        self.finish(calls, index, self.refused_call(call, &refusal), writes).await?;
+                    } else if let Some(hold) = hold {
+                        self.request_approval(call, &hold, writes).await?;
+                    } else {
+                        self.begin(call, arguments, writes).await?;
+                        begun.push(call.id);
+                    }
+                }
+            }
+        }
+        Ok(begun)
+    }
+
+    /// A call that waited is under way: the intent, and that the agent is at work again.
+    async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
+        let at = self.engine.now();
+        writes.push(Write::Step(self.started(call, edited, at)));
+        if self.record.status != Status::Running {
+            writes.push(self.run_row(Status::Running, None));
+        }
+        writes.extend(self.awake(at));
+        self.commit(writes).await
+    }
+
+    /// Starts the calls that nobody has begun, and those begun ones that may be begun again. The
+    /// intent of a call that is not pure is on record before the call starts.
+    async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
+        let offer = Arc::clone(self.offered.tools());
+        let at = self.engine.now();
+        let new = calls.iter().filter(|call| self.steps.of_call(call).is_none());
+        let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
+        let invented = self.invented(addresses.collect()).await?;
+        let (mut ready, mut intents, mut order) = (Vec::new(), Vec::new(), Order::default());
+        for (index, call) in calls.iter().enumerate() {
+            let before = self.steps.of_call(call).map(Step::status);
+            if matches!(before, Some(StepStatus::Done | StepStatus::Open)) {
+                continue;
+            }
+            let arguments = self.arguments(call);
+            if self.is_in_doubt(call) && !begun.contains(&call.id) {
+                self.ask_whether_it_happened(call).await?;
+                continue;
+            }
+            let offered = match offer.allowed(&call.tool, &arguments) {
+                Ok(offered) => offered,
+                Err(refusal) => {
+                    self.finish(calls, index, self.refused_call(call, &refusal), vec![]).await?;
+                    continue;
+                }
+            };
+            let effect = if self.began_unsafe(call) { Effect::Unsafe } else { offered.effect };
+            if before.is_none()
+                && let Some(hold) = self.held_back(offered, call, &invented).await?
+            {
+                for (index, came) in order.ended(calls, index, Came::Held(hold)) {
+                    self.settle(calls, index, came).await?;
+                }
+                continue;
+            }
+            if effect != Effect::Pure && before.is_none() {
+                intents.push(Write::Step(self.started(call, None, at)));
+            }
+            // One that waits for its place counts as under way: what is behind it keeps its order.
+            order.begun(index, offered.tool.source() == Source::Person);
+            ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
+        }
+        if !intents.is_empty() {
+            self.commit(intents).await?;
+        }
+        let alone = ready.len() == 1;
+        let seconds = self.kind.limits.tool_seconds;
+        let clock = Arc::clone(&self.engine.inner.clock);
+        let running = stream::iter(ready).map(move |(index, tool, context, arguments)| {
+            let clock = Arc::clone(&clock);
+            let ran = async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
+            if alone { ran.boxed() } else { beside_others(index, ran).boxed() }
+        });
+        Ok((running.buffer_unordered(AT_ONCE).boxed(), order))
+    }
+
+    /// Commits what one call came to.
+    async fn settle(&mut self, calls: &[ToolCall], index: usize, came: Came) -> Result<()> {
+        let call = &calls[index];
+        let outcome = match came {
+            Came::Held(hold) => return self.request_approval(call, &hold, vec![]).await,
+            Came::Ran(outcome) => outcome,
+        };
+        match outcome {
+            Ok(Outcome::Done(done)) => {
+                let effect = effect_of(done.said, done.answer);
+                if matches!(effect, Some(OutputEffect::Answer(_))) && self.asks_beside(calls, index) {
+                    return self.finish(calls, index, output(call, ASKED_BESIDE, true), vec![]).await;
+                }
+                if let Some(refused) = self.refused(call, effect.as_ref()).await? {
+                    return self.finish(calls, index, refused, vec![]).await;
+                }
+                let mut kept = Vec::with_capacity(done.notes.len() + done.learnings.len());
+                for note in &done.notes {
+                    kept.push(Write::Entity(note.entity()?));
+                }
+                for learning in &done.learnings {
+                    kept.push(Write::Entity(learning.entity()?));
+                }
+                let output = Output { effect, details: done.details, ..output(call, done.text, false) };
+                self.finish(calls, index, output, kept).await
+            }
+            Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
+            Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
+            Ok(Outcome::Await(time)) => {
+                let at = self.engine.now();
+                let due = at + time;
+                let step =
+                    self.steps.row(StepKey::Tool(call.id), StepState::Open(Wait::Until { until: due }), at);
+                let (agent, owner) = (self.agent.id, self.agent.owner.clone());
+                let wake = Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due });
+                self.commit(vec![Write::Step(step), wake]).await
+            }
+            // As after a crash: it may have happened, and only a person can say.
+            Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {
+                self.ask_whether_it_happened(call).await
+            }
+            Err(error) => self.finish(calls, index, output(call, error.to_string(), true), vec![]).await,
+        }
+    }
+
+    /// The step of a call that begins, with its intent.
+    fn started(&self, call: &ToolCall, edited: Option<Value>, at: Time) -> Step {
+        let intent = Some(self.intent(call, edited));
+        Step { intent, ..self.steps.row(StepKey::Tool(call.id), StepState::Started, at) }
+    }
+
+    /// The arguments that a call is made with: the agent's own, unless a person gave others.
+    pub(in crate::run) fn arguments(&self, call: &ToolCall) -> Value {
+        self.edited(call).unwrap_or(&call.arguments).clone()
+    }
+
+    fn context(&self, call: &ToolCall, effect: Effect, now: Time) -> Context {
+        Context {
+            call: call.id,
+            effect,
+            agent: self.agent.id,
+            root: self.agent.root,
+            is_root: self.agent.parent.is_none(),
+            owner: self.agent.owner.clone(),
+            kind: Arc::clone(&self.kind),
+            now,
+            notes: self.engine.notes(&self.agent),
+            memory: Arc::new(self.engine.memory(&self.agent)),
+            cancel: self.control.cancel().child_token(),
+        }
+    }
+
+    fn all_answered(&self, calls: &[ToolCall]) -> bool {
+        calls.iter().all(|call| self.steps.is_answered(call.id))
+    }
+
+    /// What open calls wait on: a person first, since only a person can be asked to hurry.
+    pub(in crate::run) fn waits_on(&self, calls: &[ToolCall]) -> WaitingOn {
+        let waits = || calls.iter().filter_map(|call| self.steps.of_call(call)?.wait());
+        let is_for_person = |wait: &Wait| matches!(wait, Wait::Question(_));
+        let is_for_agent = |wait: &Wait| matches!(wait, Wait::Task { .. } | Wait::HandedOver { .. });
+        if waits().any(is_for_person) {
+            WaitingOn::User
+        } else if waits().any(is_for_agent) {
+            WaitingOn::Agent
+        } else {
+            WaitingOn::Timer
+        }
+    }
+}
+
+/// What the calls of a turn read that are too many.
+fn too_many(calls: usize) -> String {
+    format!(
+        "Not done: {calls} calls in one turn are too many, and the first {MOST_MADE} of them were made. Call what is still needed in the next turn."
+    )
+}
+
+/// What a call reads whose work goes on without it.
+pub(in crate::run) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
+    let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
+    Output { effect: Some(OutputEffect::Delegated(task)), ..output(call, text, false) }
+}

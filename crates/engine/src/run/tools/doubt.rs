@@ -1,0 +1,73 @@
+//! Doubt: a call that was begun and whose outcome is not on record may have taken effect, whatever
+//! tools there are by now. An unsafe one is for a person to judge.
+
+use entourage_tools::{Effect, Error as ToolError};
+use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
+use serde_json::Value;
+
+use crate::run::{Result, Run, questions::ask::Wanted, tools::kept::output};
+use crate::toolset::declared;
+
+impl Run<'_> {
+    /// Whether the call was begun and is not known to have ended, and may not be begun again unasked. What
+    /// a tool did that is not there any more is not known: it counts as unsafe unless the kind says better.
+    pub(in crate::run) fn is_in_doubt(&self, call: &ToolCall) -> bool {
+        let begun = self.steps.of_call(call).is_some_and(|step| step.state == StepState::Started);
+        let by_now = || self.offered.tools().effect(&call.tool).or_else(|| declared(&self.kind, &call.tool));
+        let is_unsafe = || by_now().unwrap_or(Effect::Unsafe) == Effect::Unsafe;
+        begun && (self.began_unsafe(call) || is_unsafe())
+    }
+
+    /// Whether the call was unsafe when it began, if it did.
+    pub(in crate::run) fn began_unsafe(&self, call: &ToolCall) -> bool {
+        let intent = || self.steps.of_call(call)?.intent.as_ref();
+        intent().is_some_and(|intent| intent.effect == Effect::Unsafe)
+    }
+
+    /// What a call begins with that is about to be made, with the arguments that a person gave it, if one did.
+    pub(in crate::run) fn intent(&self, call: &ToolCall, edited: Option<Value>) -> Intent {
+        let effect = match self.began_unsafe(call) {
+            true => Effect::Unsafe,
+            false => self.offered.tools().effect(&call.tool).unwrap_or(Effect::Unsafe),
+        };
+        Intent { effect, edited: edited.or_else(|| self.edited(call).cloned()) }
+    }
+
+    /// What the model reads of a call that cannot be made, or not again.
+    pub(in crate::run) fn refused_call(&self, call: &ToolCall, refusal: &ToolError) -> Output {
+        let step = self.steps.of_call(call);
+        let was_begun = step.is_some_and(may_have_taken_effect);
+        let text = match was_begun {
+            true => format!(
+                "The call was interrupted and may have taken effect; it cannot be made again: {refusal}"
+            ),
+            false => refusal.to_string(),
+        };
+        output(call, text, true)
+    }
+
+    /// A call whose effect may have happened when the process died: only a person can say.
+    pub(in crate::run) async fn ask_whether_it_happened(&mut self, call: &ToolCall) -> Result<()> {
+        let proposal = self.proposal(call);
+        let text = format!(
+            "The {}'s call of `{}` was interrupted and may or may not have taken effect. Its arguments: {}. \
+             Call it again, give it up, or say what it returned to treat it as done.",
+            self.kind.name, call.tool, proposal.arguments,
+        );
+        let in_doubt = self.kind.in_doubt.clone();
+        let wanted = Wanted {
+            about: About::Doubt,
+            text,
+            options: About::Doubt.options(),
+            proposal: Some(proposal),
+            seconds: in_doubt.answer_seconds,
+            otherwise: Some(in_doubt.otherwise),
+        };
+        self.ask(call, wanted, vec![]).await
+    }
+}
+
+/// Whether the call of this step was begun and its outcome is not known.
+pub(in crate::run) fn may_have_taken_effect(step: &Step) -> bool {
+    step.state == StepState::Started || step.question().is_some_and(|asked| asked.about == About::Doubt)
+}

@@ -1,0 +1,97 @@
+//! What calls came to, made or not: each output is kept as soon as it is there, and the last of a turn
+//! brings all of them into the transcript.
+
+use std::collections::BTreeMap;
+
+use entourage_store::Write;
+use entourage_types::{Checkpoint, Output, Status, StepKey, StepState, ToolCall};
+
+use crate::metrics;
+use crate::run::{Interrupt, Result, Run, tools::kept::output};
+
+impl Run<'_> {
+    /// Commits a call's output with what rides along, and tells of the call.
+    pub(in crate::run) async fn finish(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        output: Output,
+        writes: Vec<Write>,
+    ) -> Result<()> {
+        self.finish_all(calls, BTreeMap::from([(index, output)]), writes).await
+    }
+
+    /// Answers the calls from `from` on without making them, in one commit.
+    ///
+    /// # Errors
+    /// An [`Interrupt`](crate::run::Interrupt) when the store fails.
+    pub async fn decline(&mut self, calls: &[ToolCall], from: usize, why: &str) -> Result<()> {
+        // One that was begun goes its way.
+        let is_new = |call: &ToolCall| self.steps.of_call(call).is_none() && !self.steps.is_answered(call.id);
+        let declined: BTreeMap<usize, Output> = calls
+            .iter()
+            .enumerate()
+            .skip(from)
+            .filter(|(_, call)| is_new(call))
+            .map(|(index, call)| (index, output(call, why, true)))
+            .collect();
+        if declined.is_empty() { Ok(()) } else { self.finish_all(calls, declined, vec![]).await }
+    }
+
+    /// Commits the outputs of calls, by their places in the turn, and tells of the calls.
+    async fn finish_all(
+        &mut self,
+        calls: &[ToolCall],
+        mut outputs: BTreeMap<usize, Output>,
+        writes: Vec<Write>,
+    ) -> Result<()> {
+        for (index, output) in &mut outputs {
+            self.transcript.keep_within(output, self.kind.limits.max_output_chars);
+            // The transcript keeps the call as the agent made it; the output says what became of it.
+            if let Some(arguments) = self.edited(&calls[*index]) {
+                let text = &output.text;
+                output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
+            }
+        }
+        self.keep_outputs(calls, &outputs, writes).await?;
+        for (index, output) in &outputs {
+            metrics::tool_step_done();
+            self.trace_call(&calls[*index], output);
+        }
+        Ok(())
+    }
+
+    async fn keep_outputs(
+        &mut self,
+        calls: &[ToolCall],
+        outputs: &BTreeMap<usize, Output>,
+        mut writes: Vec<Write>,
+    ) -> Result<()> {
+        let at = self.engine.now();
+        let mut places = calls.iter().enumerate();
+        if !places.all(|(index, call)| outputs.contains_key(&index) || self.is_done(call)) {
+            for (index, output) in outputs {
+                let kept = StepState::Done(Some(Checkpoint::Output(Box::new(output.clone()))));
+                writes.push(Write::Step(self.steps.row(StepKey::Tool(calls[*index].id), kept, at)));
+            }
+            return self.commit(writes).await;
+        }
+        for (index, call) in calls.iter().enumerate() {
+            let kept = || self.steps.of_call(call)?.output();
+            let Some(body) = outputs.get(&index).or_else(kept).cloned() else {
+                return Err(Interrupt::failed(format!("the output of call {} is not on record", call.id)));
+            };
+            // The output stands in the transcript from here on: a step that was begun need not hold it too.
+            writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
+        }
+        if self.record.status != Status::Running {
+            writes.push(self.run_row(Status::Running, None));
+        }
+        writes.extend(self.awake(at));
+        self.commit(writes).await
+    }
+
+    fn is_done(&self, call: &ToolCall) -> bool {
+        self.steps.of_call(call).is_some_and(|step| step.state.is_done())
+    }
+}

@@ -1,0 +1,105 @@
+//! How much of what tools return is kept: a transcript is in memory whenever its agent is at work.
+
+use entourage_types::{Item, ItemBody, Output, Step, ToolCall};
+
+/// So much of the text of one output, in bytes as JSON: what is longer than a book is read by nobody.
+const MOST_OF_ONE: usize = 4 << 20;
+/// So much of a session is kept as it is; what comes then is cut to what a model is shown of one output.
+const MOST_WHOLE: usize = 32 << 20;
+/// So much of a session is kept at all.
+const MOST: usize = 48 << 20;
+
+/// What a call came to. Of a text that is longer than anybody reads the beginning is kept.
+pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
+    let mut text = text.into();
+    if text.len() > MOST_OF_ONE || size(&text) > MOST_OF_ONE {
+        let returned = text.len();
+        cut(&mut text, MOST_OF_ONE);
+        let kept = text.len();
+        text.push_str(&format!("\n[cut: the tool returned {returned} bytes, and the first {kept} are kept]"));
+    }
+    Output { call: call.id, tool: call.tool.clone(), text, error, effect: None, details: None }
+}
+
+/// What a session keeps of outputs, those of a turn under way included.
+pub(in crate::run) fn kept(items: &[Item], steps: &[Step]) -> usize {
+    let joined = items.iter().map(|item| match &item.body {
+        ItemBody::Output(output) => weight(output),
+        _ => 0,
+    });
+    joined.chain(steps.iter().filter_map(Step::output).map(weight)).sum()
+}
+
+/// Cuts an output where the session keeps `kept` bytes already, and adds it to them. `shown` is how much of one
+/// output a model sees, in characters.
+pub(in crate::run) fn keep_within(kept: &mut usize, output: &mut Output, shown: usize) {
+    // The details are for programs, and go first.
+    if *kept + weight(output) > MOST_WHOLE {
+        output.details = None;
+    }
+    let returned = size(&output.text);
+    let room = match *kept {
+        kept if kept >= MOST => 200,
+        kept if kept + returned > MOST_WHOLE => shown,
+        _ => usize::MAX,
+    };
+    if let Some((end, _)) = output.text.char_indices().nth(room) {
+        output.text.truncate(end);
+        output.text.push_str(&format!(
+            "\n[cut: this session keeps {} MiB of what tools returned, and no more of this: ask for less at once, or \
+             close the session]",
+            *kept >> 20
+        ));
+    }
+    *kept += weight(output);
+}
+
+/// What an output takes, in bytes.
+fn weight(output: &Output) -> usize {
+    size(&output.text) + output.details.as_ref().map_or(0, crate::transcript_cache::of_value)
+}
+
+/// The bytes of a text as JSON: control characters are written as six.
+fn size(text: &str) -> usize {
+    text.len() + 5 * text.bytes().filter(|byte| is_long(*byte)).count()
+}
+
+fn is_long(byte: u8) -> bool {
+    byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t')
+}
+
+/// Cuts a text to so many bytes as JSON.
+fn cut(text: &mut String, most: usize) {
+    let mut size = 0;
+    let mut fits = |byte: &u8| {
+        size += if is_long(*byte) { 6 } else { 1 };
+        size <= most
+    };
+    let end = text.as_bytes().iter().take_while(|byte| fits(byte)).count();
+    text.truncate(text.floor_char_boundary(end));
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::CallId;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_of_one_output_is_counted_as_json() {
+        let call = ToolCall { id: CallId::new(), tool: "say".into(), arguments: json!({}) };
+        for (text, kept) in
+            [("a", MOST_OF_ONE), ("\u{1}", MOST_OF_ONE / 6), ("ä", MOST_OF_ONE), ("\n", MOST_OF_ONE)]
+        {
+            let whole = output(&call, text.repeat(kept / text.len()), false);
+            assert!(!whole.text.contains("[cut"), "{text:?}");
+            let cut = output(&call, text.repeat(2 * MOST_OF_ONE), false);
+            let said = format!(
+                "\n[cut: the tool returned {} bytes, and the first {kept} are kept]",
+                text.len() * 2 * MOST_OF_ONE
+            );
+            assert!(cut.text.ends_with(&said), "{text:?}: {}", &cut.text[cut.text.len() - 120..]);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! One call as it is made: within its time, and so that it harms no other.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use entourage_tools::{Context, Error as ToolError, Outcome, Tool};
+use futures::FutureExt;
+use serde_json::Value;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
+
+use crate::Clock;
+use crate::run::Result;
+
+/// A call by its place in the turn, and what came of it.
+pub(in crate::run) type Ran = (usize, Result<Outcome, ToolError>);
+
+/// Runs a tool within its time; a crash of the tool is an error of the call, not of the engine.
+pub(in crate::run) async fn run_tool(
+    tool: &dyn Tool,
+    context: &Context,
+    arguments: Value,
+    clock: &dyn Clock,
+    seconds: u64,
+) -> Result<Outcome, ToolError> {
+    let called = AssertUnwindSafe(tool.call(context, arguments)).catch_unwind();
+    let end = clock.now() + Duration::from_secs(seconds);
+    tokio::select! {
+        biased;
+        outcome = called => outcome.unwrap_or_else(|_| {
+            Err(ToolError::Failed("the tool crashed; its author must look at it".into()))
+        }),
+        () = clock.sleep_until(end) => Err(ToolError::TimedOut(seconds)),
+    }
+}
+
+/// Runs a call on a task of its own, so that one that holds up its thread holds up no other.
+pub(in crate::run) async fn beside_others(
+    index: usize,
+    call: impl Future<Output = Ran> + Send + 'static,
+) -> Ran {
+    let died = |_| (index, Err(ToolError::Failed("the call was cut off by the end of its thread".into())));
+    AbortOnDropHandle::new(tokio::spawn(call.in_current_span())).await.unwrap_or_else(died)
+}

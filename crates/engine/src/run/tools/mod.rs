@@ -1,0 +1,8 @@
+//! Calls of tools: intents, effects and outputs.
+
+pub(in crate::run) mod call;
+pub(in crate::run) mod doubt;
+pub(in crate::run) mod finish;
+pub(in crate::run) mod kept;
+pub(in crate::run) mod make;
+pub(in crate::run) mod output;

@@ -1,0 +1,146 @@
+//! What a run has said, by the model or by itself.
+
+use entourage_types::{
+    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, Reply, Status, ToolCall, Turn,
+};
+
+use crate::prompt::UNSENT;
+use crate::run::{Result, Run, Stop};
+
+/// The tool by which an agent tells the user something.
+const SENDS: &str = "send_message";
+
+/// What the outputs of a turn say beside their texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnOutcome {
+    /// Words for the user; a conversational run ends with them.
+    User(String),
+    /// The run's answer, which ends it.
+    Answer(String),
+    /// Words that a check refused: the model is to try again.
+    Refused,
+}
+
+impl Run<'_> {
+    /// Says something of its own, without the model: the program's last word, which is committed
+    /// with the end of the run.
+    pub fn say(&mut self, text: impl Into<String>) -> String {
+        let text = text.into();
+        let turn = Turn { text: text.clone(), ..Turn::default() };
+        let item = self.item(ItemBody::Turn(turn), self.engine.now());
+        self.batch.push(item);
+        text
+    }
+
+    /// Notes why words of the model were done without, for logs and programs: it goes with the next commit.
+    pub fn remark(&mut self, stop: Stop) {
+        let Stop { reason, text, cause } = stop;
+        tracing::warn!(%reason, cause, "a result is told as it is");
+        let notice = Notice { cause: Some(cause), ..Notice::new(Level::Info, "told_as_it_is", text) };
+        let item = self.item(ItemBody::Notice(notice), self.engine.now());
+        self.batch.push(item);
+    }
+
+    /// The result of a task that this run was opened by.
+    #[must_use]
+    pub fn result_told(&self) -> Option<String> {
+        let opened_by = self.items().iter().find_map(|item| match &item.body {
+            ItemBody::Message(message) if item.run == self.record.id => Some(message),
+            _ => None,
+        });
+        opened_by.filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
+    }
+
+    /// What a call returned, once it has.
+    #[must_use]
+    pub fn output_of(&self, call: CallId) -> Option<&Output> {
+        self.items().iter().rev().filter_map(output_in).find(|output| output.call == call)
+    }
+
+    /// What the outputs of these calls told: an answer before what is to be tried again, and that before
+    /// words for the user. Where the user was asked, nothing ends before the model has read what they said.
+    pub(in crate::run) fn told(&self, calls: &[ToolCall]) -> Option<TurnOutcome> {
+        let outputs = || calls.iter().rev().filter_map(|call| self.output_of(call.id));
+        if outputs().any(Output::has_asked) {
+            return None;
+        }
+        let answer = outputs().find_map(Output::answer).map(|text| TurnOutcome::Answer(text.to_owned()));
+        let refused = || outputs().any(Output::is_refused).then_some(TurnOutcome::Refused);
+        answer
+            .or_else(refused)
+            .or_else(|| outputs().find_map(Output::said).map(|text| TurnOutcome::User(text.to_owned())))
+    }
+
+    /// What the run told the user last, by a call before the turn that the program has just come by.
+    #[must_use]
+    pub fn last_said(&self) -> Option<&str> {
+        let of_run = self.until_turn().iter().rev().take_while(|item| item.run == self.record.id);
+        of_run.filter_map(output_in).find_map(Output::said)
+    }
+
+    /// Whether the last turn may be the end: where only what is sent to the user is an answer and nothing
+    /// was, the model is told so, once in a run.
+    ///
+    /// # Errors
+    /// An [`Interrupt`](crate::run::Interrupt) when that cannot be committed.
+    pub async fn may_stay_unsent(&mut self) -> Result<bool> {
+        if !self.is_unsent() {
+            return Ok(true);
+        }
+        if self.finished_turn().is_some() {
+            // It was decided then.
+            return Ok(!self.since_turn().any(is_unsent));
+        }
+        // Where only one call is left, it is made without tools.
+        if self.told_unsent() || self.last_call().is_some() || self.met().is_some() {
+            return Ok(true);
+        }
+        let text = format!(
+            "The user reads only what you send with `{SENDS}`, and you have sent nothing. Send it, or end again where \
+             there is nothing to tell"
+        );
+        let at = self.engine.now();
+        let mut writes = vec![self.item(ItemBody::Notice(Notice::new(Level::Info, UNSENT, text)), at)];
+        writes.push(self.run_row(Status::Running, None));
+        writes.extend(self.awake(at));
+        self.commit(writes).await?;
+        Ok(false)
+    }
+
+    /// Tells the person of a run that ends without having sent anything.
+    pub fn warn_if_unsent(&mut self) {
+        if self.is_unsent() {
+            let text = "The agent ended without sending anything; what it wrote stands in its transcript";
+            let notice = Notice::new(Level::Warning, UNSENT, text);
+            let item = self.item(ItemBody::Notice(notice), self.engine.now());
+            self.batch.push(item);
+        }
+    }
+
+    /// Whether only what is sent to the user is an answer, and nothing was.
+    fn is_unsent(&self) -> bool {
+        let sends = self.kind.reply == Reply::SendMessage && self.offered.position().is_root;
+        sends && self.offered.tools().named(SENDS).is_ok() && self.last_said().is_none()
+    }
+
+    fn told_unsent(&self) -> bool {
+        self.items().iter().any(|item| item.run == self.record.id && is_unsent(item))
+    }
+}
+
+/// Whether an item says that nothing was sent.
+fn is_unsent(item: &Item) -> bool {
+    matches!(&item.body, ItemBody::Notice(notice) if notice.code == UNSENT)
+}
+
+fn output_in(item: &Item) -> Option<&Output> {
+    match &item.body {
+        ItemBody::Output(output) => Some(output),
+        _ => None,
+    }
+}
+
+/// What a call that is done means for its run, beside what the model reads: an answer before words.
+pub(in crate::run) fn effect_of(said: Option<String>, answer: Option<String>) -> Option<OutputEffect> {
+    answer.map(OutputEffect::Answer).or_else(|| said.map(OutputEffect::Said))
+}

@@ -1,0 +1,194 @@
+//! The beginning of a thread that is kept elsewhere, too: what was said there before is what its
+//! transcript begins with.
+
+use std::collections::{HashSet, VecDeque};
+
+use entourage_store::{Error as StoreError, Write};
+use entourage_types::{
+    Agent, Item, ItemBody, KeptThread, Output, OutputEffect, Record, RunId, ThreadKey, ToolCall,
+};
+
+use super::{ThreadStoreError, in_time, kept, pending};
+use crate::{Engine, thread};
+
+/// A thread whose beginning could not be loaded.
+#[derive(Debug)]
+pub(crate) struct NotLoaded {
+    pub(crate) key: ThreadKey,
+    pub(crate) cause: ThreadStoreError,
+}
+
+impl Engine {
+    /// What goes into the commit that says something to an agent, beside that: its thread is known from
+    /// then on as one that is kept elsewhere, too, and a new one begins with what was said there before,
+    /// which is counted in its row. The name of the chat is that of the tree unless it is given.
+    pub(crate) async fn keep_thread(
+        &self,
+        agent: &mut Agent,
+        is_new: bool,
+        chat: Option<&str>,
+    ) -> Result<Result<Vec<Write>, NotLoaded>, StoreError> {
+        let (Some(thread_store), Some(named)) = (self.thread_store(), thread::named(agent)) else {
+            return Ok(Ok(Vec::new()));
+        };
+        let store = &**self.store();
+        if !is_new && kept(store, agent.id).await?.is_some() {
+            return Ok(Ok(Vec::new()));
+        }
+        let chat = match chat {
+            Some(chat) => Some(chat.to_owned()),
+            None => kept(store, agent.root).await?.map(|root| root.key.chat),
+        };
+        let Some(chat) = chat else { return Ok(Ok(Vec::new())) };
+        let (recipient, sender) = (named.recipient.to_owned(), named.sender.to_owned());
+        // What was deleted is gone: a thread, or a chat, that takes its place begins anew.
+        let is_first = named.is_first && agent.root == thread::root_of(&agent.owner, &chat);
+        let key = ThreadKey { owner: agent.owner.clone(), chat, recipient, sender };
+        let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
+        let mut writes = vec![Write::Entity(thread.entity()?)];
+        if is_new && is_first {
+            let loaded = in_time(&**self.clock(), thread_store.load(&thread.key)).await;
+            match loaded.and_then(|loaded| Ok(whole(loaded)?)) {
+                Ok((bodies, loaded)) => {
+                    writes.extend(self.begin_with(agent, bodies));
+                    if loaded < agent.items {
+                        writes.push(pending(agent.id, loaded, &thread, self.now())?);
+                    }
+                }
+                Err(cause) => {
+                    let ThreadKey { owner, chat, recipient, sender } = &thread.key;
+                    tracing::warn!(%owner, chat, recipient, sender, %cause, "a thread could not be loaded");
+                    return Ok(Err(NotLoaded { key: thread.key, cause }));
+                }
+            }
+        } else if agent.items > 0 {
+            // It was there before there was a thread_store.
+            writes.push(pending(agent.id, 0, &thread, self.now())?);
+        }
+        Ok(Ok(writes))
+    }
+
+    /// A new agent's transcript begins with these; no run of this engine wrote them.
+    fn begin_with(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
+        let (run, at) = (RunId::new(), self.now());
+        let from = std::mem::replace(&mut agent.items, bodies.len() as u64);
+        let item =
+            |(seq, body)| Item { agent: agent.id, seq, run, session: agent.session, at, step: None, body };
+        (from..).zip(bodies).map(item).map(Write::Item).collect()
+    }
+}
+
+/// What was loaded, as a transcript may hold it: each call has its output before anything else is said,
+/// and nothing is left that meant something in another database only. Also how much of it is kept there:
+/// what answers the last calls is new.
+fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
+    let (mut bodies, mut known) = (Vec::with_capacity(loaded.len()), HashSet::new());
+    let mut open: VecDeque<ToolCall> = VecDeque::new();
+    for (at, mut body) in loaded.into_iter().enumerate() {
+        match &mut body {
+            ItemBody::Output(output) => {
+                if open.pop_front().map(|call| call.id) != Some(output.call) {
+                    return Err(format!("entry {at} is an output, and not of the next call without one"));
+                }
+                // Tasks and questions of another database; words stay words.
+                output.effect = output.effect.take().filter(OutputEffect::is_of_words);
+            }
+            ItemBody::Message(message) => {
+                (message.post, message.options) = (None, None);
+                bodies.extend(open.drain(..).map(unanswered));
+            }
+            ItemBody::Turn(turn) => {
+                bodies.extend(open.drain(..).map(unanswered));
+                if turn.text.trim().is_empty() && turn.calls.is_empty() {
+                    return Err(format!("entry {at} is a turn without text and calls"));
+                }
+                if !turn.calls.iter().all(|call| known.insert(call.id)) {
+                    return Err(format!("entry {at} has a call that was there before"));
+                }
+                turn.used = None;
+                open.extend(turn.calls.iter().cloned());
+            }
+            ItemBody::Digest(digest) => {
+                digest.used = None;
+                // It counts what is not here: whatever is here is seen.
+                if digest.from > bodies.len() as u64 + 1 {
+                    digest.from = 0;
+                }
+            }
+            ItemBody::Decision(_) | ItemBody::Notice(_) => {}
+        }
+        bodies.push(body);
+    }
+    let kept = bodies.len() as u64;
+    bodies.extend(open.drain(..).map(unanswered));
+    Ok((bodies, kept))
+}
+
+/// The output of a call that was under way when the thread was saved for the last time.
+fn unanswered(call: ToolCall) -> ItemBody {
+    let text = "not answered: what came of it was not kept; it may have taken effect".to_owned();
+    ItemBody::Output(Output {
+        call: call.id,
+        tool: call.tool,
+        text,
+        error: true,
+        effect: None,
+        details: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{Author, CallId, Digest, Message, PostId, RunOptions, Turn};
+    use serde_json::json;
+
+    use super::*;
+
+    fn said(text: &str) -> ItemBody {
+        ItemBody::Message(Message::new(Author::User, text, None))
+    }
+
+    fn call() -> ToolCall {
+        ToolCall { id: CallId::new(), tool: "look".into(), arguments: json!({}) }
+    }
+
+    fn turn(calls: &[&ToolCall]) -> ItemBody {
+        ItemBody::Turn(Turn { calls: calls.iter().copied().cloned().collect(), ..Turn::default() })
+    }
+
+    fn output(call: &ToolCall) -> ItemBody {
+        let (call, tool) = (call.id, call.tool.clone());
+        let text = "found".to_owned();
+        ItemBody::Output(Output { call, tool, text, error: false, effect: None, details: None })
+    }
+
+    #[test]
+    fn calls_that_were_under_way_are_answered_before_anything_else_is_said() {
+        let [one, two, three] = [call(), call(), call()];
+        let loaded = vec![said("a"), turn(&[&one, &two]), output(&one), said("b"), turn(&[&three])];
+        let expected = [&loaded[..3], &[unanswered(two)], &loaded[3..], &[unanswered(three)]].concat();
+        assert_eq!(whole(loaded).unwrap(), (expected, 6));
+    }
+
+    #[test]
+    fn what_no_transcript_can_hold_is_refused() {
+        let [one, two] = [call(), call()];
+        for broken in [
+            vec![output(&one)],
+            vec![turn(&[&one, &two]), output(&two)],
+            vec![turn(&[&one]), output(&one), turn(&[&one]), output(&one)],
+            vec![turn(&[])],
+        ] {
+            assert!(whole(broken.clone()).is_err(), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_that_meant_something_in_another_database_only() {
+        let (post, options) = (Some(PostId::new()), Some(RunOptions::default()));
+        let asked = Message { post, options, ..Message::new(Author::User, "a", None) };
+        let digest = |from| ItemBody::Digest(Digest { from, text: "b".into(), max_chars: None, used: None });
+        let loaded = vec![ItemBody::Message(asked), digest(2), digest(90)];
+        assert_eq!(whole(loaded).unwrap().0, [said("a"), digest(2), digest(0)]);
+    }
+}

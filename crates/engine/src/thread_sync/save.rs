@@ -1,0 +1,222 @@
+//! Saving threads elsewhere: several side by side, each one step at a time, from the rows that say what
+//! is still to be saved. They go once it is.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use entourage_store::{Commit, EntityQuery, Error as StoreError, ItemQuery, Page, Write};
+use entourage_types::{AgentId, EntityKind, EventBody, PendingSave, Record, Scope, Time};
+use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
+
+use super::{PATIENCE, ThreadStore, ThreadStoreError, in_time, kept};
+use crate::Engine;
+
+/// So many threads are saved at once.
+const PLACES: usize = 8;
+/// So many items of a thread are saved in one step.
+const ITEMS: u32 = 200;
+/// How many rows are read at once.
+const ROWS: u32 = 500;
+/// How often the store is looked into for what no hint told of.
+const LOOK: Duration = Duration::from_secs(5 * 60);
+/// The delay after a first failure; it doubles from there, up to the longest.
+const FIRST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(5 * 60);
+
+/// Whether there is more to save of a thread.
+type Saved = (AgentId, Result<bool, ThreadStoreError>);
+
+/// The threads that are to be saved, in memory. All of it can be read again.
+#[derive(Default)]
+struct Waiting {
+    due: BTreeMap<AgentId, Time>,
+    failures: BTreeMap<AgentId, u32>,
+    under_way: HashSet<AgentId>,
+}
+
+impl Waiting {
+    /// There is something to save, at once unless the last attempt failed.
+    fn put(&mut self, agent: AgentId, now: Time) {
+        self.due.entry(agent).or_insert(now);
+    }
+
+    fn take(&mut self, now: Time) -> Option<AgentId> {
+        if self.under_way.len() >= PLACES {
+            return None;
+        }
+        let is_free = |agent: &AgentId| !self.under_way.contains(agent);
+        let next = self.due.iter().find(|(agent, due)| **due <= now && is_free(agent))?;
+        let agent = *next.0;
+        self.due.remove(&agent);
+        self.under_way.insert(agent);
+        Some(agent)
+    }
+
+    /// When the first is due for whom there is a place.
+    fn next(&self) -> Option<Time> {
+        let free = self.due.iter().filter(|(agent, _)| !self.under_way.contains(agent));
+        free.map(|(_, due)| *due).min().filter(|_| self.under_way.len() < PLACES)
+    }
+
+    fn ended(&mut self, agent: AgentId, saved: Result<bool, ThreadStoreError>, now: Time) {
+        self.under_way.remove(&agent);
+        match saved {
+            Ok(more) => {
+                self.failures.remove(&agent);
+                if more {
+                    self.put(agent, now);
+                }
+            }
+            Err(cause) => {
+                tracing::warn!(%agent, %cause, "a thread could not be saved elsewhere; it is tried again");
+                let failures = self.failures.entry(agent).or_default();
+                self.due.insert(agent, now + FIRST.saturating_mul(1 << (*failures).min(16)).min(LONGEST));
+                *failures += 1;
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Saves what joins the threads that are kept elsewhere, until the engine is
+    /// [stopping](Engine::stopping). What a process leaves pending the next one saves.
+    pub async fn save_threads(&self) {
+        let Some(thread_store) = self.thread_store() else { return };
+        let mut changed = self.store().changed();
+        let mut waiting = Waiting::default();
+        let mut under_way = JoinSet::new();
+        let mut look = self.now();
+        while !self.stopping().is_cancelled() {
+            if look <= self.now() {
+                self.look_for_pending(&mut waiting).await;
+                look = self.now() + LOOK;
+            }
+            self.begin_to_save(thread_store, &mut waiting, &mut under_way);
+            let next = waiting.next().map_or(look, |due| due.min(look));
+            tokio::select! {
+                Some(Ok((agent, saved))) = under_way.join_next() => {
+                    waiting.ended(agent, saved, self.now());
+                }
+                hint = changed.recv() => match hint {
+                    Ok(told) => {
+                        let joined = told.events.iter().filter(|event| matches!(event.body, EventBody::Item { .. }));
+                        joined.for_each(|event| waiting.put(event.agent, self.now()));
+                    }
+                    Err(RecvError::Lagged(_)) => look = self.now(),
+                    Err(RecvError::Closed) => return,
+                },
+                () = self.clock().sleep_until(next) => {}
+                () = self.stopping().cancelled() => {}
+            }
+        }
+    }
+
+    /// Saves what is still to be saved now: each thread until there is no more of it or it fails, and all
+    /// of them within 30 seconds.
+    pub async fn save_rest(&self) {
+        let Some(thread_store) = self.thread_store() else { return };
+        let mut waiting = Waiting::default();
+        self.look_for_pending(&mut waiting).await;
+        let mut under_way = JoinSet::new();
+        let end = self.now() + PATIENCE;
+        loop {
+            self.begin_to_save(thread_store, &mut waiting, &mut under_way);
+            let ended = tokio::select! {
+                biased;
+                ended = under_way.join_next() => ended,
+                () = self.clock().sleep_until(end) => return,
+            };
+            let Some(Ok((agent, saved))) = ended else { return };
+            let has_failed = saved.is_err();
+            waiting.ended(agent, saved, self.now());
+            if has_failed {
+                waiting.due.remove(&agent);
+            }
+        }
+    }
+
+    fn begin_to_save(
+        &self,
+        thread_store: &Arc<dyn ThreadStore>,
+        waiting: &mut Waiting,
+        under_way: &mut JoinSet<Saved>,
+    ) {
+        while let Some(agent) = waiting.take(self.now()) {
+            let (engine, thread_store) = (self.clone(), Arc::clone(thread_store));
+            under_way.spawn(async move { (agent, engine.save_next(&*thread_store, agent).await) });
+        }
+    }
+
+    async fn look_for_pending(&self, waiting: &mut Waiting) {
+        let mut after = None;
+        loop {
+            let page = Page { after, limit: ROWS, ..Page::default() };
+            let query = EntityQuery { page, ..EntityQuery::of(EntityKind::PendingSave) };
+            let found = match self.store().entities(&Scope::All, query).await {
+                Ok(found) => found,
+                // What is saved meanwhile leaves the list: the rest of it is read from the beginning.
+                Err(StoreError::NoRow { .. }) => {
+                    after = None;
+                    continue;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "what is to be saved could not be read");
+                    return;
+                }
+            };
+            found.iter().filter_map(|row| row.parent).for_each(|agent| waiting.put(agent, self.now()));
+            after = found.last().filter(|_| found.len() == ROWS as usize).map(|last| last.id.clone());
+            if after.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Saves the next items of a thread. Returns whether there are more.
+    async fn save_next(
+        &self,
+        thread_store: &dyn ThreadStore,
+        agent: AgentId,
+    ) -> Result<bool, ThreadStoreError> {
+        let store = self.store();
+        // What could not be recorded would be saved again and again.
+        store.ready().await?;
+        let Some(first) = self.pending(agent, 1).await?.into_iter().next() else { return Ok(false) };
+        let query = ItemQuery::of(agent, first.from, ITEMS);
+        let items = store.items(&Scope::from(&first.owner), query).await?;
+        // Read after the items, so that what joined between the two is saved once.
+        let rows = self.pending(agent, ROWS).await?;
+        let mut done = Commit::new(self.now());
+        // Of a tree that was forgotten meanwhile there is nothing to save.
+        let mut last = u64::MAX;
+        let mut more = rows.len() == ROWS as usize;
+        if let (Some(thread), Some(item)) = (kept(&**store, agent).await?, items.last()) {
+            in_time(&**self.clock(), thread_store.save(&thread.key, &items)).await?;
+            last = item.seq;
+            more |= items.len() == ITEMS as usize;
+        }
+        let saved = rows.iter().filter(|row| row.first <= last);
+        done.writes.extend(saved.map(|row| Write::PruneEntity(EntityKind::PendingSave, row.id())));
+        if items.len() == ITEMS as usize
+            && let Some(row) = rows.iter().rfind(|row| row.first <= last)
+        {
+            // The rest of what joined in that commit, in the same place of the line.
+            done.writes.pop();
+            let rest = PendingSave { from: last + 1, ..row.clone() };
+            done.push(Write::Entity(rest.entity()?));
+        }
+        store.commit(done).await?;
+        Ok(more || rows.iter().any(|row| row.first > last))
+    }
+
+    /// What is still to be saved of a thread, in its order.
+    async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
+        let page = Page { limit, ..Page::default() };
+        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::PendingSave) };
+        let rows = self.store().entities(&Scope::All, query).await?;
+        Ok(rows.iter().map(PendingSave::from_entity).collect::<serde_json::Result<_>>()?)
+    }
+}

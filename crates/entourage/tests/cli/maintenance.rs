@@ -1,0 +1,192 @@
+//! Tests of inconsistencies of every sort in the database: the doctor finds them, and repairs them on
+//! request, in the file and through a server.
+
+use std::time::{Duration, Instant};
+
+use entourage_store_sqlite::{Settings, SqliteStore};
+use serde_json::Value;
+
+use super::{
+    place::{Ended, Place, id},
+    server::Server,
+};
+
+/// Changes the database as a user with `sqlite3` may.
+fn inconsistency(place: &Place, sql: &str) {
+    let file = rusqlite::Connection::open(place.data().join("entourage.db")).expect("the database");
+    file.execute_batch(sql).expect("changed");
+}
+
+/// A place with an agent that has asked its user a question, and the agent's id.
+fn asking() -> (Place, String) {
+    let place = Place::new();
+    let asked = place.entourage(&["run", "Please ask me first"]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    let agent = id(&asked.stderr, "agt_").to_owned();
+    (place, agent)
+}
+
+/// A place with an agent whose researcher waits for approval to write a note.
+fn delegating() -> Place {
+    let place = Place::new();
+    let kind =
+        "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
+    place.write("data/kinds/researcher.md", kind);
+    let asked = place.entourage(&["run", "Look"]);
+    assert_eq!(asked.code, 3, "{asked:?}");
+    place
+}
+
+/// The doctor's findings on maintenance, each as `state what`.
+fn stuck(ended: &Ended) -> Vec<String> {
+    let jobs = ["maintenance", "wakeups", "interventions", "questions", "tasks", "waits", "stranded"];
+    let word = |finding: &Value, field: &str| finding[field].as_str().expect("a word").to_owned();
+    let of_maintenance = ended.json().into_iter().filter(|finding| jobs.contains(&&*word(finding, "what")));
+    of_maintenance.map(|finding| format!("{} {}", word(&finding, "state"), word(&finding, "what"))).collect()
+}
+
+/// Makes a healthy place inconsistent, and asserts that these jobs find it, leave it alone, and repair it on
+/// request.
+#[track_caller]
+fn found_and_mended(place: &Place, sql: &str, by: &[&str]) {
+    let all = |state: &str| by.iter().map(|job| format!("{state} {job}")).collect::<Vec<_>>();
+    let healthy = place.entourage(&["doctor", "--json"]).good();
+    assert_eq!(stuck(&healthy), ["good maintenance"], "a person is waited for, and that is all");
+    inconsistency(place, sql);
+    for _ in 0..2 {
+        let looked = place.entourage(&["doctor", "--json"]);
+        assert_eq!((stuck(&looked), looked.code), (all("broken"), 1), "{looked:?}");
+        assert!(looked.stdout.contains("doctor --repair"), "{looked:?}");
+    }
+    let repaired = place.entourage(&["doctor", "--repair", "--json"]).good();
+    assert_eq!(stuck(&repaired), all("good"), "{repaired:?}");
+    assert_eq!(repaired.stdout.matches("repaired: ").count(), by.len(), "{repaired:?}");
+    let again = place.entourage(&["doctor", "--repair", "--json"]).good();
+    assert_eq!(stuck(&again), ["good maintenance"], "{again:?}");
+}
+
+#[test]
+fn a_wake_up_of_nobody_is_taken_away() {
+    let (place, _) = asking();
+    let nobody = "0".repeat(32);
+    let sql = format!(
+        "INSERT INTO wakeups (agent, id, owner, due) VALUES ('agt_{nobody}', 'wkp_{nobody}', 'local', 0)"
+    );
+    found_and_mended(&place, &sql, &["wakeups"]);
+}
+
+#[test]
+fn an_intervention_that_was_lost_is_posted_again() {
+    let (place, agent) = asking();
+    place.entourage(&["pause", &agent]).good();
+    found_and_mended(&place, "DELETE FROM inbox WHERE body LIKE '%intervention%'", &["interventions"]);
+    let inbox = "UPDATE agents SET title = 'posted' WHERE id IN (SELECT agent FROM inbox)";
+    inconsistency(&place, inbox);
+    assert!(place.entourage(&["agents"]).good().stdout.contains("posted"));
+}
+
+#[test]
+fn a_question_and_a_task_of_a_run_that_is_gone_end() {
+    let place = delegating();
+    let sql = "UPDATE runs SET status = 'failed', ended = started \
+               WHERE agent IN (SELECT id FROM agents WHERE parent IS NOT NULL); \
+               UPDATE agents SET status = 'failed', waiting_on = NULL WHERE parent IS NOT NULL";
+    found_and_mended(&place, sql, &["questions", "tasks"]);
+    assert!(!place.entourage(&["tree"]).good().stdout.contains("qst_"), "nobody is asked any more");
+}
+
+#[test]
+fn a_wait_for_what_will_not_happen_ends() {
+    let (place, _) = asking();
+    found_and_mended(&place, "DELETE FROM entities WHERE kind = 'question'", &["waits"]);
+}
+
+#[test]
+fn an_agent_at_rest_with_a_run_is_woken() {
+    let (place, _) = asking();
+    found_and_mended(&place, "UPDATE agents SET status = 'succeeded', waiting_on = NULL", &["stranded"]);
+}
+
+#[test]
+fn a_row_that_does_not_read_back_is_named_and_keeps_no_other_job_from_its_work() {
+    let (place, _) = asking();
+    let nobody = "0".repeat(32);
+    inconsistency(
+        &place,
+        &format!(
+            "UPDATE entities SET body = '{{}}' WHERE kind = 'question'; INSERT INTO wakeups \
+             (agent, id, owner, due) VALUES ('agt_{nobody}', 'wkp_{nobody}', 'local', 0)"
+        ),
+    );
+    let repaired = place.entourage(&["doctor", "--repair", "--json"]);
+    assert_eq!(repaired.code, 1, "{repaired:?}");
+    assert_eq!(stuck(&repaired), ["good wakeups", "broken questions", "broken waits"]);
+    assert!(repaired.stdout.contains("question qst_") && repaired.stdout.contains("does not read back"));
+    let failed = place.entourage(&["jobs", "run", "questions"]);
+    assert_eq!(failed.code, 1, "{failed:?}");
+    assert!(failed.stdout.contains("the last run failed: question qst_"), "{failed:?}");
+}
+
+/// Shows: S4-R130.
+#[test]
+fn jobs_are_listed_and_done_by_hand() {
+    let (place, _) = asking();
+    inconsistency(&place, "DELETE FROM entities WHERE kind = 'question'");
+    let listed = place.entourage(&["jobs"]).good();
+    assert!(listed.stdout.contains("waits          agents that wait for what will not happen"), "{listed:?}");
+    assert!(listed.stdout.contains("no run yet") && listed.stderr.contains("entourage serve"), "{listed:?}");
+    let done = place.entourage(&["jobs", "run", "waits", "--json"]).good().json();
+    assert_eq!((&done[0]["found"], &done[0]["repaired"]), (&1.into(), &1.into()));
+    let jobs = place.entourage(&["jobs", "list", "--json"]).good().json();
+    assert_eq!(jobs.len(), 6);
+    assert_eq!(jobs[4], done[0], "it is on record");
+    assert!(place.entourage(&["jobs", "run", "waits"]).good().stdout.contains("found 0, repaired 0"));
+    assert!(place.entourage(&["jobs", "run", "sweep"]).error(2).contains("`entourage jobs` lists"));
+}
+
+#[test]
+fn a_server_is_asked_what_is_stuck_and_mends_it() {
+    let (place, _) = asking();
+    inconsistency(&place, "DELETE FROM entities WHERE kind = 'question'");
+    let _server = Server::start(&place);
+    let looked = place.entourage(&["doctor", "--json"]);
+    assert_eq!((stuck(&looked), looked.code), (vec!["broken waits".to_owned()], 1), "{looked:?}");
+    let repaired = place.entourage(&["doctor", "--repair", "--json"]).good();
+    assert_eq!(stuck(&repaired), ["good waits"], "{repaired:?}");
+    let jobs = place.entourage(&["jobs"]).good().stdout;
+    assert!(jobs.contains("found 1, repaired 1; next in "), "{jobs}");
+    let done = place.entourage(&["jobs", "run", "waits", "--json"]).good().json();
+    assert_eq!((&done[0]["found"], &done[0]["repaired_ever"]), (&0.into(), &1.into()));
+    assert!(place.entourage(&["jobs", "run", "sweep"]).error(2).contains("there is no job `sweep`"));
+    let goes_on = || place.entourage(&["agents", "--json"]).good().json()[0]["status"] == "succeeded";
+    let enough = Instant::now() + Duration::from_secs(60);
+    while !goes_on() {
+        assert!(Instant::now() < enough, "it never went on");
+    }
+}
+
+#[test]
+fn a_database_in_other_hands_is_not_repaired() {
+    let (place, _) = asking();
+    let _held = SqliteStore::open(place.data().join("entourage.db"), Settings::default()).expect("it opens");
+    let looked = place.entourage(&["doctor"]).good();
+    assert!(looked.stdout.contains("! database"), "{looked:?}");
+    let refused = place.entourage(&["doctor", "--repair"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.stdout.contains("✗ database"), "{refused:?}");
+}
+
+#[test]
+fn nothing_is_broken_because_the_operator_alone_may_look() {
+    let place = Place::new();
+    let key = "a-secret-of-more-than-thirty-two-bytes";
+    let settings = format!("[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{key}\"\n");
+    place.write("data/entourage.toml", &settings);
+    let _server = Server::start(&place);
+    let token = place.entourage(&["token", "--owner", "ada"]).good().stdout;
+    let as_ada = |what: &[&str]| Ended::of(place.command(what).env("ENTOURAGE_TOKEN", token.trim()));
+    let looked = as_ada(&["doctor"]).good();
+    assert!(looked.stdout.contains("! maintenance") && looked.stdout.contains("--owner local"), "{looked:?}");
+    let refused = as_ada(&["doctor", "--repair"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+}
