@@ -112,7 +112,7 @@ async fn waiting(store: &dyn Store) -> Result<()> {
     commit.writes.extend([
         Write::Run(run),
         Write::Step(step),
-        Write::Question(question),
+        Write::record(&question)?,
         Write::Agent(claim.agent),
     ]);
     store.commit(commit).await?;

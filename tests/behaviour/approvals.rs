@@ -358,8 +358,9 @@ struct Quick(Client);
 #[async_trait]
 impl StoreLayer for Quick {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
-        let asks =
-            |write: &Write| matches!(write, Write::Question(asked) if asked.status == QuestionStatus::Open);
+        let asks = |write: &Write| {
+            write.as_record().is_some_and(|asked: Question| asked.status == QuestionStatus::Open)
+        };
         if commit.writes.iter().any(asks) {
             for question in self.0.questions(None, Some(QuestionStatus::Open), Page::default()).await.unwrap()
             {

@@ -11,7 +11,7 @@ use entourage_store::{
 };
 use entourage_testkit::{Fault, Faults, StoreLayer, World, WorldBuilder};
 use entourage_tests::{first_tools, plain};
-use entourage_types::{Action, Agent, AgentId, Chat, Kind, Limits, Record, Run, Scope, Status};
+use entourage_types::{Action, Agent, AgentId, Chat, Kind, Limits, Run, Scope, Status};
 use serde_json::json;
 
 fn speech(to: &str, text: &str) -> Speech {
@@ -253,10 +253,8 @@ impl StoreLayer for OpensLate {
             *self.0.lock().unwrap() = Some(commit);
             return Ok(Committed::default());
         }
-        let deletes = commit.writes.iter().any(|write| match write {
-            Write::Entity(entity) => Chat::from_entity(entity).is_ok_and(|chat| chat.deleted),
-            _ => false,
-        });
+        let deletes = |write: &Write| write.as_record().is_some_and(|chat: Chat| chat.deleted);
+        let deletes = commit.writes.iter().any(deletes);
         if !deletes {
             return store.commit(commit).await;
         }

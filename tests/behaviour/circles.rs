@@ -12,7 +12,7 @@ use entourage_llm::{Message, Request, Script};
 use entourage_store::{Commit, Committed, Result, Store, Write};
 use entourage_testkit::{Fault, StoreLayer, Story, Told};
 use entourage_tests::first_tools;
-use entourage_types::{AgentId, Kind};
+use entourage_types::{AgentId, Kind, Task};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -38,9 +38,8 @@ impl Together {
 #[async_trait]
 impl StoreLayer for Together {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
-        let closer = commit.writes.iter().find_map(|write| match write {
-            Write::Task(task) if task.instruction == CLOSE && task.created == task.updated => Some(task.from),
-            _ => None,
+        let closer = commit.writes.iter().filter_map(Write::as_record::<Task>).find_map(|task| {
+            (task.instruction == CLOSE && task.created == task.updated).then_some(task.from)
         });
         if let Some(closer) = closer {
             let are_all_there = {

@@ -299,7 +299,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
         let mut known = Commit::new(root.created);
         let [one, two, three] = ["one", "two", "three"].map(|text| {
             let learning = learned(&root, text);
-            known.writes.push(Write::Entity(learning.entity().unwrap()));
+            known.writes.push(Write::record(&learning).unwrap());
             arguments(text, &learning.handle())
         });
         world.store().commit(known).await.unwrap();

@@ -384,7 +384,7 @@ async fn asked_next(world: &World, root: &Agent, before: &Question) -> Question 
 
 /// A text that replaces an approval counts only for the very address that it names.
 #[tokio::test]
-async fn words_in_place_of_leave_give_no_address() {
+async fn text_in_place_of_an_approval_gives_no_address() {
     let trap = Trap::set().await;
     let url = trap.take("s3cret");
     let model = ScriptedModel::new([read("notes.txt"), fetch(&url), fetch(&url), Script::text("Done.")]);

@@ -211,7 +211,7 @@ impl Auditor {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+async fn an_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     let kills = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12);
     let directory = tempfile::tempdir().unwrap();
     let (data, paid) = (directory.path().join("data"), Paid::default());

@@ -336,7 +336,7 @@ async fn a_round_that_a_crash_ended_is_not_said_to_be_over() {
 
 /// Shows: S4-R122.
 #[tokio::test]
-async fn rounds_are_done_when_due_and_leave_a_record() {
+async fn jobs_run_when_due_and_leave_a_record() {
     let (world, root) = asking().await;
     let engine = world.engine().clone();
     let janitor = tokio::spawn(async move { engine.keep_up().await });

@@ -9,7 +9,8 @@ use entourage_store::Write;
 use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, within};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_types::{
-    Action, AgentId, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, TaskResult, WaitingOn,
+    Action, AgentId, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, Task, TaskResult,
+    WaitingOn,
 };
 use serde_json::json;
 
@@ -111,7 +112,7 @@ async fn writing_a_task_is_what_sets_its_agent_off() {
     assert_eq!((task.to, task.status, worker.items), (worker.id, Status::Queued, 0));
     assert!(model.requests().iter().all(is_orchestrator), "nobody has asked the sub-agent for anything");
     let wakes = |write: &Write| matches!(write, Write::ScheduleWakeup(wakeup) if wakeup.agent == worker.id);
-    let writes_it = |write: &Write| matches!(write, Write::Task(written) if written.id == task.id);
+    let writes_it = |write: &Write| write.as_record().is_some_and(|written: Task| written.id == task.id);
     let facts = world.witness().facts();
     let commits = facts.iter().filter_map(|fact| match fact {
         Fact::Committed(commit) => Some(&commit.writes),

@@ -285,7 +285,7 @@ async fn all_that_is_old_goes_at_once_however_much_it_is() {
         text: None,
         body: "{}".into(),
     };
-    let writes = (0..1_001).map(|n| Write::Entity(request(n))).collect();
+    let writes = (0..1_001).map(|n| Write::entity(request(n))).collect();
     world.store().commit(Commit { writes, ..Commit::new(world.clock().now()) }).await.unwrap();
     world.clock().advance(DAY * 2);
     let retention = Retention { requests: Some(DAY), ..Retention::default() };

@@ -14,7 +14,7 @@ use entourage_testkit::{Effects, Fact, HeldModel, TestTool, Witness, World};
 use entourage_tests::{first_tools, plain, well_formed};
 use entourage_tools::{Effect, SearchSettings, Settings, builtin};
 use entourage_types::{
-    Author, ItemBody, Post, PostBody, PostId, Status, StepState, StopReason, TaskResult, WakeupId,
+    Author, ItemBody, Post, PostBody, PostId, Status, StepState, StopReason, Task, TaskResult, WakeupId,
 };
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ fn commits_of(world: &World, status: Status) -> Vec<Commit> {
         Fact::Committed(commit) => Some(commit),
         _ => None,
     });
-    let writes = |write: &Write| matches!(write, Write::Task(task) if task.status == status);
+    let writes = |write: &Write| write.as_record().is_some_and(|task: Task| task.status == status);
     commits.filter(|commit| commit.writes.iter().any(writes)).map(|commit| (*commit).clone()).collect()
 }
 

@@ -172,7 +172,7 @@ async fn a_receiver_is_told_what_happens_to_its_owners_tasks_and_questions() {
 }
 
 #[tokio::test]
-async fn a_engine_without_receivers_writes_nothing_for_them() {
+async fn an_engine_without_receivers_writes_nothing_for_them() {
     let world = World::scripted(&story(), first_tools()).await;
     told_to_the_end(&world).await;
     assert_eq!(deliveries(&world).await, []);
@@ -189,10 +189,8 @@ async fn asked(world: &World, root: AgentId) -> Question {
 
 /// Whether the store applied a commit that answers a question.
 fn is_answered(world: &World, id: QuestionId) -> bool {
-    let answers = |write: &Write| match write {
-        Write::Question(question) => question.id == id && question.status == QuestionStatus::Answered,
-        _ => false,
-    };
+    let is_it = |question: Question| question.id == id && question.status == QuestionStatus::Answered;
+    let answers = |write: &Write| write.as_record().is_some_and(is_it);
     let mut facts = world.witness().facts().into_iter();
     facts.any(|fact| matches!(fact, Fact::Committed(commit) if commit.writes.iter().any(answers)))
 }
@@ -382,7 +380,7 @@ async fn everything_is_told_where_hints_are_lost() {
             created: root.created,
             updated: root.created,
         };
-        engine.store().commit(Commit::new(root.created).write(Write::Task(task))).await.unwrap();
+        engine.store().commit(Commit::new(root.created).write(Write::record(&task).unwrap())).await.unwrap();
     }
     tokio::select! {
         () = &mut delivering => panic!("it ended"),

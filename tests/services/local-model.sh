@@ -12,7 +12,7 @@
 # LOCAL_MODEL_THREADS  default 2
 #
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had. Needs Linux (x86-64 with AVX2, or ARM64) and
-# Python 3.10 or newer with venv. What such a model says is not to be relied on: tests assert what the house guarantees.
+# Python 3.10 or newer with venv. What such a model says is not to be relied on: tests assert what the engine guarantees.
 set -euo pipefail
 SERVICE="local model"
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

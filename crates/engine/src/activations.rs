@@ -1,7 +1,7 @@
-//! The activations under way in this engine: one at a time for each agent. Whoever comes second waits
-//! until the first is over, so that nothing of it starts any more: what it had begun is then as after
-//! a crash. Between processes the epoch is what holds; losing track of an activation costs time only,
-//! since its next commit is refused.
+//! The activations in progress in this engine: one at a time for each agent. A second one waits until the
+//! first is over, so that nothing of the first starts any more: what that had begun is then as after a crash.
+//! Between processes the epoch guarantees this; losing track of an activation costs time only, since the
+//! store refuses its next commit.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -14,33 +14,33 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Clock, watchdog::Heartbeat};
 
-/// How long one that was cut off may take to be gone until it is left behind: a tool that holds up
-/// its thread must not hold up the person who ends it.
+/// How long a cancelled activation may take to end before it is abandoned: a tool that blocks its thread must
+/// not hold up the person who ends the agent.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Agents that are being deleted, and by how many at once.
+/// Agents that are being deleted, with the number of their deletions in progress.
 type Doomed = Arc<Mutex<HashMap<AgentId, u32>>>;
 type AtWork = Arc<Mutex<HashMap<AgentId, Activation>>>;
 
-/// The activations under way, by agent.
+/// The activations in progress, by agent.
 #[derive(Default)]
 pub(crate) struct Live {
     at_work: AtWork,
     deleting: Doomed,
 }
 
-/// What others know of an activation under way.
+/// What others can see of an activation in progress.
 #[derive(Clone)]
 struct Activation {
-    /// Cancelled when it shall end where it is.
+    /// Cancelled when it must end where it is.
     cancel: CancellationToken,
-    /// The message that it answers, where that is answered by a run of its own.
+    /// The message that it answers, if a run of its own answers it.
     answers: Arc<Mutex<Option<PostId>>>,
-    /// Cancelled when it is over, or was left behind.
+    /// Cancelled when it is over, or was abandoned.
     gone: Arc<CancellationToken>,
 }
 
-/// One activation under way, until dropped.
+/// One activation in progress, until dropped.
 pub(crate) struct ActivationGuard {
     agent: AgentId,
     activation: Activation,
@@ -49,8 +49,9 @@ pub(crate) struct ActivationGuard {
 }
 
 impl Live {
-    /// An activation of the agent begins, once no other is under way; entered before the agent is
-    /// claimed, so that whoever writes to it after that can cut it off. `stopping` cuts off all.
+    /// Begins an activation of the agent, once no other is in progress. It begins before the agent is
+    /// claimed, so that a caller that writes to the agent after the claim can cancel it. `stopping` cancels
+    /// all activations.
     pub(crate) async fn enter(
         &self,
         agent: AgentId,
@@ -65,8 +66,8 @@ impl Live {
         }
     }
 
-    /// The same for who ends the agent: cuts off whoever is at work on it. When this returned nothing
-    /// of that starts any more.
+    /// Begins an activation that ends the agent: cancels the one in progress, and abandons it after `GRACE`.
+    /// Once this has returned, nothing of the other one starts any more.
     pub(crate) async fn preempt(
         &self,
         agent: AgentId,
@@ -109,32 +110,32 @@ impl Live {
         }
     }
 
-    /// The agent is being deleted until what is returned is dropped: there is no use in letting it go
-    /// on meanwhile.
+    /// Marks the agent as being deleted until the returned value is dropped: there is no use in advancing it
+    /// meanwhile.
     pub(crate) fn mark_deleting(&self, agent: AgentId) -> impl Drop + Send + use<> {
         *locked(&self.deleting).entry(agent).or_default() += 1;
         let deleting = Arc::clone(&self.deleting);
         Dooming { agent, deleting }
     }
 
-    /// Whether somebody is deleting the agent.
+    /// Whether the agent is being deleted.
     pub(crate) fn is_doomed(&self, agent: AgentId) -> bool {
         locked(&self.deleting).contains_key(&agent)
     }
 
-    /// Whether an activation of the agent is under way.
+    /// Whether an activation of the agent is in progress.
     pub(crate) fn is_at_work(&self, agent: AgentId) -> bool {
         locked(&self.at_work).contains_key(&agent)
     }
 
-    /// Cuts off what the agent is doing. What it has committed stands.
+    /// Cancels what the agent is doing. What it has committed stays.
     pub(crate) fn cancel(&self, agent: AgentId) {
         if let Some(activation) = locked(&self.at_work).get(&agent) {
             activation.cancel.cancel();
         }
     }
 
-    /// The same where it answers this message; whatever else it is doing goes on.
+    /// Cancels what the agent is doing if it answers this message; any other work continues.
     pub(crate) fn cut_answer(&self, agent: AgentId, message: PostId) {
         let at_work = locked(&self.at_work);
         if let Some(activation) = at_work.get(&agent).filter(|it| *locked(&it.answers) == Some(message)) {
@@ -160,8 +161,8 @@ impl Drop for Dooming {
     }
 }
 
-/// Takes an activation's place from it, and tells all who wait for that; one that was left behind has
-/// lost its place before.
+/// Removes an activation and wakes all that wait for its end. One that was abandoned has lost its place
+/// before, perhaps to another.
 fn leave(at_work: &AtWork, agent: AgentId, activation: &Activation) {
     let mut at_work = locked(at_work);
     if at_work.get(&agent).is_some_and(|other| Arc::ptr_eq(&other.gone, &activation.gone)) {
@@ -181,12 +182,12 @@ impl ActivationGuard {
         &self.pulse
     }
 
-    /// Where this activation says which message it answers.
+    /// Where this activation publishes which message it answers.
     pub(crate) fn answers(&self) -> &Arc<Mutex<Option<PostId>>> {
         &self.activation.answers
     }
 
-    /// Cancelled when this activation shall end where it is.
+    /// Cancelled when this activation must end where it is.
     pub(crate) fn cancel_token(&self) -> &CancellationToken {
         &self.activation.cancel
     }
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
     use crate::SystemClock;
 
-    /// Nobody who goes by it waits for anything.
+    /// A clock on which every sleep is over at once.
     struct Hurried;
 
     #[async_trait]

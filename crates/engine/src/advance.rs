@@ -1,4 +1,4 @@
-//! One activation: take the agent, run its program, stop or sleep.
+//! One activation: claim the agent, run its program, stop or sleep.
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, AgentId, Post, PostBody, Status};
@@ -12,11 +12,12 @@ use crate::{
 };
 
 impl Engine {
-    /// Lets an agent go on as far as it can. Called by a dispatcher for each wake-up, one at a time
-    /// per agent; calling it too often, twice at once or with nothing to do is harmless.
+    /// Advances an agent as far as it can go. A dispatcher calls this for each wake-up, one at a time per
+    /// agent; calling it too often, twice at once or with nothing to do is harmless.
     ///
     /// # Errors
-    /// When the store fails. Nothing is lost then: the wake-up stands until it has been served.
+    /// If the store fails, the activation is stuck or has to come again later. Nothing is lost then: the
+    /// wake-up stays in the store until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
         let live = &self.inner.live;
         while !live.is_doomed(agent) {
@@ -25,17 +26,17 @@ impl Engine {
                 biased;
                 done = self.activate(agent, &entered) => done,
                 overdue = self.overdue(agent, entered.pulse()) => {
-                    // What was under way ends here; what it has committed stands.
+                    // What was in progress ends here; what it has committed stays.
                     drop(entered);
                     return self.stop_overdue(agent, overdue).await;
                 }
             };
             match done {
-                // What it went by has changed meanwhile: it is read again.
+                // What the commit expected has changed meanwhile: the activation reads it again.
                 Err(Error::Store(StoreError::NotInStatus { .. })) => continue,
                 done => done?,
             }
-            // Whoever was cut off has something new to read, and may have left it unread.
+            // A cancelled activation has something new to read, and may have left it unread.
             if !entered.cancel_token().is_cancelled() || self.stopping().is_cancelled() {
                 return Ok(());
             }
@@ -44,11 +45,11 @@ impl Engine {
     }
 
     async fn activate(&self, agent: AgentId, entered: &ActivationGuard) -> Result<()> {
-        // What could not be kept is not begun: a model would be asked, and paid, for nothing.
+        // Nothing begins that could not be committed: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
         let (alone, given_up) = match self.take_up(agent, entered).await {
             Ok(TakeUp::GoOn(alone)) => (alone, None),
-            // Who has something new to read comes again at once.
+            // An agent that has something new to read comes again at once.
             Ok(TakeUp::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
             Ok(TakeUp::Later(after)) => return Err(Error::NotYet { agent, after }),
             Ok(TakeUp::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
@@ -94,15 +95,15 @@ impl Engine {
         self.end(agent, Interrupt::failed(format!("the agent could not go on: {cause}"))).await
     }
 
-    /// Ends an agent's run where it stands.
+    /// Ends an agent's run in its current state, for this cause.
     pub(crate) async fn end(&self, agent: AgentId, cause: Interrupt) -> Result<()> {
         let entered = self.inner.live.enter(agent, self.stopping(), &**self.clock()).await;
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
-        // What a person has deleted meanwhile does not fail.
+        // An agent that a person deleted meanwhile is deleted and does not fail.
         if is_deleted(&claim) {
             return self.delete_entered(agent, &entered).await;
         }
-        // There is nothing that could end: it was about to rest, or to close a session.
+        // There is no run to end: the agent was about to rest, or to close a session.
         if claim.run.is_none() && claim.inbox.is_empty() {
             return self.serve(claim).await;
         }
@@ -110,19 +111,20 @@ impl Engine {
         Ok(run.close(Err(cause)).await?)
     }
 
-    /// Takes the agent, with the whole of its session.
+    /// Claims the agent, with the whole of its session.
     async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
         let held = self.inner.recent.take(agent);
         let Some(mut claim) = self.inner.store.claim(agent, held.end()).await? else { return Ok(None) };
         if !held.is_of(&claim.agent) {
-            // It was forgotten and made anew: nothing of what was read before is its own.
+            // The agent was pruned and created again under the same id: nothing that was read before belongs
+            // to it.
             return Ok(self.inner.store.claim(agent, 0).await?);
         }
         claim.items = held.joined(&claim.agent, claim.items);
         Ok(Some(claim))
     }
 
-    /// Nothing to read and nothing begun: no run is opened for it.
+    /// Consumes the due wake-ups of an agent that has nothing to read and no run, without opening one.
     async fn serve(&self, claim: Claim) -> Result<()> {
         let now = self.now();
         let mut commit = Commit::fenced(&claim.agent, now);

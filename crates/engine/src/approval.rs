@@ -1,29 +1,30 @@
-//! Whether a rule holds a call back.
+//! Approval rules: whether one holds a call back.
 
 use entourage_types::{ApprovalRule, Comparison, Condition, Effect};
 use serde_json::Value;
 
 use crate::kinds::pattern;
 
-/// Whether a rule speaks of calls of this tool at all.
+/// Whether a rule applies to calls of this tool with this effect.
 pub(crate) fn concerns(rule: &ApprovalRule, tool: &str, effect: Effect) -> bool {
     let of_tool = rule.tools.iter().any(|name| pattern::names(name, tool));
     of_tool && (rule.effects.is_empty() || rule.effects.contains(&effect))
 }
 
-/// Whether all that a rule wants of the arguments holds.
+/// Whether the arguments meet all conditions of a rule.
 pub(crate) fn holds(rule: &ApprovalRule, arguments: &Value) -> bool {
     rule.when.iter().all(|condition| is_met(condition, arguments))
 }
 
-/// Of a list one entry is enough. What is missing, in one entry of a list too, or cannot be compared is
-/// met: whoever leaves an argument out must not get by.
+/// Whether the arguments meet a condition. Of a list, one entry that meets it is enough. A value that is
+/// missing, also in a single entry of a list, or that cannot be compared meets it: a call must not get past a
+/// rule by leaving an argument out.
 fn is_met(condition: &Condition, arguments: &Value) -> bool {
     let names: Vec<&str> = condition.argument.split('.').collect();
     is_met_at(condition, &names, arguments)
 }
 
-/// Whether a condition is met by what these names lead to from here.
+/// Whether the value at the path `names` below `value` meets a condition.
 fn is_met_at(condition: &Condition, names: &[&str], value: &Value) -> bool {
     if let Value::Array(entries) = value {
         return entries.is_empty() || entries.iter().any(|entry| is_met_at(condition, names, entry));
@@ -56,14 +57,14 @@ fn compares(condition: &Condition, value: &Value) -> bool {
     }
 }
 
-/// A number, also one that was written as a text.
+/// The value as a number, also if it is written as text.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     };
-    // What is no number compares as neither greater nor less.
+    // A text such as `NaN` or `inf` is no number here: NaN is neither greater nor less than any number.
     number.filter(|number| number.is_finite())
 }
 

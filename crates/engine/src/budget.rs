@@ -1,11 +1,11 @@
-//! A limit in money is one only where every model that may be asked has a known price.
+//! Limits in money, which work only if every model that a run may ask has a known price.
 
 use entourage_types::{Kind, Usage};
 
 use crate::Engine;
 
 impl Engine {
-    /// The models that agents of a kind may ask, in the order of preference; none is the engine's.
+    /// The models that agents of a kind may ask, in the order of preference; `None` is the engine's default.
     pub(crate) fn models_of(&self, kind: &Kind) -> Vec<Option<String>> {
         let fallback = match (&kind.model, kind.fallback.as_slice()) {
             (None, []) => self.model().fallback(),
@@ -14,10 +14,10 @@ impl Engine {
         std::iter::once(kind.model.clone()).chain(fallback.iter().cloned().map(Some)).collect()
     }
 
-    /// Whether a kind's limit in money can be kept.
+    /// Checks that a kind's limit in money can be enforced.
     ///
     /// # Errors
-    /// The model whose price is not known, and what to do about it.
+    /// Names the model whose price is not known, and what to do about it.
     pub(crate) fn check_budget(&self, kind: &Kind) -> Result<(), String> {
         let Some(limit) = kind.limits.max_cost else { return Ok(()) };
         let token = Usage { input: 1, output: 1, ..Usage::default() };

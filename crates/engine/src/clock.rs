@@ -1,11 +1,11 @@
-//! The engine's clock, so that tests own the time.
+//! The engine's clock, so that tests control the time.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use entourage_types::Time;
 
-/// What time it is, and waiting for a moment.
+/// Tells the time, and waits until a given time.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
     /// Now.
@@ -19,8 +19,7 @@ pub trait Clock: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-/// A timer of the runtime never sleeps longer than this at once, so that a clock set by hand is
-/// noticed.
+/// The longest single sleep of a timer of the runtime, so that a change of the system's clock is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_secs(60);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Ending an agent for good, and everybody below it.
+//! Deletes an agent for good, with all agents below it.
 
 use entourage_store::{AgentQuery, Error as StoreError, Page};
 use entourage_types::{Agent, AgentId, Scope, Status};
@@ -9,10 +9,10 @@ use crate::{Engine, Result, activations::ActivationGuard, run::Run};
 const PAGE: u32 = 200;
 
 impl Engine {
-    /// Deletes an agent and all below it. Once it returned, none of them starts anything: whatever
-    /// they were doing has ended where it was, and their commits are refused.
+    /// Deletes an agent and all below it. After this returns, none of them starts anything: what they were
+    /// doing has ended where it was, and the store refuses their commits.
     ///
-    /// It may be called again, by whoever finds it half done, also at the same time.
+    /// A caller that finds a deletion half done may call it again, also at the same time.
     ///
     /// # Errors
     /// When the store fails.
@@ -23,10 +23,10 @@ impl Engine {
         self.delete_entered(id, &entered).await
     }
 
-    /// The same by an activation of the agent.
+    /// Deletes an agent and all below it, from an activation of the agent.
     pub(crate) async fn delete_entered(&self, id: AgentId, entered: &ActivationGuard) -> Result<()> {
         loop {
-            // From here on the agent makes no children and begins no effect.
+            // From here on the agent creates no children and begins no effect.
             let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
             for child in self.children(id).await? {
                 if child.status != Status::Cancelled {

@@ -1,4 +1,4 @@
-//! Digests, by which two texts are known to be the same.
+//! Digests, by which equal texts are recognised.
 
 use sha2::{Digest, Sha256};
 

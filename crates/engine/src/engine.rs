@@ -1,5 +1,5 @@
-//! The whole: a store, a model, tools, kinds and a clock. What it holds of its own
-//! can be lost at any time.
+//! The engine: a store, a model, tools, kinds and a clock. What it holds beside these can be lost at any
+//! time.
 
 use std::sync::Arc;
 
@@ -50,17 +50,18 @@ pub(crate) struct Inner {
     pub(crate) keeping: Option<Keeping>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) guardrails: Guardrails,
-    /// Held by whoever does a job run of maintenance.
+    /// Held during a job run, so that job runs do not overlap.
     pub(crate) rounds: tokio::sync::Mutex<()>,
-    /// Restarts in a row after which a run that gets nowhere is ended.
+    /// Consecutive restarts without progress after which the engine ends a run.
     pub(crate) give_up_after: u32,
-    /// What an earlier process has left at work.
+    /// The runs that an earlier process left in progress.
     pub(crate) restarts: Restarts,
-    /// Set when the process shall end: activations stop at their next step and go on elsewhere.
+    /// Cancelled when the process is to end: activations stop at their next step, and another process
+    /// continues them.
     pub(crate) stopping: CancellationToken,
 }
 
-/// Puts an engine together.
+/// Builds an engine.
 #[must_use]
 pub struct Builder {
     store: Arc<dyn Store>,
@@ -79,7 +80,7 @@ pub struct Builder {
 }
 
 impl Engine {
-    /// Starts to put an engine together, with the built-in kinds and no tools.
+    /// Returns a builder with the built-in kinds and no tools.
     pub fn builder(store: Arc<dyn Store>, model: Arc<dyn Model>) -> Builder {
         Builder {
             store,
@@ -98,7 +99,7 @@ impl Engine {
         }
     }
 
-    /// What one owner may see and do.
+    /// Returns the client of one owner: what that owner may see and do.
     #[must_use]
     pub fn client(&self, owner: Owner) -> Client {
         Client::new(self.clone(), owner)
@@ -116,13 +117,13 @@ impl Engine {
         &self.inner.clock
     }
 
-    /// What the model says about itself, and what must stand beside each of its answers.
+    /// The model, for its description and for the disclaimer that must accompany its answers.
     #[must_use]
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.inner.model
     }
 
-    /// Cancelled when activations shall stop at their next step.
+    /// The token that is cancelled when activations are to stop at their next step.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         &self.inner.stopping
@@ -154,7 +155,7 @@ impl Builder {
         self
     }
 
-    /// Where the kinds are read anew from when they are reloaded.
+    /// Sets the source that a reload reads the kinds from.
     pub fn kinds_from(mut self, source: Arc<Source>) -> Self {
         self.source = Some(source);
         self
@@ -166,46 +167,47 @@ impl Builder {
         self
     }
 
-    /// Servers whose tools come once they are connected, by the names that their tools' begin with. Whoever
-    /// may use them waits until [`Engine::server_brings`] or [`Engine::server_is_away`] says what became of
-    /// the first attempt.
+    /// Names the servers whose tools are added once they are connected; a name is the prefix of its tools'
+    /// names. An agent that may use a server's tools waits until [`Engine::server_brings`] or
+    /// [`Engine::server_is_away`] reports the outcome of the first attempt to connect.
     pub fn tool_servers(mut self, names: Vec<String>) -> Self {
         self.servers = names;
         self
     }
 
-    /// The clock; the machine's unless a test brings its own.
+    /// The clock; the machine's unless a test sets another.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Who is told of what agents did; nobody unless set.
+    /// The tracer, which receives spans of agents' work; none unless set.
     pub fn tracer(mut self, tracer: Option<Arc<dyn Tracer>>) -> Self {
         self.tracer = tracer;
         self
     }
 
-    /// Who is told of tasks and questions; nobody unless set.
+    /// The outbox, whose receivers are notified of tasks and questions; without receivers unless set.
     pub fn outbox(mut self, outbox: Outbox) -> Self {
         self.outbox = outbox;
         self
     }
 
-    /// Who keeps threads elsewhere, too; nobody unless set.
-    /// [`save_threads`](Engine::save_threads) is what saves them.
+    /// The application's thread store; none unless set. [`save_threads`](Engine::save_threads) saves the
+    /// threads.
     pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
         self.keeping = Some(Keeping(thread_store));
         self
     }
 
-    /// A check, by the name that kinds give it; one of the same name is replaced.
+    /// Adds a guardrail under the name by which kinds refer to it; replaces one of the same name.
     pub fn guardrail(mut self, name: impl Into<String>, check: Arc<dyn Guardrail>) -> Self {
         self.guardrails.insert(name.into(), check);
         self
     }
 
-    /// After how many restarts in a row, with nothing done in between, a run is ended: 5 unless set.
+    /// The number of consecutive restarts, with nothing done in between, after which the engine ends a run: 5
+    /// unless set.
     pub fn give_up_after(mut self, restarts: u32) -> Self {
         self.give_up_after = restarts;
         self
@@ -217,7 +219,7 @@ impl Builder {
         self
     }
 
-    /// The engine.
+    /// Builds the engine.
     #[must_use]
     pub fn build(self) -> Engine {
         let store: Arc<dyn Store> = match self.outbox.receivers() {

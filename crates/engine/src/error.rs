@@ -1,17 +1,17 @@
-//! What can go wrong at the engine's door and inside it.
+//! The engine's errors.
 
 use std::time::Duration;
 
 use entourage_types::{AgentId, Question, QuestionId, QuestionStatus, ThreadKey};
 
-/// What can go wrong. Variants say what the caller can do about it.
+/// An error of the engine. Variants say what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such thing, or not the caller's.
+    /// It does not exist, or belongs to another owner.
     #[error("there is no {noun} `{id}`")]
     NotFound {
-        /// The noun asked for.
+        /// What was asked for, such as `agent`.
         noun: &'static str,
         /// The id given.
         id: String,
@@ -19,7 +19,7 @@ pub enum Error {
     /// The request makes no sense as it is; the text says what to change.
     #[error("{0}")]
     Invalid(String),
-    /// It concerns the whole engine, and the caller is not its operator.
+    /// The request concerns the whole engine, and the caller is not its operator.
     #[error(
         "{0} is for the operator alone: whom `operator` in `[server.auth.jwt]` names; with a shared secret, \
          `entourage token --owner local` makes a token for them"
@@ -30,7 +30,7 @@ pub enum Error {
     UnknownKind {
         /// The name given.
         name: String,
-        /// The names there are.
+        /// The names of the existing kinds.
         known: String,
     },
     /// No agency of this name.
@@ -38,7 +38,7 @@ pub enum Error {
     UnknownAgency {
         /// The name given.
         name: String,
-        /// Which there are, for people.
+        /// The existing agencies, as a text for people.
         known: String,
     },
     /// The question is not open any more.
@@ -46,9 +46,9 @@ pub enum Error {
     NotOpen {
         /// Which question.
         id: QuestionId,
-        /// Where it stands.
+        /// Its status.
         status: QuestionStatus,
-        /// Who closed it, when and with which words.
+        /// Who closed it, when, and with which answer.
         how: String,
     },
     /// The answer is for other arguments than those that the question is about.
@@ -56,10 +56,10 @@ pub enum Error {
         "the answer is for another call than the one that question {0} is about; read the question again"
     )]
     OtherCall(QuestionId),
-    /// The agent has ended for good.
+    /// The agent was cancelled for good.
     #[error("agent {0} was cancelled and takes no more messages")]
     Gone(AgentId),
-    /// The agent is not where this could be done to it.
+    /// The agent's state does not allow this now.
     #[error("not now: agent {agent} cannot do that, for {why}")]
     NotNow {
         /// Which agent.
@@ -67,44 +67,44 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
-    /// The agent is at work and its kind takes no message meanwhile.
+    /// The agent is at work, and its kind refuses messages meanwhile.
     #[error("agent {0} is at work and takes no message until it has ended; wait, or steer it")]
     AtWork(AgentId),
     /// The idempotency key was used for another request.
     #[error("the idempotency key was used before for another request")]
     KeyReused,
-    /// The agent of the first request with this idempotency key is not kept any more.
+    /// The agent of the first request with this idempotency key was pruned.
     #[error(
         "agent {0}, which the first request with this idempotency key was about, was pruned and is not kept any more. \
          With another key the request is a new one"
     )]
     Forgotten(AgentId),
-    /// Events were asked for from a number on that is not kept any more.
+    /// The caller asked for events after a number, and those that follow it were pruned.
     #[error(
         "the events of tree {root} behind number {after} are not kept any more, up to number {}. Read the \
          transcript, and go on after number {}",
         .first - 1, .first - 1
     )]
     CursorGone {
-        /// The top of the tree.
+        /// The root of the tree.
         root: AgentId,
         /// The number given.
         after: u64,
-        /// The first event that is still there.
+        /// The first event that is still kept.
         first: u64,
     },
-    /// Events were asked for behind a number that was not given yet.
+    /// The caller asked for events after a number that no event has yet.
     #[error(
         "no event of tree {root} has number {after} yet; was an older copy of the database put back? Read the \
          transcript, and go on without a number"
     )]
     CursorAhead {
-        /// The top of the tree.
+        /// The root of the tree.
         root: AgentId,
         /// The number given.
         after: u64,
     },
-    /// What was said before in a thread that is kept elsewhere is not known now.
+    /// The earlier items of a kept thread could not be loaded from the thread store.
     #[error(
         "what was said before between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing was \
          changed; say it again later", key.recipient, key.sender, key.chat
@@ -112,23 +112,23 @@ pub enum Error {
     NotLoaded {
         /// Which thread.
         key: Box<ThreadKey>,
-        /// What its thread_store said.
+        /// The thread store's error.
         cause: String,
     },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] entourage_store::Error),
-    /// An activation was stopped, because nothing had come of it for too long.
+    /// The engine stopped an activation that made no progress for too long.
     #[error(
         "agent {agent} neither committed nor streamed anything for {seconds} s and was stopped; it goes on from its last commit"
     )]
     Stuck {
         /// Which agent.
         agent: AgentId,
-        /// For how long.
+        /// For how many seconds it made no progress.
         seconds: u64,
     },
-    /// Others go first. A dispatcher comes again; it is no failure.
+    /// Other agents go first. The dispatcher tries again; this is no failure.
     #[error("agent {agent} is taken up later: others go first")]
     NotYet {
         /// Which agent.
@@ -136,7 +136,7 @@ pub enum Error {
         /// After how long.
         after: Duration,
     },
-    /// A kind's files are at fault.
+    /// The kinds' files have mistakes.
     #[error("the kinds cannot be loaded:\n{0}")]
     Kinds(String),
 }
@@ -148,7 +148,7 @@ impl From<serde_json::Error> for Error {
 }
 
 impl Error {
-    /// A question that was closed before.
+    /// The error for a question that was closed before.
     pub(crate) fn not_open(question: &Question) -> Self {
         let Question { id, status, owner, updated, .. } = question;
         let what = question.answer.as_deref().map(|answer| format!("`{answer}`, ")).unwrap_or_default();
@@ -159,7 +159,7 @@ impl Error {
         Self::NotOpen { id: *id, status: *status, how: format!("{what}{who}, at {updated}") }
     }
 
-    /// A missing row, named by its noun.
+    /// The error for a missing row.
     pub(crate) fn not_found(noun: &'static str, id: impl ToString) -> Self {
         Self::NotFound { noun, id: id.to_string() }
     }

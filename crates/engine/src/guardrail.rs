@@ -1,4 +1,4 @@
-//! Guardrails: what says of a text whether an agent may be told it, or may answer it.
+//! Guardrails: they decide whether an agent may read or answer a text.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,45 +7,47 @@ use entourage_types::{AgentId, Kind, Owner};
 
 use crate::Engine;
 
-/// Says of a text whether it may pass. A kind names its guardrails; the engine knows them by these names.
+/// Decides whether a text may pass. A kind lists its guardrails by name; the engine finds them by these
+/// names.
 #[async_trait]
 pub trait Guardrail: Send + Sync + 'static {
-    /// Lets the text pass. Called again after a crash, as long as nothing came of it; one that takes
-    /// longer than a tool may ends the run.
+    /// Lets the text pass. The engine calls it again after a crash, unless the outcome was committed. A check
+    /// that takes longer than a tool may ends the run.
     ///
     /// # Errors
-    /// Why it may not pass: the person is told that of a message, the model of its answer.
+    /// Why the text may not pass: of a message, the person gets the reason; of an answer, the model.
     async fn check(&self, checked: &GuardrailInput) -> Result<(), String>;
 }
 
-/// What is to be let pass.
+/// The text to check, and the agent that it belongs to.
 #[derive(Debug, Clone)]
 pub struct GuardrailInput {
-    /// What the agent is told, or what it answers.
+    /// The message to the agent, or its answer.
     pub text: String,
-    /// Which of these it is.
+    /// Which of the two it is.
     pub side: Side,
     /// The agent's kind.
     pub kind: Arc<Kind>,
     /// The agent.
     pub agent: AgentId,
-    /// The top of its tree.
+    /// The root of its tree.
     pub root: AgentId,
-    /// Whose it is.
+    /// The agent's owner.
     pub owner: Owner,
 }
 
-/// On which side of an agent a check stands.
+/// Which texts of an agent a guardrail checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// Before what it is told.
+    /// Messages to the agent.
     Input,
-    /// Behind what it answers.
+    /// The agent's answers.
     Output,
 }
 
 impl Engine {
-    /// Whether agents of a kind can work here: its guardrails are there, and its limit in money can be kept.
+    /// Checks that agents of a kind can work in this engine: its guardrails exist, and its limit in money can
+    /// be enforced.
     ///
     /// # Errors
     /// What is missing, and what to do about it.
@@ -54,10 +56,10 @@ impl Engine {
         self.check_budget(kind)
     }
 
-    /// Whether all guardrails of a kind are there: an answer that no check has seen is told nobody.
+    /// Checks that all guardrails of a kind exist: no answer is published unchecked.
     ///
     /// # Errors
-    /// The one that is missing, and what to do about it.
+    /// Names the missing guardrail, and what to do about it.
     pub fn check_guardrails(&self, kind: &Kind) -> Result<(), String> {
         kind.guardrails.names().try_for_each(|name| {
             self.named_guardrail(name).map(drop).map_err(|why| {
@@ -66,7 +68,7 @@ impl Engine {
         })
     }
 
-    /// The check of this name.
+    /// The guardrail of this name.
     pub(crate) fn named_guardrail(&self, name: &str) -> Result<&Arc<dyn Guardrail>, String> {
         let found = self.inner.guardrails.get(name);
         found.ok_or_else(|| format!("there is no guardrail `{name}` in this program"))

@@ -1,8 +1,8 @@
-//! What an intervention makes the agent read.
+//! The post that an intervention adds to the agent's inbox.
 
 use entourage_types::{Action, Intervention, PostBody};
 
-/// What the agent gets to read.
+/// The post for the agent's inbox; none for a comment.
 pub(crate) fn post_of(done: &Intervention) -> Option<PostBody> {
     let text = done.text.clone();
     match done.action {

@@ -1,7 +1,7 @@
-//! The engine: agents run, sleep on disk, make others, ask people, and answer.
+//! The engine: agents run, sleep on disk, spawn sub-agents, ask people, and answer.
 //!
-//! [`Engine`] is the whole; [`Client`] is what one owner may see and do; [`dispatch`] delivers
-//! wake-ups. The loop itself stands in [`programs`] and fits on a screen.
+//! [`Engine`] holds all parts; [`Client`] is what one owner may see and do; [`dispatch`] delivers wake-ups.
+//! The loop itself is in [`programs`] and fits on a screen.
 
 mod activations;
 mod advance;
@@ -63,7 +63,7 @@ pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 
-/// What readers page and ask for usage by, and what a store says when it fails: part of this crate's own interface.
+/// The store's queries for pages and usage, and its error: part of this crate's own interface.
 pub use entourage_store::{Error as StoreError, ItemQuery, Page, UsageQuery};
 
 /// What every call returns.

@@ -12,9 +12,9 @@ use entourage_types::{
 
 use crate::{prompt::Tail, sub_agents, toolset::Toolset};
 
-/// More learnings than an agent can have.
+/// A page size above the most learnings that an agent can have.
 const ALL_LEARNINGS: u32 = 200;
-/// How many sessions are looked through for those within a time.
+/// How many sessions are read in search of those since a given time.
 const SESSIONS: u32 = 50;
 /// The tool that an agent with learnings has.
 const LEARNS: &str = "save_learning";
@@ -32,7 +32,7 @@ impl Memory {
         Self { store: Arc::clone(store), owner: agent.owner.clone(), root: agent.root, agent: agent.id }
     }
 
-    /// What it has learned and still holds, oldest first.
+    /// Its learnings that were not retired, oldest first.
     pub(crate) async fn learnings(&self) -> Result<Vec<Learning>> {
         let query = EntityQuery {
             parent: Some(self.agent),
@@ -55,7 +55,7 @@ impl Memory {
         self.records(EntityQuery { parent: Some(self.agent), page, ..EntityQuery::of(Session::KIND) }).await
     }
 
-    /// What the sections behind its conversation are made of, as far as its kind wants them.
+    /// The content of the prompt's sections after the conversation, as far as its kind includes them.
     pub(crate) async fn tail(&self, kind: &Kind, offer: &Toolset) -> Result<Tail> {
         let wants = |section| kind.context.sections.contains(&section);
         let mut tail = Tail::default();

@@ -1,8 +1,7 @@
-//! What the engine counts, for whoever measures the process; until somebody does, it goes nowhere. The
-//! counts are of this process and begin at its start, and a step whose commit was lost is counted
-//! again: what was used, exactly, is in the runs.
+//! The engine's metrics. Without a recorder in the process they go nowhere. Counters are of this process and
+//! begin at its start, and a step whose commit was lost is counted again: the exact usage is in the runs.
 //!
-//! Labels are words of the engine and names of models. Ids make no series.
+//! Labels are terms of the engine and names of models and receivers. Ids make no series.
 
 use std::time::Duration;
 
@@ -30,10 +29,10 @@ const GATE_IN_FLIGHT: &str = "entourage_gate_in_flight";
 const GATE_WAITING: &str = "entourage_gate_waiting";
 const GATE_KEPT_AWAY: &str = "entourage_gate_kept_away";
 
-/// How many wake-ups are read at once in search of one that nobody serves.
+/// Wake-ups per page in the search for one whose agent is not at work.
 const PAGE: u32 = 100;
 
-/// Says what is measured to whoever measures, from now on.
+/// Describes all metrics to the recorder.
 pub fn describe() {
     describe_counter!(RUNS, "Runs that ended, by status and stop reason");
     describe_counter!(STEPS, "Steps done: answers of models, summaries included, and outputs of tools");
@@ -60,28 +59,28 @@ pub fn describe() {
     describe_histogram!(READ, Unit::Seconds, "Time until a read of the store was answered");
 }
 
-/// That so many spans were lost on the way to their collector.
+/// Counts spans that were lost on the way to their collector.
 pub fn spans_dropped(lost: u64) {
     counter!(SPANS_DROPPED).increment(lost);
 }
 
-/// A run has ended.
+/// Counts a run that ended.
 pub(crate) fn run_ended(status: Status, reason: Option<StopReason>) {
     let reason = reason.map_or("none", StopReason::as_str);
     counter!(RUNS, "status" => status.as_str(), "stop_reason" => reason).increment(1);
 }
 
-/// A model has answered.
+/// Counts an answer of a model.
 pub(crate) fn model_step_done() {
     counter!(STEPS, "step" => "model").increment(1);
 }
 
-/// A call of a tool has its output.
+/// Counts an output of a tool.
 pub(crate) fn tool_step_done() {
     counter!(STEPS, "step" => "tool").increment(1);
 }
 
-/// An answer was charged, whatever it was good for.
+/// Counts the usage of a model's answer, useful or not.
 pub(crate) fn charged(used: &ModelUse) {
     let (model, usage) = (|| used.model.clone(), used.usage);
     counter!(TOKENS, "model" => model(), "direction" => "in").increment(usage.input);
@@ -94,7 +93,7 @@ pub(crate) fn charged(used: &ModelUse) {
     }
 }
 
-/// A receiver was to be told something.
+/// Counts an attempt at a delivery.
 pub(crate) fn attempted(delivery: &Delivery) {
     let outcome = match delivery.status {
         DeliveryStatus::Pending => "failed",
@@ -103,7 +102,7 @@ pub(crate) fn attempted(delivery: &Delivery) {
     counter!(DELIVERIES, "receiver" => delivery.receiver.clone(), "outcome" => outcome).increment(1);
 }
 
-/// How the dispatcher stands: agents at work, places in all, agents in line.
+/// Sets the dispatcher's gauges: agents at work, all places, agents that wait for a place.
 pub(crate) fn dispatched(busy: usize, places: usize, ready: usize) {
     gauge!(PLACES, "state" => "busy").set(float(busy));
     gauge!(PLACES, "state" => "free").set(float(places.saturating_sub(busy)));
@@ -111,19 +110,19 @@ pub(crate) fn dispatched(busy: usize, places: usize, ready: usize) {
 }
 
 impl Engine {
-    /// Measures what is looked at rather than counted: the gates before the models, and how old the
-    /// queue is. For whoever is about to read the measurements.
+    /// Sets the gauges that are read from state: the gates before the models, and the age of the queue. Call
+    /// it right before the metrics are read.
     ///
     /// # Errors
-    /// When the store cannot be read; the gates have been measured then.
+    /// When the store cannot be read; the gauges of the gates are set by then.
     pub async fn measure(&self) -> Result<()> {
         self.model().gates().iter().for_each(stands);
         gauge!(QUEUE_AGE).set(self.queue_age().await?.as_secs_f64());
         Ok(())
     }
 
-    /// How long the oldest wake-up has been due that nobody serves. Those of agents at work stand
-    /// until they have been served, and are passed by.
+    /// How long the oldest wake-up whose agent is not at work has been due. Wake-ups of agents at work exist
+    /// until they are served, and are skipped.
     async fn queue_age(&self) -> Result<Duration> {
         let now = self.now();
         let mut after: Option<(Time, WakeupId)> = None;
@@ -140,7 +139,7 @@ impl Engine {
     }
 }
 
-/// How a gate stands.
+/// Sets the gauges of a gate.
 fn stands(gate: &GateState) {
     let model = || gate.model.clone();
     let stands = match gate.door {

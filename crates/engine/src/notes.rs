@@ -7,7 +7,7 @@ use entourage_store::{EntityQuery, Page, Store};
 use entourage_tools::{Error, Notes, Result};
 use entourage_types::{AgentId, EntityKind, Note, Owner, Record, Scope};
 
-/// So many bytes of notes are read at once: some of the longest that agents may write.
+/// Bytes of notes per read: room for several notes of the longest that agents may write.
 const BYTES: usize = 2 << 20;
 
 /// The notes of one tree.

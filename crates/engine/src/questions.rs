@@ -1,4 +1,4 @@
-//! How a question is closed, whoever closes it.
+//! Closes a question, for every caller in the same way.
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{
@@ -6,9 +6,14 @@ use entourage_types::{
     QuestionStatus, Time, WakeupId,
 };
 
-/// Adds to a commit that an open question is closed with this answer; returns the question as it
-/// stands then.
-pub(crate) fn closing(question: Question, answer: Answer, commit: Commit) -> (Commit, Question) {
+/// Adds to a commit all that closes an open question with this answer: the expectation that it is open, the
+/// closed question, the grant if the answer makes one, and the post to the agent that asked. Also returns the
+/// closed question.
+pub(crate) fn closing(
+    question: Question,
+    answer: Answer,
+    commit: Commit,
+) -> serde_json::Result<(Commit, Question)> {
     let at = commit.at;
     let closed = Question {
         status: match &answer {
@@ -21,14 +26,14 @@ pub(crate) fn closing(question: Question, answer: Answer, commit: Commit) -> (Co
         ..question
     };
     let open = Expect::Status(EntityKind::Question, closed.id.to_string(), QuestionStatus::Open.as_str());
-    let mut commit = commit.expect(open).write(Write::Question(closed.clone()));
+    let mut commit = commit.expect(open).write(Write::record(&closed)?);
     if let (Answer::Approve { always: true, .. }, Some(proposal)) = (&answer, &closed.proposal) {
-        commit.push(Write::Grant(grant(&closed, proposal, at)));
+        commit.push(Write::record(&grant(&closed, proposal, at))?);
     }
     let body = PostBody::Answer { question: closed.id, call: closed.call, answer };
     let (id, agent, wakeup) = (PostId::new(), closed.agent, WakeupId::new());
     commit.post(Post { id, agent, at, wakeup, body }, &closed.owner);
-    (commit, closed)
+    Ok((commit, closed))
 }
 
 fn grant(question: &Question, proposal: &Proposal, at: Time) -> Grant {

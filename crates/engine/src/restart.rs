@@ -1,9 +1,10 @@
-//! Runs that are taken up after the process that worked on them ended. One that ends its process each time, by
-//! what it reads or by the memory it takes, must not do so for ever: nobody else's agents would get on either.
+//! Resumes runs after the process that worked on them ended. A run that ends its process each time, by what
+//! it reads or by the memory it takes, must not do so forever: no other agent would make progress either.
 //!
-//! How often in a row that happened to a run under way is on record, since the process that counts in memory is
-//! gone: before its transcript is read, which may be what ends the process. It counts until anything else is written
-//! of the run; an end of the process in order is on record too, and does not count.
+//! How often in a row that happened to an open run is recorded in the store, since a count in memory ends
+//! with the process. It is recorded before the run's transcript is read, which may be what ends the process.
+//! Anything else that is written of the run resets the count. A clean end of the process is recorded too, and
+//! does not count.
 
 use std::{
     collections::HashSet,
@@ -19,19 +20,21 @@ use tokio::sync::{Notify, OnceCell, Semaphore};
 
 use crate::{Engine, Error, Result, activations::ActivationGuard};
 
-/// From so many ends in a row on, runs are taken up one at a time, each until it has got somewhere or its turn is over:
-/// the one that is at fault is then alone among them when the process ends, or one of few.
+/// From this many ends in a row on, runs are resumed one at a time, each until it commits something or its
+/// turn is over: when the process ends, the run at fault is then the only one of them, or one of few.
 const ALONE_FROM: u32 = 3;
-/// For how long a run has its turn alone at most. What takes longer, such as a slow model, must not hold up all others.
+/// How long a turn lasts at most. A run that takes longer, such as with a slow model, must not hold up all
+/// others.
 const TURN: Duration = Duration::from_secs(5);
-/// So many wait for their turn at once. Others come again: a place of the dispatcher is for who works.
+/// How many runs wait for their turn at once. Others come again later: the places of the dispatcher are for
+/// agents that work.
 const WAITING: usize = 12;
-/// After so long.
+/// The pause before they come again.
 const COMES_AGAIN: Duration = Duration::from_secs(1);
 /// How many agents are read at once.
 const AGENTS: u32 = 500;
 
-/// What an earlier process has left, and who takes it up.
+/// The agents that an earlier process left at work, and the turns in which their runs are resumed.
 pub(crate) struct Restarts {
     left: OnceCell<Left>,
     turns: Arc<Turns>,
@@ -44,18 +47,19 @@ impl Default for Restarts {
     }
 }
 
-/// What was at work when this process began.
+/// The agents that were at work when this process began.
 struct Left {
     began: Time,
-    /// The agents that were not taken up yet.
+    /// The agents that were not resumed yet.
     agents: Mutex<HashSet<AgentId>>,
-    /// Those of them that are known to wait for a turn.
+    /// Those of them that wait for a turn.
     in_line: Mutex<HashSet<AgentId>>,
-    /// Those that were said to be left as they are.
+    /// Those that the log has reported as left for a person.
     said: Mutex<HashSet<AgentId>>,
 }
 
-/// An agent that is being taken up; it is looked at again unless it has been.
+/// An agent that is being resumed. Unless `is_done` when dropped, it returns to the agents that were not
+/// resumed yet.
 struct Taken<'r> {
     left: &'r Left,
     agent: AgentId,
@@ -74,7 +78,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The turns of runs that are taken up alone.
+/// The turns of runs that are resumed alone.
 #[derive(Default)]
 struct Turns {
     /// Whose turn it is, and until when.
@@ -83,7 +87,7 @@ struct Turns {
 }
 
 impl Turns {
-    /// Takes the turn unless another has it; then that one's end.
+    /// Takes the turn and returns nothing, or returns when the turn of another agent ends.
     fn take(&self, agent: AgentId, now: Time) -> Option<Time> {
         let mut whose = locked(&self.whose);
         let until = whose.map(|(_, until)| until).filter(|until| *until > now);
@@ -94,7 +98,7 @@ impl Turns {
     }
 }
 
-/// The turn of a run that is taken up alone. It is over when this is dropped, and after a while.
+/// The turn of a run that is resumed alone. It is over when this is dropped, and after `TURN` at the latest.
 pub(crate) struct Turn {
     turns: Arc<Turns>,
     agent: AgentId,
@@ -107,23 +111,23 @@ impl Drop for Turn {
     }
 }
 
-/// Held by a run that is taken up alone, until it has got somewhere.
+/// Held by a run that is resumed alone, until its first commit; none of any other run.
 pub(crate) type Alone = Option<Turn>;
 
-/// Whether a run goes on.
+/// Whether a run is resumed, and how.
 pub(crate) enum TakeUp {
-    /// It does.
+    /// It continues.
     GoOn(Alone),
-    /// Not now: others go first, and it comes again after so long.
+    /// Not now: others go first, and it comes again after this pause.
     Later(Duration),
-    /// It cannot even be ended, and waits for a person.
+    /// Ending it ended the process, too: it waits for a person.
     Left,
-    /// It has ended its process too often.
+    /// It has ended its process too often, and is ended for this cause.
     GiveUp(Alone, String),
 }
 
 impl Restarts {
-    /// An agent that an earlier process has left at work, if it has left this one so. Once for each agent.
+    /// Returns an agent that an earlier process left at work, once; none for any other agent.
     async fn take(&self, store: &dyn Store, agent: AgentId, now: Time) -> Result<Option<Taken<'_>>> {
         let init = async || {
             let agents = Mutex::new(at_work(store).await?);
@@ -135,7 +139,7 @@ impl Restarts {
     }
 }
 
-/// The agents that are on record as at work.
+/// Returns the agents that are recorded as running.
 async fn at_work(store: &dyn Store) -> Result<HashSet<AgentId>> {
     let mut left = HashSet::new();
     let mut page = Page { limit: AGENTS, ..Page::default() };
@@ -152,7 +156,8 @@ async fn at_work(store: &dyn Store) -> Result<HashSet<AgentId>> {
 }
 
 impl Engine {
-    /// Puts on record that the agent's run is taken up again, where the process before this one left it at work.
+    /// Records that the agent's run is resumed, if an earlier process left it at work, and decides whether it
+    /// continues.
     ///
     /// # Errors
     /// When the store fails.
@@ -162,14 +167,14 @@ impl Engine {
             return Ok(TakeUp::GoOn(None));
         };
         let came = self.count_restart(&taken, entered).await;
-        // Whatever else becomes of it, also a store that fails, or an end in the middle, it is looked at again.
+        // In any other case, also if the store fails or this is cancelled, the agent is looked at again.
         taken.is_done = matches!(came, Ok(TakeUp::GoOn(_)));
         came
     }
 
     async fn count_restart(&self, taken: &Taken<'_>, entered: &ActivationGuard) -> Result<TakeUp> {
         let (id, left) = (taken.agent, taken.left);
-        // Who waits for a turn need not be read again before there is a place to wait in.
+        // An agent that waits for a turn need not be read again before a place to wait is free.
         let store = &self.inner.store;
         let is_full = self.inner.restarts.waiting.available_permits() == 0;
         let is_in_line = is_full && locked(&left.in_line).contains(&id);
@@ -188,14 +193,15 @@ impl Engine {
         let done = done_last(&run, steps.iter(), &last);
         let of_key = |key| steps.iter().find(|step| step.key == key);
         let counted = of_key(StepKey::Restart).filter(|counted| counted.updated > done);
-        // A process that has said so does nothing more.
+        // A process that recorded its clean end writes nothing more.
         let ended = of_key(StepKey::ProcessEnded).filter(|ended| ended.updated >= done);
         let in_order = ended.is_some_and(|end| counted.is_none_or(|counted| counted.updated <= end.updated));
-        // What this process has counted it does not count again.
+        // This process counts each end only once.
         let is_counted = counted.is_some_and(|counted| counted.updated >= left.began);
         let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order && !is_counted);
         let most = self.inner.give_up_after.max(1);
-        // Whoever ends one, or pauses it, need not wait for its turn, and may also end one that was left.
+        // A stop, deletion or pause need not wait for the run's turn, and the first two may also end a run
+        // that was left.
         let wanted = |fits: fn(Action) -> bool| inbox.iter().filter_map(|post| action(&post.body)).any(fits);
         let is_ended = wanted(|action| matches!(action, Action::Stop | Action::Delete));
         if ends > most && !is_ended {
@@ -228,7 +234,7 @@ impl Engine {
         Ok(TakeUp::GiveUp(alone, format!("{cause}, {often}, and nothing was done in between")))
     }
 
-    /// Waits until no other run is taken up alone. None where it has to come again.
+    /// Waits until no other run is resumed alone, and returns the turn. None if the run has to come again.
     async fn wait_for_turn(&self, agent: AgentId, entered: &ActivationGuard) -> Alone {
         let Restarts { turns, waiting, .. } = &self.inner.restarts;
         let _waiting = waiting.try_acquire().ok()?;
@@ -249,7 +255,7 @@ impl Engine {
     }
 }
 
-/// What a person wants done with the post's agent, if that is what it says.
+/// Returns what a person wants done with the post's agent, if the post is an intervention.
 fn action(post: &PostBody) -> Option<Action> {
     match post {
         PostBody::Intervention { action, .. } => Some(*action),
@@ -270,14 +276,14 @@ fn step_of(run: &Run, key: StepKey, attempt: u32, at: Time) -> Step {
     }
 }
 
-/// When anything of a run was written last, but for what is said of its processes.
+/// Returns when anything of a run was written last, except for the steps about its processes.
 fn done_last<'s>(run: &Run, steps: impl Iterator<Item = &'s Step>, items: &[Item]) -> Time {
     let items = items.iter().rev().find(|item| item.run == run.id).map(|item| item.at);
     let steps = steps.filter(|step| step.key.is_work()).map(|step| step.updated);
     steps.chain(items).fold(run.started, Time::max)
 }
 
-/// What says that the process that works on a run ends in order.
+/// Returns the write that records a clean end of the process that works on a run.
 pub(crate) fn ended_in_order(run: &Run, now: Time) -> Write {
     Write::Step(step_of(run, StepKey::ProcessEnded, 1, now))
 }

@@ -1,5 +1,5 @@
-//! Retention: what is older than it is to be kept is forgotten, a little at a time, so that no run
-//! waits for it. Nothing is forgotten that nobody asked to forget.
+//! Retention: rows older than their retention period are pruned, in small commits, so that no run waits for
+//! it. Without a configured period nothing is pruned.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use serde::Serialize;
 
 use crate::{Engine, Error, Result};
 
-/// Roots that are looked at together, and events that one commit forgets.
+/// Roots per page, and events that one commit prunes.
 const TREES: u32 = 200;
 const EVENTS: u64 = 500;
-/// Records without a tree that are looked at together, and forgotten by one commit.
+/// Records without a tree per page, and at most per commit.
 const RECORDS: u32 = 500;
-/// Agents that one commit forgets: a tree of no more goes at once.
+/// Agents that one commit prunes; a tree with no more is pruned by one commit.
 const AGENTS: usize = 16;
 
-/// How long things are kept; for ever unless given.
+/// Retention periods. What has none is kept for ever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// Events. The last of each tree stays, so that no number is given twice.
+    /// Events. The last one of each tree is kept, so that no number is used twice.
     pub events: Option<Duration>,
     /// Trees at rest, counted from the last change of any of their agents: transcripts, runs, tasks,
     /// questions, notes, events.
@@ -31,10 +31,10 @@ pub struct Retention {
     pub deliveries: Option<Duration>,
 }
 
-/// What was forgotten.
+/// What was pruned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Pruned {
-    /// How many events of trees that are still there.
+    /// How many events of trees that still exist.
     pub events: u64,
     /// How many trees.
     pub trees: u64,
@@ -45,9 +45,9 @@ pub struct Pruned {
 }
 
 impl Engine {
-    /// Forgets what is older than it is to be kept. It goes through the trees from the oldest on, in
-    /// small commits; ended in the middle, by the end of the engine or of the process, it leaves
-    /// whole trees and begins anew the next time.
+    /// Prunes what is older than its retention period: from the oldest tree on, in small commits. If the
+    /// engine or the process ends in the middle, every agent that is left still has its parent and its root,
+    /// and the next call begins from the oldest tree again.
     ///
     /// # Errors
     /// When the store fails.
@@ -67,11 +67,11 @@ impl Engine {
         let Some(youngest) = events.max(trees) else { return Ok(pruned) };
         let mut next = self.roots(None).await?;
         while let Some(last) = next.last().map(|root| root.id) {
-            // Read ahead, for the last of a page may be forgotten.
+            // Read ahead: the last row of a page, where the next page begins, may be pruned.
             let page = std::mem::replace(&mut next, self.roots(Some(last)).await?);
-            // What people opened beside the first agent of a tree goes with the tree.
+            // Other threads that people opened in a tree are pruned with the tree.
             for root in page.into_iter().filter(|agent| agent.root == agent.id) {
-                // Roots come in the order they were made.
+                // Roots are in the order of their creation.
                 if root.created >= youngest || self.stopping().is_cancelled() {
                     return Ok(pruned);
                 }
@@ -87,15 +87,15 @@ impl Engine {
         Ok(pruned)
     }
 
-    /// Forgets the records of a kind that belong to no tree and are old. Returns how many.
+    /// Prunes the old records of a kind that belongs to no tree. Returns how many.
     async fn prune_records(&self, kind: EntityKind, is_old: impl Fn(&Entity) -> bool + Send) -> Result<u64> {
         let mut pruned = 0;
-        // All of them are looked at: their order says nothing about when they became old.
+        // Read all of them: their order does not say when they became old.
         let mut next = self.records(kind, None).await?;
         while let Some(last) = next.last().map(|record| record.id.clone())
             && !self.stopping().is_cancelled()
         {
-            // Read ahead, for the last of a page may be forgotten.
+            // Read ahead: the last row of a page, where the next page begins, may be pruned.
             let page = std::mem::replace(&mut next, self.records(kind, Some(last)).await?);
             let mut commit = Commit::new(self.now());
             for old in page.into_iter().filter(&is_old) {
@@ -121,7 +121,7 @@ impl Engine {
         Ok(self.store().agents(&Scope::All, query).await?)
     }
 
-    /// Forgets a tree that has been at rest since before that moment. False when it stays.
+    /// Prunes a tree that has been at rest since before `before`. Returns false if it is kept.
     async fn prune_tree(&self, root: &Agent, before: Time) -> Result<bool> {
         if root.updated >= before {
             return Ok(false);
@@ -129,7 +129,7 @@ impl Engine {
         let page = Page::all();
         let query = AgentQuery { root: Some(root.id), page, ..AgentQuery::default() };
         let mut agents = self.store().agents(&Scope::All, query).await?;
-        // The root is the last of them: with it go the events and all records of the tree.
+        // The root is pruned last: the tree's events and all its records go with it.
         agents.sort_by_key(|agent| (agent.id == root.id, std::cmp::Reverse(agent.depth)));
         let at_rest = [Expect::AtRest(root.id, before)];
         let forget = async |writes| match self
@@ -137,7 +137,7 @@ impl Engine {
             .await
         {
             Ok(_) => Ok(true),
-            // Somebody has come back to it meanwhile, or others forgot it.
+            // The tree is in use again, or another process pruned it.
             Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::RuleViolation(_)) => {
                 Ok(false)
             }
@@ -159,8 +159,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Forgets the events of a tree that are older than that moment, for as long as what is expected
-    /// holds. Returns how many.
+    /// Prunes the events of a tree from before `before`, as long as the expectations hold. Returns how many.
     async fn prune_events(&self, root: AgentId, before: Time, expect: &[Expect]) -> Result<u64> {
         let store = self.store();
         let Some(first) = at_or_after(&**store, root, 0).await?.filter(|first| first.at < before) else {
@@ -178,13 +177,13 @@ impl Engine {
     }
 }
 
-/// The event of a tree with this number, or the first behind it.
+/// The event of a tree with this number, or the first one after it.
 async fn at_or_after(store: &dyn Store, root: AgentId, number: u64) -> Result<Option<Event>> {
     Ok(store.events(&Scope::All, root, number.saturating_sub(1), 1).await?.pop())
 }
 
-/// The number of the first event that is kept, where `old` is to go: the first young one, else the
-/// last of all. Events come in the order of their times, so it is found in a few steps.
+/// The number of the first event to keep, given that event `old` is to be pruned: the first young one, or
+/// else the last of all. Events are in the order of their times, so a few steps find it.
 async fn first_kept(store: &dyn Store, root: AgentId, mut old: u64, before: Time) -> Result<u64> {
     let is_old = async |number: u64| -> Result<Option<bool>> {
         Ok(at_or_after(store, root, number).await?.map(|event| event.at < before))
@@ -194,7 +193,7 @@ async fn first_kept(store: &dyn Store, root: AgentId, mut old: u64, before: Time
         old += step;
         step *= 2;
     }
-    // Between an old event and one that is young or not there.
+    // Search between an old event and one that is young or does not exist.
     let mut other = old + step;
     while other - old > 1 {
         let middle = old + (other - old) / 2;

@@ -1,48 +1,48 @@
-//! What follows when a model call failed: it is tried again, soon or later, or the next declared
-//! model is asked, or that was it. All figures are here.
+//! What follows a failed model call: another attempt, soon or later, a request to the next declared model, or
+//! a failure. All numbers of this policy are here.
 
 use std::time::Duration;
 
 use entourage_llm::Error;
 use entourage_types::AgentId;
 
-/// The first retries follow at once, after so long: most hiccups are over in a moment.
+/// The delays of the first retries, which are short: most failures are over in a moment.
 const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
-/// Later ones back off from here, doubling, up to the longest.
+/// The delays of later retries begin here and double, up to `LONGEST`.
 const BASE: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(300);
-/// So many later ones: where the provider is too busy, where it fails, and where its answer is bad.
+/// The number of later retries: if the provider limits the rate, if it fails, and if its answer is bad.
 const RATE_LIMITED: u32 = 5;
 const UNAVAILABLE: u32 = 3;
 const OTHER: u32 = 2;
-/// Later ones are spread over so many milliseconds, so that those who failed together do not come
-/// back together.
+/// Later retries are spread over so many milliseconds, so that agents that failed together do not retry
+/// together.
 const JITTER: u64 = 2000;
 /// Delays up to this are waited out in memory; longer ones sleep on disk.
 const IN_MEMORY: Duration = Duration::from_secs(2);
-/// A pause longer than this is not waited for where another model may be asked.
+/// A run does not wait for a pause longer than this if it may ask another model.
 const WORTH_WAITING: Duration = Duration::from_secs(10);
 
-/// What follows when an attempt failed.
+/// What follows a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The same again, after this long.
+    /// Ask the same model again after this time.
     Again(Duration),
-    /// Not now: another model, while this one pauses for so long.
+    /// Ask another model; this one pauses for this time.
     Elsewhere(Duration),
-    /// Not this model any more.
+    /// Do not ask this model again.
     Over,
 }
 
-/// What follows when `agent`'s attempt at one model, the `attempt`th counted from 1, failed;
-/// `others` says whether another model may be asked.
+/// Returns what follows when `agent`'s attempt at one model, the `attempt`th counted from 1, failed; `others`
+/// says whether another model may be asked.
 pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool, agent: AgentId) -> Next {
     let paused = error.retry_after().map(|asked| asked.min(LONGEST));
     if let Some(pause) = paused.filter(|pause| others && *pause > WORTH_WAITING) {
         return Next::Elsewhere(pause);
     }
     if let Error::Busy { after, .. } = error {
-        // Those who were told the same do not come back at one moment.
+        // Agents that got the same time do not retry at the same moment.
         return Next::Again((*after).min(LONGEST) + jitter(agent, attempt));
     }
     let later = match error {
@@ -67,9 +67,9 @@ pub(crate) fn in_memory(delay: Duration) -> bool {
     delay <= IN_MEMORY
 }
 
-/// The same for the same agent and attempt, and anything between none and the whole for others.
+/// A jitter from 0 to `JITTER` milliseconds: the same for the same agent and attempt, spread over all others.
 fn jitter(agent: AgentId, attempt: u32) -> Duration {
-    // FNV-1a, and its high bits: the low ones of neighbours are neighbours.
+    // The high bits of FNV-1a: its low bits are similar for similar inputs.
     let bytes = agent.to_string().into_bytes().into_iter().chain(attempt.to_le_bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -87,7 +87,7 @@ mod tests {
         Error::Unavailable { model: "m".into(), cause: "500".into(), retry_after }
     }
 
-    /// The delays in seconds without what they are spread by, until it is over.
+    /// The delays in seconds, without their jitter, up to the last retry.
     fn delays(error: &Error, max_attempts: u32) -> Vec<f64> {
         let agent = AgentId::new();
         (1..20)

@@ -9,9 +9,9 @@ use entourage_tools::{Error as ToolError, TextSchema};
 use entourage_types::Kind;
 use lru::LruCache;
 
-/// How many are kept.
+/// How many schemas are kept.
 const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
-/// Answers of so many bytes are checked where that holds up nobody else.
+/// Answers of more bytes are checked on a thread for blocking work, where they hold up no other task.
 const LARGE: usize = 16 << 10;
 
 /// The schemas by name and version of their kinds.
@@ -24,8 +24,8 @@ impl Default for Schemas {
 }
 
 impl Schemas {
-    /// What is wrong with an answer by the `output_schema` of its agent's kind; none where it fits, or
-    /// where the kind has none.
+    /// Returns what is wrong with an answer by the `output_schema` of its agent's kind; none if the answer is
+    /// valid, or if the kind has no schema.
     ///
     /// # Errors
     /// When the schema cannot be used.

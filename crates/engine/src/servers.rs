@@ -1,5 +1,5 @@
-//! Servers of tools that are connected while the engine is at work: their tools come when they are there,
-//! and nobody waits for them but who may use them.
+//! Tool servers that are connected while the engine is at work: their tools are added once they are
+//! connected, and only agents that may use them wait for that.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ pub(crate) struct Servers {
     wanted: Notify,
 }
 
-/// Why a server's tools are not there.
+/// Why a server's tools are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     /// It is being connected for the first time.
@@ -31,8 +31,8 @@ impl Servers {
         Self { missing: watch::Sender::new(connecting), wanted: Notify::new() }
     }
 
-    /// Waits until it is known of each server that this kind may use whether it can be connected; at
-    /// most until the cut.
+    /// Waits until the first attempt to connect each server that this kind may use has succeeded or failed,
+    /// or until `cut` is cancelled.
     pub(crate) async fn heard(&self, kind: &Kind, cut: &CancellationToken) {
         let concerns = |name: &str| match &kind.tools {
             Some(tools) => tools.iter().any(|pattern| pattern::may_name_tool_of(pattern, name)),
@@ -41,7 +41,7 @@ impl Servers {
         let mut missing = self.missing.subscribe();
         let heard = async {
             let waits = |(name, why): (&String, &Missing)| *why == Missing::Connecting && concerns(name);
-            // The sender is this very value: it does not close.
+            // The sender is a field of `self`: the channel does not close.
             drop(missing.wait_for(|missing| !missing.iter().any(waits)).await);
         };
         tokio::select! {
@@ -50,26 +50,27 @@ impl Servers {
         }
     }
 
-    /// Has those that are away be tried now.
+    /// Has the servers that are away tried again now.
     pub(crate) fn want(&self) {
         self.wanted.notify_waiters();
     }
 }
 
 impl Engine {
-    /// A server of tools could not be connected; whoever tries goes on trying.
+    /// Reports that a tool server could not be connected; the caller keeps trying.
     pub fn server_is_away(&self, name: &str) {
         let is_news = self.inner.servers.missing.send_if_modified(|missing| {
             missing.insert(name.to_owned(), Missing::Away) != Some(Missing::Away)
         });
-        // It is said after each attempt. An offer names the servers that are missing, whatever the reason.
+        // The caller reports every failed attempt; only a change matters. An offer names the missing servers,
+        // whatever the reason.
         if is_news {
             self.inner.offers.forget();
         }
     }
 
-    /// A server of tools is connected: activations from here on may call these. Returns why some of its
-    /// tools cannot be offered.
+    /// Adds the tools of a server that was connected: activations from here on may call them. Returns why
+    /// some of the tools cannot be offered.
     pub fn server_brings(&self, name: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolError> {
         let refused = self.inner.offers.add(tools);
         self.inner.servers.missing.send_modify(|missing| {
@@ -84,7 +85,7 @@ impl Engine {
         (self.kinds(), self.inner.servers.missing.borrow().keys().cloned().collect())
     }
 
-    /// Comes when a server that is away is to be tried again without a further pause.
+    /// Completes when servers that are away are to be tried again without a further pause.
     pub fn server_wanted(&self) -> Notified<'_> {
         self.inner.servers.wanted.notified()
     }

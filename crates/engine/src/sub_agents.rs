@@ -1,5 +1,5 @@
-//! The agents that an agent has made, as it sees them: their tasks, results and open questions, and
-//! nothing of what they said and did for it.
+//! The sub-agents of an agent as it sees them: their tasks, results and open questions, and nothing of their
+//! transcripts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,17 +11,17 @@ use entourage_types::{
 /// Tasks read at once.
 const TASKS: u32 = 1_000;
 
-/// An agent as its maker sees it.
+/// A sub-agent as its parent sees it.
 #[derive(Debug)]
 pub(crate) struct SubAgent {
     pub(crate) agent: Agent,
-    /// The latest task that it has from its maker.
+    /// The latest task that it has from this parent.
     pub(crate) task: Task,
-    /// What waits for the user, of this agent and of those below it.
+    /// The open questions to the user, of this agent and of those below it.
     pub(crate) questions: Vec<Question>,
 }
 
-/// The agents that this one has made and that are still there, those with the latest tasks first.
+/// Returns the agents that have tasks from this one and were not deleted, those with the latest tasks first.
 pub(crate) async fn of(
     store: &dyn Store,
     owner: &Owner,
@@ -55,7 +55,7 @@ pub(crate) async fn of(
                 known.push(SubAgent { questions: open.iter().filter(asks).cloned().collect(), agent, task });
             }
         }
-        // One with many tasks must not hide the others.
+        // An agent with many tasks must not hide the others.
         if next.is_none() || unseen.is_empty() {
             return Ok(known);
         }
@@ -69,7 +69,7 @@ async fn records<R: Record>(store: &dyn Store, scope: &Scope, query: EntityQuery
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
 }
 
-/// Whether an agent is this one, or stands below it.
+/// Whether an agent is `above`, or below it.
 pub(crate) fn is_below(tree: &[Agent], agent: AgentId, above: AgentId) -> bool {
     let parent = |id: AgentId| tree.iter().find(|agent| agent.id == id).and_then(|agent| agent.parent);
     std::iter::successors(Some(agent), |id| parent(*id)).any(|id| id == above)
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn task(from: &Agent, to: &Agent, status: Status) -> Write {
-        Write::Task(Task {
+        Write::record(&Task {
             id: TaskId::new(),
             owner: from.owner.clone(),
             root: from.root,
@@ -100,6 +100,7 @@ mod tests {
             created: from.created,
             updated: from.created,
         })
+        .unwrap()
     }
 
     #[tokio::test]

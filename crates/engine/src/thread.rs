@@ -1,5 +1,5 @@
-//! Threads: who is met by whom. In a chat there is one agent for (recipient, sender), and the chat is
-//! its tree.
+//! Threads: which agent a sender reaches. In a chat there is one agent for each recipient and sender, and the
+//! chat is the tree of these agents.
 
 use std::collections::HashSet;
 
@@ -11,28 +11,28 @@ use crate::digest::digest;
 /// The name of the person who talks to agents, as the sender of a thread.
 pub(crate) const USER: &str = "user";
 
-/// What the thread of a recipient with a sender is found by in its chat.
+/// Returns the key under which the thread of a recipient with a sender is found in its chat.
 pub(crate) fn key(recipient: &str, sender: &str) -> String {
     format!("{recipient}<{sender}")
 }
 
-/// What the thread of an agent is named by.
+/// The names in the key of an agent's thread.
 pub(crate) struct Named<'a> {
     pub(crate) recipient: &'a str,
     pub(crate) sender: &'a str,
-    /// Whether it is the first of this name in its chat, and not in the place of one that was deleted.
+    /// Whether it is the first of this name in its chat, and does not replace a deleted one.
     pub(crate) is_first: bool,
 }
 
-/// The names in an agent's key; none of one that is found by its id alone.
+/// Returns the names in an agent's key; none if the agent is found by its id alone.
 pub(crate) fn named(agent: &Agent) -> Option<Named<'_>> {
     let (recipient, sender) = agent.key.as_deref()?.split_once('<')?;
     let place = sender.split_once('#');
     Some(Named { recipient, sender: place.map_or(sender, |(sender, _)| sender), is_first: place.is_none() })
 }
 
-/// The agent of a thread in the tree of this root, or the key under which it is to be made: where the
-/// last one was deleted, another takes its place under a key of its own.
+/// Returns the agent of a thread in the tree of this root, or the key under which to create it: an agent that
+/// replaces a deleted one has a key of its own.
 pub(crate) async fn find(
     store: &dyn Store,
     scope: &Scope,
@@ -51,9 +51,9 @@ pub(crate) async fn find(
     Ok(Err(key))
 }
 
-/// The name that an agent writes under: its kind's, so that the next of this kind in the chat meets
-/// the same threads. One that was made for a piece of work has no name but its id, so that two of them
-/// share nothing.
+/// Returns the name under which an agent writes: its kind's, so that the next agent of this kind in the chat
+/// reaches the same threads. An agent that was spawned for a piece of work has no name but its id, so that
+/// two of them share nothing.
 pub(crate) fn name_of(agent: &Agent) -> String {
     match (agent.parent, &agent.key) {
         (Some(_), None) => agent.id.to_string(),
@@ -61,7 +61,7 @@ pub(crate) fn name_of(agent: &Agent) -> String {
     }
 }
 
-/// An agent and all that stand below it, in a tree that is read parents before children.
+/// Returns an agent and all below it, in a tree that lists parents before children.
 pub(crate) fn below(tree: &[Agent], top: AgentId) -> HashSet<AgentId> {
     let mut below = HashSet::from([top]);
     for agent in tree {
@@ -72,12 +72,13 @@ pub(crate) fn below(tree: &[Agent], top: AgentId) -> HashSet<AgentId> {
     below
 }
 
-/// What the record of a chat is found by: the same for the same owner and name.
+/// Returns the id of a chat's record: the same for the same owner and name.
 pub(crate) fn chat_id(owner: &Owner, chat: &str) -> String {
     digest(&format!("chat\n{}:{owner}\n{chat}", owner.as_str().len()))
 }
 
-/// The root of the first chat of this name. One that takes the name of a deleted chat has another.
+/// Returns the root of the first chat of this name. A chat that takes the name of a deleted one has another
+/// root.
 pub(crate) fn root_of(owner: &Owner, chat: &str) -> AgentId {
     let id = format!("{}_{}", AgentId::PREFIX, &chat_id(owner, chat)[..32]);
     // 32 hex digits are always an id.

@@ -1,4 +1,5 @@
-//! Which tools an agent is offered: made once per kind and position, byte-identical ever after.
+//! Which tools an agent is offered: built once per kind, position and tools withheld from its owner, and
+//! byte-identical until the kinds or tools change.
 
 use std::{
     collections::HashMap,
@@ -16,7 +17,7 @@ use crate::{
     prompt::is_cut,
 };
 
-/// The tools of the engine and the offers made of them.
+/// The tools of the engine, and the offers built from them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
     made: Mutex<HashMap<(String, Position, Withheld), Arc<Toolset>>>,
@@ -25,19 +26,19 @@ pub(crate) struct Toolsets {
 /// The tools that an owner's agents may not use, by name.
 type Withheld = Vec<String>;
 
-/// What of an agent's own decides on its offer, beside its kind.
+/// What determines an agent's offer, beside its kind and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Position {
-    /// Whether it stands at the top of its tree.
+    /// Whether it is the root of its tree.
     pub(crate) is_root: bool,
-    /// Whether there are closed sessions of it.
+    /// Whether it has closed sessions.
     pub(crate) has_sessions: bool,
     /// Whether something in its session was too long to be shown whole.
     pub(crate) has_cuts: bool,
 }
 
 impl Position {
-    /// Where an agent stands with the items of its session.
+    /// Returns the position of an agent with these items of its session.
     pub(crate) fn of(agent: &Agent, kind: &Kind, items: &[Item]) -> Self {
         let max_output = kind.limits.max_output_chars;
         Self {
@@ -48,30 +49,31 @@ impl Position {
     }
 }
 
-/// What every agent may do with its own transcript, whatever its kind lists.
+/// The tools for its own transcript that every agent has, whatever its kind lists.
 const OWN: [&str; 1] = ["read_output"];
 
 /// What one kind of agent is offered.
 pub(crate) struct Toolset {
-    /// As the model sees it, in the order in which the kind lists them: small models try the first ones first.
+    /// The tools as the model sees them, in the order in which the kind lists them: small models try the
+    /// first ones first.
     pub(crate) specs: Arc<[ToolSpec]>,
-    /// How many bytes they have, roughly.
+    /// Their approximate size, in bytes.
     pub(crate) weight: usize,
     tools: HashMap<String, OfferedTool>,
     kind: Arc<Kind>,
-    /// The servers whose tools are not known now.
+    /// The MCP servers whose tools are not known now.
     away: Vec<String>,
 }
 
 /// One tool on offer.
 pub(crate) struct OfferedTool {
     pub(crate) tool: Arc<dyn Tool>,
-    /// What its calls do to the world, as the kind says, or else the tool.
+    /// The effect of its calls, as the kind declares it, or else the tool.
     pub(crate) effect: Effect,
     /// The JSON schema of its arguments.
     pub(crate) parameters: Value,
     checker: Checker,
-    /// The kind's rules that may hold a call back.
+    /// The kind's approval rules that may hold a call back.
     rules: Vec<Arc<ApprovalRule>>,
 }
 
@@ -91,8 +93,8 @@ impl Toolsets {
         tools.into_iter().filter_map(|tool| all.add(tool).err()).collect()
     }
 
-    /// The offer for an agent of this kind. The kinds are asked for while nobody can
-    /// [forget](Self::forget): an offer made of earlier ones never outlives them.
+    /// Returns the offer for an agent of this kind. `made_of` returns the kinds under the lock that
+    /// [`forget`](Self::forget) needs: an offer built from earlier kinds never outlives them.
     pub(crate) fn of(
         &self,
         kind: &Arc<Kind>,
@@ -117,12 +119,12 @@ impl Toolsets {
         offer
     }
 
-    /// What is offered is made anew: the kinds or the tools have changed. Whoever is at work keeps what it has.
+    /// Drops all offers, because the kinds or the tools have changed. Activations in progress keep theirs.
     pub(crate) fn forget(&self) {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Where what a tool of this name returns comes from; none where there is no such tool.
+    /// Returns where the results of a tool come from; none if there is no such tool.
     pub(crate) fn source(&self, tool: &str) -> Option<Source> {
         self.tools().get(tool).map(|tool| tool.source())
     }
@@ -170,7 +172,7 @@ impl Toolsets {
 }
 
 impl Toolset {
-    /// The tool that a call names, when it is on offer and the arguments fit.
+    /// Returns the tool that a call names, if it is offered and the arguments fit.
     pub(crate) fn allowed(&self, tool: &str, arguments: &Value) -> Result<&OfferedTool, ToolError> {
         let offered = self.named(tool)?;
         let renamed = offered.tool.renamed(arguments);
@@ -178,7 +180,7 @@ impl Toolset {
         Ok(offered)
     }
 
-    /// The tool that a call names, when it is on offer.
+    /// Returns the tool that a call names, if it is offered.
     pub(crate) fn named(&self, tool: &str) -> Result<&OfferedTool, ToolError> {
         let missing = || {
             let is_of = |server: &&String| wants(&self.kind, tool) && pattern::is_of_server(server, tool);
@@ -195,17 +197,17 @@ impl Toolset {
         self.tools.get(tool).ok_or_else(missing)
     }
 
-    /// Whether a call of this tool answers for its run.
+    /// Whether a call of this tool gives the run's answer.
     pub(crate) fn answers(&self, tool: &str) -> bool {
         self.tools.get(tool).is_some_and(|offered| offered.tool.answers())
     }
 
-    /// The JSON schema of a tool's arguments; anything, where the tool is not on offer.
+    /// Returns the JSON schema of a tool's arguments; one that allows anything, if the tool is not offered.
     pub(crate) fn parameters(&self, tool: &str) -> Value {
         self.tools.get(tool).map_or_else(|| true.into(), |offered| offered.parameters.clone())
     }
 
-    /// What a call of a tool does to the world, where the tool is on offer.
+    /// Returns the effect of a tool's calls, if the tool is offered.
     pub(crate) fn effect(&self, tool: &str) -> Option<Effect> {
         self.tools.get(tool).map(|offered| offered.effect)
     }
@@ -222,7 +224,7 @@ impl Toolset {
 }
 
 impl OfferedTool {
-    /// The rules that hold back a call with these arguments.
+    /// Returns the approval rules that hold back a call with these arguments.
     pub(crate) fn rules(&self, arguments: &Value) -> impl Iterator<Item = &Arc<ApprovalRule>> {
         self.rules.iter().filter(|rule| holds(rule, arguments))
     }
@@ -234,13 +236,13 @@ fn wants(kind: &Kind, tool: &str) -> bool {
         || kind.tools.as_ref().is_none_or(|listed| listed.iter().any(|name| pattern::names(name, tool)))
 }
 
-/// Where a kind lists a tool; behind all others what every agent has.
+/// Returns the place at which a kind lists a tool; tools that it does not list come last.
 fn place(kind: &Kind, tool: &str) -> usize {
     let listed = kind.tools.iter().flatten().position(|name| pattern::names(name, tool));
     listed.unwrap_or(usize::MAX)
 }
 
-/// What a kind says that calls of a tool do to the world, whether there is such a tool or not.
+/// Returns the effect that a kind declares for a tool's calls, whether there is such a tool or not.
 pub(crate) fn declared(kind: &Kind, tool: &str) -> Option<Effect> {
     let named = |names: &[String]| names.iter().any(|name| pattern::names(name, tool));
     kind.effects.listed().into_iter().find(|(_, names)| named(names)).map(|(effect, _)| effect)

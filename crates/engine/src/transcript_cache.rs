@@ -1,9 +1,8 @@
-//! The transcripts of agents that worked lately, so that a next turn reads only what is new.
+//! Caches the transcripts of agents that worked lately, so that the next activation reads only what is new.
 //!
-//! Items never change, so what is held of an agent is never wrong; it may be short, and the claim
-//! brings the rest. An agent that was forgotten may be made anew under the same id, as a chat is under
-//! the same name: what is held is of the agent that was made at that moment and of no other. Losing it
-//! costs time and nothing else.
+//! Items never change, so a cached transcript is never wrong; it may be incomplete, and the claim returns the
+//! rest. A pruned agent may be created again under the same id, as a chat may under the same name: an entry
+//! belongs to the agent with its creation time, and to no other. Losing it costs time and nothing else.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,23 +10,23 @@ use entourage_types::{Agent, AgentId, Item, ItemBody, OutputEffect, Time};
 use lru::LruCache;
 use serde_json::Value;
 
-/// How much is held, in bytes, roughly.
+/// The approximate size of the cache, in bytes.
 const ROOM: usize = 16 << 20;
-/// Sessions of fewer items are not held: a few rows are soon read back, and there may be thousands of such
-/// sessions that nobody goes on with.
+/// Sessions of fewer items are not cached: a few rows are quickly read back, and there may be thousands of
+/// such sessions that no one continues.
 const WORTH_HOLDING: usize = 16;
-/// What an item or a call weighs beside its text.
+/// The size of an item or a call beside its text, in bytes.
 const ITEM: usize = 256;
-/// What a value of JSON weighs beside its text.
+/// The size of a JSON value beside its text, in bytes.
 const VALUE: usize = 32;
 
-/// The sessions held, the longest unused going first.
+/// The cached sessions; the least recently used one is evicted first.
 pub(crate) struct Recent {
     held: Mutex<(LruCache<AgentId, Held>, usize)>,
     room: usize,
 }
 
-/// The last items of an agent's transcript.
+/// The cached items of an agent: the last ones of its transcript.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Held {
     created: Option<Time>,
@@ -35,20 +34,20 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The number of the first item that is not held.
+    /// Returns the number of the first item that is not cached.
     pub(crate) fn end(&self) -> u64 {
         self.items.last().map_or(0, |item| item.seq + 1)
     }
 
-    /// Whether nothing is held of another agent that had this one's id before.
+    /// Whether nothing here belongs to another agent that had this one's id before.
     pub(crate) fn is_of(&self, agent: &Agent) -> bool {
         self.created.is_none_or(|created| created == agent.created)
     }
 
-    /// The session of the agent as it stands: what was held of it, and what was read behind that.
+    /// Returns the agent's current session: the cached items of it, and those read behind them.
     pub(crate) fn joined(self, agent: &Agent, read: Vec<Item>) -> Vec<Item> {
         let mut items = self.items;
-        // Held items of an earlier session are at the beginning, all of them or none.
+        // Cached items of an earlier session are at the beginning, if there are any.
         if items.first().is_some_and(|item| item.session != agent.session) {
             items.retain(|item| item.session == agent.session);
         }
@@ -68,7 +67,7 @@ impl Recent {
         Self { held: Mutex::new((LruCache::unbounded(), 0)), room }
     }
 
-    /// What is held of an agent's transcript, its last items; whoever takes it holds it now.
+    /// Removes an agent's entry from the cache and returns it.
     pub(crate) fn take(&self, agent: AgentId) -> Held {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = held.0.pop(&agent).unwrap_or_default();
@@ -76,7 +75,7 @@ impl Recent {
         taken
     }
 
-    /// Holds an agent's session, all of which has been committed.
+    /// Caches an agent's session, all of which has been committed.
     pub(crate) fn put(&self, agent: &Agent, items: Vec<Item>) {
         let weight_of_these = weight(&items);
         if items.len() < WORTH_HOLDING || weight_of_these > self.room {
@@ -178,7 +177,7 @@ mod tests {
         }
     }
 
-    /// The details of an output, which no model reads, are as large as a server of tools makes them.
+    /// No model reads the details of an output, and they are as large as an MCP server makes them.
     #[test]
     fn arguments_and_details_take_room() {
         let (agent, large) = (agent(), json!([{ "text": "x".repeat(1_000) }]));

@@ -1,5 +1,5 @@
-//! Commits whose outcome is not known. An activation needs to know nothing: it ends, and the next one reads what
-//! happened. What a person asks for, and what maintenance does, is repeated until it is known.
+//! Commits of unknown outcome. An activation does not need the outcome: it ends, and the next one reads what
+//! happened. A commit of a client or of maintenance is repeated until its outcome is known.
 
 use std::time::Duration;
 
@@ -7,22 +7,23 @@ use entourage_store::{Commit, Committed, Error, Result};
 
 use crate::Engine;
 
-/// How often it is repeated, and the pause in between, which doubles from there.
+/// How often a commit is repeated, and the base of the pauses in between, which double.
 const TIMES: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Engine {
-    /// Commits for somebody who holds no agent, again under the same id while nobody knows whether it happened.
+    /// Commits for a caller that holds no claim; repeats the commit under the same id while its outcome is
+    /// unknown.
     ///
     /// # Errors
-    /// As the store's; [`Error::Unknown`] where that is still not known after about 25 seconds.
+    /// As the store's; [`Error::Unknown`] if the outcome is still unknown after about 25 seconds.
     pub(crate) async fn commit(&self, commit: Commit) -> Result<Committed> {
         let mut outcome = self.inner.store.commit(commit.clone()).await;
         for again in 0..TIMES {
             if !matches!(outcome, Err(Error::Unknown { .. })) {
                 break;
             }
-            // At once for the first time: the store has most often connected anew by then.
+            // The first repetition follows at once: most often the store has reconnected by then.
             if again > 0 {
                 self.clock().sleep_until(self.now() + PAUSE * 2_u32.pow(again)).await;
             }

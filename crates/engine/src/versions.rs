@@ -1,5 +1,5 @@
-//! Versions of kinds: a run stays with the one it started with, also after the file was changed or
-//! removed and the engine begun anew; new runs take the new one. Reloading needs no restart.
+//! Versions of kinds: a run keeps the version that it started with, also after the file was changed or
+//! removed and the engine restarted; new runs take the new version. Reloading needs no restart.
 
 use std::{
     collections::HashMap,
@@ -15,29 +15,30 @@ use crate::{
     kinds::{Finding, Severity},
 };
 
-/// Reads the kinds anew, with all that is wrong with them.
+/// Reads the kinds again, with all findings about their files.
 pub type Source = dyn Fn() -> Result<(Kinds, Vec<Finding>)> + Send + Sync;
 
-/// The kinds as they are now, and the versions that runs have started with.
+/// The current kinds, and the versions that runs have started with.
 pub(crate) struct Versions {
     now: RwLock<Arc<Kinds>>,
     source: Option<Arc<Source>>,
-    /// Held by whoever reads them anew: what was read first never replaces what was read later.
+    /// Held during a reload: what was read first never replaces what was read later.
     reading: tokio::sync::Mutex<()>,
     /// Versions that are known to be in the store.
     kept: Mutex<HashMap<String, Arc<Kind>>>,
 }
 
-/// What came of reading the kinds anew.
+/// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Reloaded {
     /// The names of kinds that are new.
     pub added: Vec<String>,
     /// Those that have another version now.
     pub changed: Vec<String>,
-    /// Those that are gone. Runs under way go on with them.
+    /// Those that were removed. Open runs keep them.
     pub removed: Vec<String>,
-    /// What has no effect in their files.
+    /// Findings that did not stop the reload: what has no effect in the files, and mistakes in files that the
+    /// engine already left out.
     pub remarks: Vec<Finding>,
 }
 
@@ -56,9 +57,9 @@ impl Versions {
     }
 }
 
-/// Whether a write keeps a version of a kind.
+/// Whether a write stores a version of a kind.
 pub(crate) fn is_kind(write: &Write) -> bool {
-    matches!(write, Write::Entity(Entity { kind: EntityKind::Kind, .. }))
+    matches!(write, Write::Record(Entity { kind: EntityKind::Kind, .. }, _))
 }
 
 impl Engine {
@@ -68,8 +69,8 @@ impl Engine {
         Arc::clone(&self.inner.versions.now.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves out the kinds that [cannot work here](Engine::check_kind), and returns why. For an engine that
-    /// begins.
+    /// Leaves out the kinds that [cannot work here](Engine::check_kind), and returns why. For the start of an
+    /// engine.
     pub fn leave_out_unusable(&self) -> Vec<Finding> {
         let mut kinds = Arc::unwrap_or_clone(self.kinds());
         let unusable = kinds.leave_out_where(|kind| self.check_kind(kind).err());
@@ -79,12 +80,11 @@ impl Engine {
         unusable
     }
 
-    /// Reads the kinds anew. New runs take them as they are now; those under way stay with theirs.
+    /// Reads the kinds again. New runs take the new versions; open runs keep theirs.
     ///
     /// # Errors
-    /// [`Error::Kinds`] names every mistake with file and line, a check that is not there, or a limit in
-    /// money that cannot be kept, and [`Error::Invalid`] says that there is nothing to read them from;
-    /// either way nothing has changed.
+    /// [`Error::Kinds`] names every mistake with file and line, a missing guardrail, or a limit in money that
+    /// cannot be enforced; [`Error::Invalid`] says that the kinds have no source. Either way nothing changes.
     pub async fn reload(&self) -> Result<Reloaded> {
         let Some(source) = self.inner.versions.source.clone() else {
             return Err(Error::Invalid("the kinds of this engine are not read from files".into()));
@@ -97,12 +97,12 @@ impl Engine {
         self.renew(kinds, findings)
     }
 
-    /// Takes these kinds from here on, read by whoever calls. New runs take them as they are now;
-    /// those under way stay with theirs.
+    /// Replaces the kinds by these, which the caller has read. New runs take the new versions; open runs keep
+    /// theirs.
     ///
     /// # Errors
-    /// [`Error::Kinds`] where a finding is a mistake, unless the engine already works without that file;
-    /// nothing has changed then.
+    /// [`Error::Kinds`] if a finding is a mistake, unless the engine already works without that file; nothing
+    /// changes then.
     pub fn renew(&self, mut kinds: Kinds, findings: Vec<Finding>) -> Result<Reloaded> {
         let before = self.kinds();
         let stops =
@@ -135,8 +135,8 @@ impl Engine {
         Ok(reloaded)
     }
 
-    /// The kind that an agent works as: the version that its run started with, or the one there is
-    /// now. One without a version is none.
+    /// The kind that an agent works as: the version that its run started with, or the current one. If there
+    /// is neither, the result is a bare kind without a version.
     pub(crate) async fn kind_of(&self, agent: &Agent, run: Option<&Run>) -> StoreResult<Arc<Kind>> {
         let now = self.kinds().get(&agent.kind);
         let Some(wanted) = run.map(|run| &run.kind_version) else {
@@ -144,7 +144,7 @@ impl Engine {
         };
         match now.as_ref().filter(|now| now.version == *wanted) {
             Some(now) => Ok(Arc::clone(now)),
-            // A run of a program that kept no versions goes on with what there is.
+            // A run whose version was never stored goes on with the current one.
             None => Ok(self.version(wanted).await?.or(now).unwrap_or_else(|| none(agent))),
         }
     }
@@ -161,12 +161,12 @@ impl Engine {
         Ok(Some(kind))
     }
 
-    /// What keeps a version for the runs that start with it; none where it is kept already.
+    /// The write that stores a version for the runs that start with it; none if it is stored already.
     pub(crate) fn keep(&self, kind: &Arc<Kind>, at: Time) -> StoreResult<Option<Write>> {
         if kind.version.is_empty() || self.inner.versions.kept().contains_key(&kind.version) {
             return Ok(None);
         }
-        Ok(Some(Write::Entity(Entity {
+        Ok(Some(Write::entity(Entity {
             kind: EntityKind::Kind,
             id: kind.version.clone(),
             owner: Owner::engine(),
@@ -180,7 +180,7 @@ impl Engine {
         })))
     }
 
-    /// A version is in the store from here on.
+    /// Notes that a version is in the store.
     pub(crate) fn kept(&self, kind: &Arc<Kind>) {
         self.inner.versions.kept().insert(kind.version.clone(), Arc::clone(kind));
     }

@@ -1,5 +1,5 @@
-//! Whether anything comes of an activation. One that neither commits nor streams for longer than its
-//! steps may take is stopped and goes on from its last commit; none lasts for ever.
+//! Stops activations that make no progress. One that neither commits nor streams for longer than its steps
+//! may take is stopped and continues from its last commit; none lasts forever.
 
 use std::{
     pin::pin,
@@ -11,9 +11,9 @@ use entourage_types::{AgentId, Limits, StopReason, Time};
 
 use crate::{Clock, Engine, Error, Result, run::Interrupt};
 
-/// Beside the time that a step may take: reading, committing, handing over.
+/// The time for reading, committing and handing over, beside the time that a step may take.
 const SLACK: Duration = Duration::from_secs(60);
-/// Activations that last this long are told of, and so are those that last longer than the second.
+/// The ages at which the log reports a slow activation.
 const SLOW: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)];
 /// No activation lasts longer, whatever its kind says.
 const LONGEST: Duration = Duration::from_secs(1800);
@@ -22,7 +22,8 @@ const LONGEST: Duration = Duration::from_secs(1800);
 pub(crate) struct Heartbeat {
     /// When it last beat, in microseconds.
     last: AtomicI64,
-    /// For how many microseconds it had been at work by then. A machine that sleeps is not at work.
+    /// For how many microseconds it had been at work by then. Time in which the machine sleeps is not time at
+    /// work.
     worked: AtomicU64,
     /// For how many seconds it may be silent.
     patience: AtomicU64,
@@ -30,7 +31,7 @@ pub(crate) struct Heartbeat {
 
 /// Why an activation is stopped.
 pub(crate) enum Overdue {
-    /// Nothing came of it for so long.
+    /// It gave no sign of life for this long.
     Silent(Duration),
     /// It lasted too long.
     Endless,
@@ -42,14 +43,14 @@ impl Heartbeat {
         Self { last, worked, patience: AtomicU64::new(SLACK.as_secs()) }
     }
 
-    /// Something came of it.
+    /// Records a sign of life.
     pub(crate) fn beat(&self, now: Time) {
         let worked = u64::try_from(self.age(now).as_micros()).unwrap_or(u64::MAX);
         self.worked.store(worked, Ordering::Relaxed);
         self.last.store(now.micros(), Ordering::Relaxed);
     }
 
-    /// For how long it has been at work.
+    /// Returns for how long it has been at work.
     fn age(&self, now: Time) -> Duration {
         let worked = Duration::from_micros(self.worked.load(Ordering::Relaxed));
         worked + now.since(self.last()).min(self.patience())
@@ -59,13 +60,13 @@ impl Heartbeat {
         Duration::from_secs(self.patience.load(Ordering::Relaxed))
     }
 
-    /// Steps under these limits are under way from here on.
+    /// Sets how long it may be silent: its steps have these limits from here on.
     pub(crate) fn may_be_silent_for(&self, limits: &Limits) {
         let longest = limits.model_seconds.max(limits.tool_seconds);
         self.patience.store(longest.saturating_add(SLACK.as_secs()), Ordering::Relaxed);
     }
 
-    /// Waits for something outside that ends by itself, and is no sign of an activation that is stuck.
+    /// Waits for something outside that ends by itself, and beats meanwhile: the activation is not stuck.
     pub(crate) async fn beating<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>) -> T {
         let mut until = pin!(until);
         loop {
@@ -77,7 +78,7 @@ impl Heartbeat {
         }
     }
 
-    /// Returns once nothing has come of it for so long.
+    /// Returns once it has given no sign of life for `span`.
     pub(crate) async fn silence(&self, clock: &dyn Clock, span: Duration) {
         loop {
             let end = self.last() + span;
@@ -94,7 +95,7 @@ impl Heartbeat {
 }
 
 impl Engine {
-    /// Returns once an activation must be stopped; tells of it when it is slow.
+    /// Returns once an activation must be stopped; logs a warning when it is slow.
     pub(crate) async fn overdue(&self, agent: AgentId, pulse: &Heartbeat) -> Overdue {
         let clock = self.clock();
         let mut slow = SLOW.into_iter().peekable();
@@ -117,7 +118,8 @@ impl Engine {
         }
     }
 
-    /// One that was silent is tried again like any that failed; one that would never end is ended.
+    /// Fails for a silent activation, which is retried like any that failed; ends the run of one that would
+    /// never end.
     pub(crate) async fn stop_overdue(&self, agent: AgentId, why: Overdue) -> Result<()> {
         match why {
             Overdue::Silent(silence) => Err(Error::Stuck { agent, seconds: silence.as_secs() }),

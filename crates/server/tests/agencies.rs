@@ -291,7 +291,7 @@ async fn a_name_in_a_path_has_as_many_characters_as_a_body_may_give_it() {
         format!("/v1/agencies/{longer}"),
         format!("/v1/agencies/{longer}/chats"),
         format!("/v1/kinds/{longer}"),
-        format!("/v1/jobs/{longer}/damages"),
+        format!("/v1/jobs/{longer}/inconsistencies"),
         format!("/v1/agents/{longer}"),
         format!("{CHATS}/{longer}/threads"),
         format!("/v1/agencies/{longer}/chats/first/threads"),

@@ -565,7 +565,7 @@ impl Guardrail for Polite {
 #[tokio::test]
 async fn an_answer_that_a_check_refuses_is_taken_back() {
     const ORCHESTRATOR: &str =
-        "---\nname: orchestrator\nprogram: orchestrate\nchecks: { output: [polite] }\n---\nAnswer.";
+        "---\nname: orchestrator\nprogram: orchestrate\nguardrails: { output: [polite] }\n---\nAnswer.";
     let kinds = Kinds::none().with(parse("orchestrator.md", ORCHESTRATOR).0.unwrap());
     let model = ScriptedModel::new([Script::text("Here."), Script::text("Here, please.")]);
     let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model));

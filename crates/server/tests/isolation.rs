@@ -47,7 +47,7 @@ async fn granted(site: &Site, agent: &str, question: &str) -> String {
         updated: agent.created,
     };
     let id = grant.id.to_string();
-    let commit = Commit::new(agent.created).write(Write::Grant(grant));
+    let commit = Commit::new(agent.created).write(Write::record(&grant).unwrap());
     site.engine.store().commit(commit).await.unwrap();
     id
 }

@@ -69,7 +69,7 @@ async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_upkeep_is_the_operators_alone() {
+async fn maintenance_is_for_the_operator_alone() {
     let site = Site::with(settings()).await;
     let alice = site.bearing(&token_of("alice"));
     for answer in [

@@ -25,7 +25,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_engine_that_is_well_is_up_and_ready() {
+async fn an_engine_that_is_well_is_up_and_ready() {
     let site = Site::open().await;
     assert_eq!(site.get("/healthz").await.status, 204);
     assert_eq!(site.get("/readyz").await.status, 204);
@@ -123,7 +123,7 @@ async fn what_agents_do_is_measured_without_their_ids() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_named_and_a_engine_on_it_is_not_ready() {
+async fn a_full_disk_is_named_and_an_engine_on_it_is_not_ready() {
     let store = Broken::with(|| Error::DiskFull("no space left on device".into()));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let answer = site.post("/v1/agents", &json!({"message": "hello"})).await;
@@ -157,7 +157,7 @@ impl StoreLayer for Held {
 }
 
 #[tokio::test]
-async fn a_engine_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
+async fn an_engine_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
     let held = Arc::new(AtomicBool::new(true));
     let store = Layered::new(Arc::new(MemoryStore::default()), Held(Arc::clone(&held)));
     let site = Site::over(Arc::new(store), Settings::default()).await;

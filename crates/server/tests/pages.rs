@@ -165,7 +165,7 @@ async fn conversation(steps: &[(i64, Step)]) -> (Client, AgentId) {
             }
             Step::Asked => {
                 let question = asked(&agent, clock.now());
-                let commit = Commit::new(clock.now()).write(Write::Question(question));
+                let commit = Commit::new(clock.now()).write(Write::record(&question).unwrap());
                 engine.store().commit(commit).await.unwrap();
             }
         }
@@ -267,7 +267,7 @@ async fn rows_read(open: i64) -> usize {
     let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
     let chat = engine.client(Owner::local()).create(new, None).await.unwrap();
     for at in (0..open).map(Time::from_micros) {
-        let commit = Commit::new(at).write(Write::Question(asked(&chat, at)));
+        let commit = Commit::new(at).write(Write::record(&asked(&chat, at)).unwrap());
         engine.store().commit(commit).await.unwrap();
     }
     let site = Site::serving(engine, Settings::default()).await;

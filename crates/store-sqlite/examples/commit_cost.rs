@@ -1,9 +1,9 @@
 //! What a commit costs, alone and among many, on a short transcript and on a long one:
 //! `cargo run --release -p entourage-store-sqlite --example commit_cost [directory]`.
 //!
-//! A commit here is one step of a run as the engine writes it: an item, a step, the run and the
-//! agent's row, a post that came and is read, and the two events that follow. The directory is
-//! where the databases go; it should be on a disk, since a sync costs nothing elsewhere.
+//! A commit here is one step of a run as the engine writes it: an item, a step, the rows of the run and the
+//! agent, a post that arrives and is consumed, and the two events that follow. The databases are created in
+//! the directory, which should be on a disk, because a sync costs nothing elsewhere.
 #![allow(clippy::print_stdout, reason = "this is what an example is for")]
 
 use std::{
@@ -121,7 +121,7 @@ impl Activation {
     }
 }
 
-/// So many commits by so many activations at once.
+/// Measures this many commits by this many activations at once.
 async fn throughput(store: Arc<SqliteStore>, at_once: usize, commits: usize) -> Result<()> {
     let mut ready = Vec::new();
     for _ in 0..at_once {
@@ -161,7 +161,7 @@ async fn throughput(store: Arc<SqliteStore>, at_once: usize, commits: usize) -> 
     Ok(())
 }
 
-/// Commits on one transcript as it grows, and what claiming it costs.
+/// Measures commits on transcripts of growing length, and what claiming them costs.
 async fn history(store: &SqliteStore) -> Result<()> {
     const CLAIMS: u32 = 10;
     const COMMITS: u32 = 2_000;
@@ -191,7 +191,7 @@ async fn history(store: &SqliteStore) -> Result<()> {
     Ok(())
 }
 
-/// A database of its own, gone when its directory is dropped.
+/// Creates a database, deleted when its directory is dropped.
 fn open(parent: &Path, durability: Durability) -> Result<(Arc<SqliteStore>, TempDir)> {
     let directory = TempDir::new_in(parent).map_err(|error| Error::Database(error.to_string()))?;
     let settings = Settings { durability, ..Settings::default() };

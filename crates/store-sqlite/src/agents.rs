@@ -10,7 +10,7 @@ use crate::{
     select::{Partial, Select},
 };
 
-/// The length of a transcript stands in its items and nowhere else.
+/// The number of items is computed from the items and stored nowhere else.
 const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
                        (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated, \
                        stop_reason";
@@ -25,7 +25,7 @@ const ENDED: Partial = Partial {
 };
 const ROOTS_OF_KIND: Partial = Partial { index: "roots_of_kind", holds: "parent IS NULL" };
 
-/// Inboxes are short: those who have one are few.
+/// The inbox table is short, because few agents have posts.
 const UNREAD: &str = "agents.id IN (SELECT agent FROM inbox)";
 const UNWOKEN: &str = "NOT EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id)";
 
@@ -50,7 +50,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
     })
 }
 
-/// The agent, whoever's it is.
+/// Returns the agent, whatever its owner.
 pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
@@ -60,7 +60,7 @@ pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>>
     Ok(statement.query_row([id.to_string()], read).optional()?)
 }
 
-/// Agents by query.
+/// Returns agents by query.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &AgentQuery) -> Result<Vec<Agent>> {
     select(scope, query).rows_within(query.page.bytes, connection, read)
 }
@@ -84,7 +84,7 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
     select.page("agents", None, scope, &query.page)
 }
 
-/// The index of some agents that serves a query best, if one does.
+/// Returns the partial index that serves a query best, if one does.
 fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
     let by_other = query.root.is_some() || query.parent.is_some() || query.key.is_some() || query.unread;
     match query.status.map(ShownStatus::status) {
@@ -97,12 +97,12 @@ fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
     }
 }
 
-/// Whether there is such an agent.
+/// Whether the agent exists.
 pub(crate) fn exists(connection: &Connection, id: AgentId) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM agents WHERE id = ?1")?.exists([id.to_string()])?)
 }
 
-/// The agent in whose place a new one would be: of the same id, or of the same key in the tree.
+/// Returns the existing agent that a new one conflicts with: of the same id, or of the same key in the tree.
 pub(crate) fn in_place_of(connection: &Connection, new: &Agent) -> Result<Option<AgentId>> {
     if exists(connection, new.id)? {
         return Ok(Some(new.id));
@@ -112,25 +112,25 @@ pub(crate) fn in_place_of(connection: &Connection, new: &Agent) -> Result<Option
     Ok(statement.query_row(params![new.root.to_string(), key], |row| word(row, 0)).optional()?)
 }
 
-/// How many agents the tree of this root has.
+/// Counts the agents in the tree of this root.
 pub(crate) fn count_in_tree(connection: &Connection, root: AgentId) -> Result<u32> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE root = ?1")?;
     Ok(statement.query_row([root.to_string()], |row| row.get(0))?)
 }
 
-/// How many children an agent has.
+/// Counts the children of an agent.
 pub(crate) fn count_children(connection: &Connection, parent: AgentId) -> Result<u32> {
     let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE parent = ?1")?;
     Ok(statement.query_row([parent.to_string()], |row| row.get(0))?)
 }
 
-/// The number of an agent's row; none when there is no such agent.
+/// Returns the row number of an agent; none if there is no such agent.
 pub(crate) fn row(connection: &Connection, id: AgentId) -> Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT n FROM agents WHERE id = ?1")?;
     Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
 }
 
-/// Writes a new agent, and says in which row.
+/// Writes a new agent and returns its row number.
 pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
@@ -157,7 +157,7 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
     Ok(connection.last_insert_rowid())
 }
 
-/// Writes what an activation may change of its agent, and the epoch it works under.
+/// Writes what an activation may change of its agent, and the activation's epoch.
 pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, updated = ?6, \

@@ -9,7 +9,7 @@ use crate::{
     writer_cache::WriterCache,
 };
 
-/// Writes a commit that may happen.
+/// Applies an accepted commit.
 pub(crate) fn commit(
     connection: &Connection,
     known: &mut WriterCache,
@@ -35,7 +35,7 @@ pub(crate) fn commit(
                 items::insert(connection, item)?;
                 after = after.map(|agent| match agent.id == item.agent {
                     true => Agent { items: item.seq + 1, ..agent },
-                    // One that this commit makes is counted with its row.
+                    // The row of an agent that this commit creates counts its items already.
                     false => agent,
                 });
             }
@@ -58,7 +58,7 @@ pub(crate) fn commit(
             }
             (Write::ConsumeWakeup(wakeup), Some(agent)) => inbox::woken(connection, agent.id, *wakeup)?,
             (Write::DropOrphanWakeup(wakeup), _) => inbox::woken(connection, wakeup.agent, wakeup.id)?,
-            // An outsider's are refused.
+            // Not reached: an outsider's are refused.
             (Write::Agent(_) | Write::Run(_) | Write::ConsumePost(_) | Write::ConsumeWakeup(_), None) => {}
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
@@ -66,19 +66,7 @@ pub(crate) fn commit(
                 known.agent_is_gone(*agent);
             }
             (Write::PruneEntity(kind, id), _) => prune::entity(connection, *kind, id)?,
-            (
-                Write::Task(_)
-                | Write::Question(_)
-                | Write::Grant(_)
-                | Write::Intervention(_)
-                | Write::Session(..)
-                | Write::Entity(_),
-                _,
-            ) => {
-                if let Some(entity) = write.entity()? {
-                    entities::upsert(connection, &entity)?;
-                }
-            }
+            (Write::Record(entity, _), _) => entities::upsert(connection, entity)?,
         }
     }
     if let Some(agent) = after {

@@ -1,5 +1,5 @@
-//! A database that cannot be written, such as one on a read-only disk, copied to where it can: whoever reads
-//! takes a lock, and what a killed process left in the log is only taken up by writing.
+//! Copies a database that cannot be written, such as one on a read-only disk, to where it can: a reader takes
+//! a lock, too, and what a killed process left in the log is recovered only by writing.
 
 use std::{
     fs::OpenOptions,
@@ -16,22 +16,23 @@ use crate::{
     open,
 };
 
-/// A copy of a database; it goes when this is dropped.
+/// A copy of a database, deleted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Aside {
     pub(crate) path: PathBuf,
-    /// Says that somebody needs the copy.
+    /// Shows other processes that the copy is in use.
     pub(crate) held: Lock,
     pub(crate) directory: TempDir,
 }
 
-/// For so long at least a copy is left alone whose lock nobody holds: it may be about to be taken.
+/// The minimum age at which a copy is deleted if no process holds its lock: before, a process may be about to
+/// take it.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// The name of a copy in its directory.
+/// The file name of a copy in its directory.
 const COPY: &str = "entourage.db";
 
-/// Whether there is a database at `path` that, or the files beside which, cannot be written.
+/// Whether a database exists at `path`, but it or the files beside it cannot be written.
 pub(crate) fn is_needed(path: &Path) -> bool {
     let opened = OpenOptions::new().write(true).open(path).and_then(|_| lock::can_be_written(path));
     let denied = |error: &io::Error| {
@@ -42,7 +43,7 @@ pub(crate) fn is_needed(path: &Path) -> bool {
 
 /// Copies the database at `path`, its log included, into a temporary directory.
 pub(crate) fn copied(path: &Path) -> Result<Aside> {
-    // Nobody who can write there may be at it.
+    // No process that can write there may have the database open.
     let _lock = lock::share(path)?;
     let unusable = |at: &Path, why: String| Error::Unusable { path: at.display().to_string(), why };
     sweep();
@@ -63,8 +64,8 @@ pub(crate) fn copied(path: &Path) -> Result<Aside> {
     Ok(Aside { path: copy, held, directory })
 }
 
-/// Takes away what processes have left that were killed: the copies that nobody holds any more. What cannot be
-/// taken away, or belongs to somebody else, stays.
+/// Deletes what killed processes have left: the copies whose lock no process holds any more. What cannot be
+/// deleted, or belongs to another user, stays.
 fn sweep() {
     let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
     let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(open::TEMPORARY));

@@ -6,13 +6,13 @@ use rusqlite::Connection;
 
 use crate::{fault::Result, inbox, items, readers::snapshot, runs, writer_cache::WriterCache};
 
-/// So many posts of a new agent are read at once.
+/// The maximum number of posts of a new agent that are read with its claim.
 const FEW_POSTS: u32 = 4;
 
 /// An agent that was just claimed.
 #[derive(Debug)]
 pub(crate) enum Claimed {
-    /// It has written nothing yet, so all that belongs to it is little, and was read at once.
+    /// It has no items yet, so little belongs to it, which was read with the claim.
     New(Box<Claim>),
     /// What belongs to it is still to be read.
     Known(Agent),
@@ -25,18 +25,18 @@ pub(crate) fn claim(
     id: AgentId,
 ) -> Result<Option<Claimed>> {
     let Some(agent) = known.claim(connection, id)? else { return Ok(None) };
-    // Whoever commits waits for this.
+    // Commits wait while this reads, so it reads only a little.
     if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {
         return Ok(Some(Claimed::Known(agent)));
     }
-    // A transaction that is under way is a moment too.
+    // A transaction that is under way is a snapshot, too.
     let claim =
         if connection.is_autocommit() { read(connection, agent, 0)? } else { rows(connection, agent, 0)? };
     Ok(Some(Claimed::New(Box::new(claim))))
 }
 
-/// Reads what belongs to an agent that was just claimed, all of one moment. Should another claim
-/// have followed since, every commit under this one will be refused.
+/// Reads what belongs to an agent that was just claimed, in one snapshot. If another claim has followed
+/// since, every commit under this one will be refused.
 pub(crate) fn read(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
     snapshot(connection, || rows(connection, agent, from))
 }

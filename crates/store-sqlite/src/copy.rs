@@ -1,4 +1,4 @@
-//! A copy of a database, taken while others write to it: one moment of it, in one file.
+//! Copies a database while other processes write to it: one snapshot of it, in one file.
 
 use std::{fs::File, path::Path, thread, time::Duration};
 
@@ -8,28 +8,28 @@ use tempfile::NamedTempFile;
 
 use crate::{aside, fault::Fault, open, rows};
 
-/// How often the caller hears how far it has come.
+/// How often the caller gets the progress.
 const TOLD: Duration = Duration::from_millis(250);
 
-/// How far a copy has come.
+/// The progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     /// Bytes written so far.
     pub bytes: u64,
-    /// Bytes of the original; the copy comes out a little smaller.
+    /// Bytes of the original; the copy is a little smaller.
     pub of: u64,
 }
 
-/// Copies the database at `from` into a new file at `to`, whoever has it open and writes to it
-/// meanwhile: they do not wait for this, nor this for them. What was committed before the call is in
-/// the copy, whole; it is of the version that the original is of. `to` is there once the copy has
-/// been looked through and is on the disk, and not before. Returns its bytes.
+/// Copies the database at `from` into a new file at `to`, even while another process has it open and writes
+/// to it; neither waits for the other. The copy contains what was committed before the call, only whole
+/// commits, and has the version of the original. `to` exists only once the copy has been checked and is on
+/// the disk. Returns the size of the copy in bytes.
 ///
-/// This takes as long as the disk needs and blocks the thread.
+/// Blocks the thread for as long as the disk needs.
 ///
 /// # Errors
-/// [`Error::Unusable`] when `from` is not a database of this program, or `to` is there already or
-/// cannot be written; [`Error::DiskFull`] when it does not fit. No file is left then.
+/// [`Error::Unusable`] if `from` is not a database of this program, or `to` exists already or cannot be
+/// written; [`Error::DiskFull`] if the copy does not fit. No file is left then.
 pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copied)) -> Result<u64> {
     let (from, to) = (from.as_ref(), to.as_ref());
     let refuse = |path: &Path, why: String| Error::Unusable { path: path.display().to_string(), why };
@@ -44,7 +44,8 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
     let connection = open::visitor(aside.as_ref().map_or(from, |aside| &aside.path))?;
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable = |error: std::io::Error| refuse(to, format!("it cannot be written: {error}"));
-    // Beside its place, so that it can be put there at once and whole. Its own name helps nobody.
+    // In the directory of `to`, so that one rename puts the whole file there. Errors omit its temporary name,
+    // which helps no one.
     let part = NamedTempFile::with_prefix_in(".entourage-copy-", directory)
         .map_err(|error| unwritable(error.kind().into()))?;
     write(connection, part.path(), told)?;
@@ -54,7 +55,8 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
         std::io::ErrorKind::AlreadyExists => there(),
         _ => unwritable(error.error),
     })?;
-    // The name is on the disk once its directory is; where directories cannot be synced, it will be.
+    // The name is on the disk once its directory is synced; where directories cannot be synced, it follows
+    // later.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(file.metadata().map_err(unwritable)?.len())
 }
@@ -81,11 +83,11 @@ fn write(connection: Connection, to: &Path, mut told: impl FnMut(Copied)) -> Res
     })
 }
 
-/// Whether the copy reads back.
+/// Checks that the copy is intact.
 fn look_through(path: &Path) -> Result<()> {
     let copy = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let found = copy.and_then(|copy| copy.query_row("PRAGMA quick_check", [], |row| row.get::<_, String>(0)));
-    // What is wrong with it need not be wrong with the database.
+    // Not `Damaged`: what is wrong with the copy need not be wrong with the database.
     let why = match found {
         Ok(found) if found == "ok" => return Ok(()),
         Ok(found) => found,
@@ -98,7 +100,7 @@ fn look_through(path: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// Whoever reads that the database is damaged puts another in its place.
+    /// An operator who reads that the database is damaged replaces it.
     #[test]
     fn a_copy_that_does_not_read_back_is_not_taken_for_the_database() {
         let part = NamedTempFile::new().unwrap();

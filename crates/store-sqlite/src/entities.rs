@@ -1,4 +1,4 @@
-//! Entities and the words they are found by.
+//! Entities, and the search for them by words.
 
 use entourage_store::{EntityQuery, judge::Standing, words::sought_words};
 use entourage_types::{Entity, EntityKind, Owner, Scope};
@@ -44,7 +44,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     })
 }
 
-/// One entity, if the scope sees it.
+/// Returns one entity, if the scope includes it.
 pub(crate) fn get(
     connection: &Connection,
     scope: &Scope,
@@ -59,7 +59,7 @@ pub(crate) fn get(
     Ok(found.into_iter().next())
 }
 
-/// Entities by query; with words, the best matches first.
+/// Returns entities by query; with words, the best matches first.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) -> Result<Vec<Entity>> {
     match &query.text {
         Some(text) => match words(text) {
@@ -76,7 +76,7 @@ pub(crate) fn select(scope: &Scope, query: &EntityQuery) -> Select {
     restrict(select, scope, query).page("entities", Some(query.kind.as_str()), scope, &query.page)
 }
 
-/// The index of some entities that serves a query best, if one does.
+/// Returns the partial index that serves a query best, if one does.
 fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
     if query.root.is_some() || query.parent.is_some() {
         return None;
@@ -112,8 +112,8 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .only("status = ?", query.status.as_deref())
 }
 
-/// A full-text query for entities with all of these words, the last of which may go on; none when
-/// there are no words. Each is quoted, so that no text is query syntax.
+/// Returns a full-text query for entities with all of these words, the last one as a prefix; none if there
+/// are no words. Each word is quoted, so that no text is query syntax.
 fn words(text: &str) -> Option<String> {
     let mut words = sought_words(text)
         .map(|word| format!("\"{}\"", word.replace('"', "\"\"")))
@@ -123,7 +123,7 @@ fn words(text: &str) -> Option<String> {
     (words.len() > 1).then_some(words)
 }
 
-/// How an entity stands, whoever's it is.
+/// Returns the status and the owner of an entity, whatever its owner.
 pub(crate) fn standing(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
     let mut statement =
         connection.prepare_cached("SELECT status, owner FROM entities WHERE kind = ?1 AND id = ?2")?;

@@ -1,7 +1,7 @@
-//! Events: numbered in the transaction that they tell of.
+//! Events, numbered in the transaction that they report.
 //!
-//! A row's key is one integer, the number of the row of its tree's root above the event's own number: the
-//! events of a tree lie together, and what is appended at the table's end splits no page.
+//! A row's key is one integer: the row number of its tree's root in the upper half, the event's own number in
+//! the lower. So the events of a tree lie together, and appending at the table's end splits no page.
 
 use entourage_types::{AgentId, Event, EventBody, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -16,39 +16,39 @@ use crate::{
     writer_cache::WriterCache,
 };
 
-/// Before all events.
+/// A time before all events.
 pub(crate) const NEVER: Time = Time::from_micros(i64::MIN);
 
-/// Bytes of events that are read at once, the last event's aside.
+/// The maximum number of bytes of events that one read returns, not counting the last event.
 const BYTES: usize = 256 << 10;
 
-/// The row of a tree's root.
+/// A tree, as the row number of its root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tree(i64);
 
 impl Tree {
-    /// The tree whose root stands in this row.
+    /// The tree whose root has this row number.
     pub(crate) const fn of_row(row: i64) -> Self {
         Self(row)
     }
 
-    /// The tree of this root; none when there is no such agent.
+    /// Returns the tree of this root; none if there is no such agent.
     pub(crate) fn of(connection: &Connection, root: AgentId) -> Result<Option<Self>> {
         Ok(agents::row(connection, root)?.map(Self))
     }
 
-    /// The key of the event of this number. A number that is too large for one stands for the last.
+    /// Returns the key of the event with this number. A number that is too large counts as the largest one.
     pub(crate) fn key(self, seq: u64) -> i64 {
         self.0 << u32::BITS | i64::from(u32::try_from(seq).unwrap_or(u32::MAX))
     }
 }
 
-/// The number of the event in a row of this key.
+/// Returns the number of the event with this key.
 fn number(key: i64) -> u64 {
     u64::from(key as u32)
 }
 
-/// Events of one tree above a number, in order, items joined in.
+/// Returns events of one tree above a number, in order, with their items joined in.
 pub(crate) fn list(
     connection: &Connection,
     scope: &Scope,
@@ -56,7 +56,7 @@ pub(crate) fn list(
     after: u64,
     limit: u32,
 ) -> Result<Vec<Event>> {
-    // The row of a root that goes meanwhile may be another's next.
+    // In one snapshot: if the root is removed meanwhile, another agent may get its row number.
     snapshot(connection, || {
         let Some(tree) = Tree::of(connection, root)? else { return Ok(Vec::new()) };
         Select::new(
@@ -78,7 +78,7 @@ fn read(root: AgentId, row: &Row<'_>) -> rusqlite::Result<Event> {
     let body = match row.get::<_, Option<i64>>(3)? {
         Some(_) => {
             let item_seq = count(row, 3)?;
-            // The transcript may be forgotten while the tree's last event still names it.
+            // The transcript may have been removed while the tree's last event still refers to it.
             let run = word_if_any(row, 5)?;
             let item = run.map(|run| items::read_of(agent, item_seq, run, row, 6)).transpose()?;
             EventBody::Item { item_seq, item }
@@ -88,7 +88,7 @@ fn read(root: AgentId, row: &Row<'_>) -> rusqlite::Result<Event> {
     Ok(Event { root, seq: number(row.get(0)?), agent, at: time(row, 2)?, body })
 }
 
-/// The number of the tree's last event for whoever sees the tree, 0 otherwise or when it has none.
+/// Returns the number of the tree's last event, 0 if it has none or the scope does not include the tree.
 pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -> Result<u64> {
     snapshot(connection, || {
         let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
@@ -99,7 +99,7 @@ pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -
     })
 }
 
-/// Numbers what a commit tells, writes it, and returns it as subscribers get it.
+/// Numbers the events of a commit, writes them, and returns them as subscribers get them.
 pub(crate) fn append(
     connection: &Connection,
     known: &mut WriterCache,
@@ -116,7 +116,7 @@ pub(crate) fn append(
     Ok(events)
 }
 
-/// The number of the tree's last event and when it was, 0 and the beginning of time when it has none.
+/// Returns the number and the time of the tree's last event, 0 and [`NEVER`] if it has none.
 pub(crate) fn last(connection: &Connection, tree: Tree) -> Result<(u64, Time)> {
     let mut statement = connection
         .prepare_cached("SELECT n, at FROM events WHERE n > ?1 AND n <= ?2 ORDER BY n DESC LIMIT 1")?;

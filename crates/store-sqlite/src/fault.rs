@@ -1,21 +1,21 @@
-//! What fails inside, and how it reads outside.
+//! Failures inside the store, and the errors that callers get for them.
 
 use entourage_store::Error;
 use rusqlite::{ErrorCode, ffi};
 
-/// What to do about a file that does not read back.
+/// What to do about a damaged file.
 pub(crate) const DAMAGED: &str = "The file is damaged. Stop every program that works on it, move it and its `-wal` \
                                   file away, and put a copy that `entourage backup` wrote in its place";
 
 /// What functions on a connection return.
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
-/// A refusal, which the store has worded, or a failure of SQLite, which it has not.
+/// An error of the store itself, or a failure of SQLite that is not translated yet.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// What the caller is told.
+    /// The error that the caller gets.
     Told(Error),
-    /// What SQLite says.
+    /// SQLite's own error.
     Sqlite(rusqlite::Error),
 }
 
@@ -52,7 +52,8 @@ impl From<Fault> for Error {
         };
         match (&error, error.sqlite_error_code()) {
             (_, Some(ErrorCode::DiskFull)) => Self::DiskFull(error.to_string()),
-            // What it writes there takes the room that the file needs, and nothing else.
+            // SQLite only extends the file there: this fails if the disk has no room, and for no other
+            // reason.
             (error, _) if error.sqlite_extended_error_code() == Some(ffi::SQLITE_IOERR_SHMSIZE) => {
                 Self::DiskFull(format!("there is no room for the `-shm` file of the database ({error})"))
             }
@@ -94,7 +95,7 @@ fn unavailable(cause: &'static str, error: &rusqlite::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// SQLite words it as any error of the disk.
+    /// SQLite reports it as any other I/O error.
     #[test]
     fn a_file_beside_the_database_that_finds_no_room_is_a_full_disk() {
         let full = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_SHMSIZE), None);
@@ -104,7 +105,7 @@ mod tests {
         assert!(matches!(Error::from(Fault::from(broken)), Error::Unavailable { .. }));
     }
 
-    /// A file that does not read back is no passing outage, and the text says what to do.
+    /// A damaged file is no temporary outage, and the error says what to do.
     #[test]
     fn a_damaged_file_is_told_from_one_that_cannot_be_used_for_a_while() {
         for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {

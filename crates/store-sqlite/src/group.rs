@@ -1,5 +1,4 @@
-//! Whatever waits to be written, in one transaction, so that one sync of the disk serves a whole
-//! group.
+//! Writes all waiting jobs in one transaction, so that one sync of the disk serves a whole group.
 
 use std::{
     sync::{
@@ -26,11 +25,11 @@ use crate::{
 /// At most this many jobs in one transaction, so that the first of them need not wait for long.
 pub(crate) const GROUP: usize = 128;
 
-/// Pages in the log from which on it is merged into the database file: pages change many times
-/// before they are copied once. 16 MB.
+/// The number of pages in the log above which the log is merged into the database file: pages change many
+/// times before they are copied once. 16 MB.
 const MERGE: u32 = 4000;
 
-/// Where subscribers are told what happened, and who woke.
+/// The senders of hints to subscribers.
 #[derive(Debug, Clone)]
 pub(crate) struct Hints {
     pub(crate) changed: broadcast::Sender<Arc<Changed>>,
@@ -38,13 +37,13 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Keeps so many for a subscriber that is busy.
+    /// Buffers this many hints for a subscriber.
     pub(crate) fn new(kept: usize) -> Self {
         Self { changed: broadcast::Sender::new(kept), woken: broadcast::Sender::new(kept) }
     }
 
     fn tell(&self, done: &mut Done) {
-        // Nobody may be listening; that is theirs.
+        // Sending fails without a subscriber, which is no error.
         let wakeups = std::mem::take(&mut done.wakeups);
         if !wakeups.is_empty() {
             let _ = self.woken.send(wakeups.into());
@@ -56,13 +55,13 @@ impl Hints {
     }
 }
 
-/// What an author is told.
+/// The result that a caller gets.
 pub(crate) type Told<T> = std::result::Result<T, Error>;
 
-/// Something to write, and whom to tell once it is durable.
+/// Something to write, and where to send its hints and its result once it is durable.
 pub(crate) struct Job {
     pub(crate) work: Work,
-    /// Where the handle's own subscribers are told.
+    /// The senders to the handle's own subscribers.
     pub(crate) hints: Hints,
     pub(crate) author: oneshot::Sender<Told<Done>>,
 }
@@ -70,11 +69,11 @@ pub(crate) struct Job {
 pub(crate) enum Work {
     Commit(Commit),
     Claim(AgentId),
-    /// Whether commits can be written.
+    /// Tries whether commits can be written.
     Probe,
 }
 
-/// What a job came to: a commit fills in all but the last, a claim the last.
+/// The result of a job: a commit fills in all but the last field, a claim the last one.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) committed: Committed,
@@ -83,10 +82,10 @@ pub(crate) struct Done {
     pub(crate) claimed: Option<Claimed>,
 }
 
-/// The one connection that writes, and what it knows ahead of the database.
+/// The only connection that writes, and what it knows ahead of the database.
 pub(crate) struct WriterState {
     connection: Connection,
-    /// How long another program that holds the file is waited for.
+    /// How long to wait for another program that holds the file.
     patience: Duration,
     known: WriterCache,
     /// Groups settled so far.
@@ -95,10 +94,10 @@ pub(crate) struct WriterState {
     place: Place,
 }
 
-/// How the groups fare, for whoever asks whether the store is well.
+/// The progress of the groups, for checks of the store's readiness.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
-    /// Whether the last transaction failed for the database's own sake, and not for what was asked.
+    /// Whether the last transaction failed because of the database, and not because of its content.
     pub(crate) failing: AtomicBool,
     /// Since when a group has been under way.
     since: Mutex<Option<Instant>>,
@@ -115,12 +114,12 @@ impl Course {
     }
 }
 
-/// What is done while another program holds the file.
+/// What to do while another program holds the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Busy {
-    /// Its end is waited for, which blocks the thread.
+    /// Wait for it to end, which blocks the thread.
     Wait,
-    /// Nothing is waited for.
+    /// Return without waiting.
     Return,
 }
 
@@ -128,7 +127,8 @@ pub(crate) enum Busy {
 const PROBE: u32 = 64 << 10;
 
 impl WriterState {
-    /// On the connection to the file at this place; another program that holds it is waited for so long.
+    /// Creates the state on the connection to the file at this place. `patience` is how long to wait for
+    /// another program that holds the file.
     pub(crate) fn new(connection: Connection, patience: Duration, place: Place) -> Self {
         Self { connection, patience, known: WriterCache::new(), groups: 0, course: Arc::default(), place }
     }
@@ -155,9 +155,9 @@ impl WriterState {
         &self.connection
     }
 
-    /// Settles a group in one transaction. Should that fail, each job gets one of its own: the
-    /// failure of one is not the others'. Where nothing can be written at all, none is tried again.
-    /// Returns the jobs that are not settled, which it has with [`Busy::Return`] alone.
+    /// Settles a group in one transaction. If that fails, each job gets its own transaction, so that the
+    /// failure of one does not affect the others. If nothing can be written at all, no job is tried again.
+    /// Returns the jobs that are not settled; only [`Busy::Return`] leaves any.
     pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy) -> Vec<Job> {
         self.course.set_since(Some(Instant::now()));
         let written = self.together(&group, busy);
@@ -172,7 +172,7 @@ impl WriterState {
             Err(fault) if busy == Busy::Return && fault.is_busy() => group,
             Err(fault) => {
                 let error = Error::from(fault);
-                // Before anybody hears of it.
+                // Before any caller gets the error.
                 self.course.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
                     group.into_iter().for_each(|job| answer(job, Err(error.clone())));
@@ -219,8 +219,8 @@ impl WriterState {
         durable
     }
 
-    /// Does one job. A refusal is an outcome, since nothing was written yet; a failure while
-    /// writing takes the group's transaction with it.
+    /// Does one job. A refusal is an outcome, because nothing was written yet; a failure while writing fails
+    /// the group's transaction.
     fn write(&mut self, work: &Work) -> Result<Told<Done>> {
         let (connection, known) = (&self.connection, &mut self.known);
         match work {
@@ -229,7 +229,7 @@ impl WriterState {
                 Ok(Ok(Done { claimed, ..Done::default() }))
             }
             Work::Probe => {
-                // Written before the row of the last probe goes, so that it takes room of its own.
+                // Written before the row of the last probe is deleted, so that it needs room of its own.
                 connection
                     .prepare_cached("INSERT INTO probe (filler) VALUES (zeroblob(?1))")?
                     .execute([PROBE])?;
@@ -248,7 +248,7 @@ impl WriterState {
         }
     }
 
-    /// The epochs of commits that are durable now stand in their rows.
+    /// Records that the epochs of the commits that are durable now are in their rows.
     fn epochs_stand(&mut self, group: &[Job], outcomes: &[Told<Done>]) {
         for (job, outcome) in group.iter().zip(outcomes) {
             let (Work::Commit(Commit { fence, writes, .. }), Ok(_)) = (&job.work, outcome) else { continue };
@@ -263,12 +263,12 @@ impl WriterState {
         }
     }
 
-    /// Merges the log into the database file. Readers and the log's own end are not waited for.
+    /// Merges the log into the database file, as far as possible without waiting for readers.
     pub(crate) fn merge(&self) -> rusqlite::Result<()> {
         self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
     }
 
-    /// Whether the log is to be merged; it looks once in many groups.
+    /// Whether the log should be merged; checks only once in many groups.
     pub(crate) fn is_log_long(&mut self) -> bool {
         self.groups += 1;
         if !self.groups.is_multiple_of(64) {
@@ -279,8 +279,8 @@ impl WriterState {
             > MERGE
     }
 
-    /// The end: what is known ahead is written down, and the whole log goes into the database,
-    /// which is then one file, for the readers are gone.
+    /// Writes what is known ahead of the database, merges the whole log into the database file, which is then
+    /// the only file because the readers are closed, and closes the connection.
     pub(crate) fn close(self) {
         if let Err(error) = self.connection.busy_timeout(self.patience) {
             tracing::warn!(%error, "the end does not wait for other programs");
@@ -297,7 +297,7 @@ impl WriterState {
     }
 }
 
-/// Tells the subscribers, then the author, who may have stopped listening.
+/// Sends the hints to the subscribers, then the result to the caller, which may no longer wait for it.
 fn answer(job: Job, outcome: Told<Done>) {
     let outcome = outcome.map(|mut done| {
         job.hints.tell(&mut done);
@@ -315,7 +315,7 @@ mod tests {
 
     fn record(owner: &str, id: &str, body: &str) -> Commit {
         let now = Time::now();
-        Commit::new(now).write(Write::Entity(Entity {
+        Commit::new(now).write(Write::entity(Entity {
             kind: EntityKind::Request,
             id: id.to_owned(),
             owner: Owner::new(owner),
@@ -329,7 +329,7 @@ mod tests {
         }))
     }
 
-    /// Settles the commits as one group, and returns what each author is told.
+    /// Settles the commits as one group, and returns the result of each.
     fn settle_all<const N: usize>(desk: &mut WriterState, commits: [Commit; N]) -> [Told<Done>; N] {
         let mut answers = Vec::new();
         let group = commits.map(|commit| {
@@ -370,7 +370,7 @@ mod tests {
         desk.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
     }
 
-    /// The disk has room for so many pages.
+    /// Leaves room on the disk for this many pages in total.
     fn room(desk: &WriterState, pages: u32) {
         desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     }

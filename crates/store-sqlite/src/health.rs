@@ -1,4 +1,4 @@
-//! Whether a database file is whole.
+//! Checks whether a database file is intact.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use entourage_store::Result;
 
 use crate::{fault::Fault, open};
 
-/// What is wrong with the file of a database, as SQLite finds it by reading all of it; none when it is
-/// whole. For a database that nobody works on.
+/// Returns the damage that SQLite finds in a database file by reading all of it; none if the file is intact.
+/// For a database that no process works on.
 ///
 /// # Errors
-/// When it cannot be opened or read at all.
+/// If it cannot be opened or read at all.
 pub fn damage(path: &Path) -> Result<Option<String>> {
     let connection = open::visitor(path)?;
     let found: String =

@@ -1,4 +1,4 @@
-//! Inboxes and wake-ups: what is here is still to be done.
+//! Inboxes and wake-ups: the rows that are still to be consumed.
 
 use entourage_types::{AgentId, Owner, Post, PostId, Time, Wakeup, WakeupId};
 use rusqlite::{Connection, Row, params};
@@ -8,7 +8,7 @@ use crate::{
     rows::{json, time, word},
 };
 
-/// The posts in an agent's inbox, in the order in which they arrived.
+/// Returns the posts in an agent's inbox, in the order in which they arrived.
 pub(crate) fn posts(connection: &Connection, agent: AgentId) -> Result<Vec<Post>> {
     let mut statement = connection
         .prepare_cached("SELECT id, agent, at, wakeup, body, n FROM inbox WHERE agent = ?1 ORDER BY id")?;
@@ -32,20 +32,20 @@ pub(crate) fn has_posts(connection: &Connection, agent: AgentId) -> Result<bool>
     Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1")?.exists([agent.to_string()])?)
 }
 
-/// Whether an agent's inbox has more posts than so many.
+/// Whether an agent's inbox has more than `few` posts.
 pub(crate) fn has_more_than(connection: &Connection, agent: AgentId, few: u32) -> Result<bool> {
     let mut statement =
         connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1 LIMIT 1 OFFSET ?2")?;
     Ok(statement.exists(params![agent.to_string(), few])?)
 }
 
-/// The number of the last post that arrived and is still there, 0 where none is.
+/// Returns the arrival number of the last post that is still in an inbox, 0 if there is none.
 pub(crate) fn last_arrival(connection: &Connection) -> Result<i64> {
     let mut statement = connection.prepare_cached("SELECT coalesce(max(n), 0) FROM inbox WHERE true")?;
     Ok(statement.query_row([], |row| row.get(0))?)
 }
 
-/// Puts a post into an inbox, as the one that arrived with this number.
+/// Puts a post into an inbox, with this arrival number.
 pub(crate) fn put(connection: &Connection, post: &Post, arrival: i64) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT OR REPLACE INTO inbox (agent, id, at, wakeup, body, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -61,14 +61,14 @@ pub(crate) fn put(connection: &Connection, post: &Post, arrival: i64) -> Result<
     Ok(())
 }
 
-/// Takes a post out of the agent's inbox.
+/// Removes a post from the agent's inbox.
 pub(crate) fn take(connection: &Connection, agent: AgentId, post: PostId) -> Result<()> {
     let mut statement = connection.prepare_cached("DELETE FROM inbox WHERE agent = ?1 AND id = ?2")?;
     statement.execute([agent.to_string(), post.to_string()])?;
     Ok(())
 }
 
-/// The wake-ups of an agent, due or not.
+/// Returns the wake-ups of an agent, due or not.
 pub(crate) fn wakeups(connection: &Connection, agent: AgentId) -> Result<Vec<Wakeup>> {
     let mut statement = connection
         .prepare_cached("SELECT id, agent, owner, due FROM wakeups WHERE agent = ?1 ORDER BY due, id")?;
@@ -76,7 +76,7 @@ pub(crate) fn wakeups(connection: &Connection, agent: AgentId) -> Result<Vec<Wak
     Ok(wakeups.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The wake-ups due at `until` or before, after the given one, in the order of (due, id).
+/// Returns the wake-ups that are due at `until` or before and come after `after`, in the order of (due, id).
 pub(crate) fn due(
     connection: &Connection,
     until: Time,

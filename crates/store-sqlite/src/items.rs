@@ -15,7 +15,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Item> {
     read_of(word(row, 0)?, count(row, 1)?, word(row, 2)?, row, 3)
 }
 
-/// Reads an item of which the rest is known; its columns session, at, type, body, step begin at `first`.
+/// Reads an item whose agent, number and run are known; its columns session, at, type, body, step begin at
+/// `first`.
 pub(crate) fn read_of(
     agent: AgentId,
     seq: u64,
@@ -37,7 +38,7 @@ pub(crate) fn read_of(
     })
 }
 
-/// Items of one transcript, in order.
+/// Returns items of one transcript, in order.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) -> Result<Vec<Item>> {
     let select = Select::new(
         "SELECT agent, seq, run, session, at, type, body, step FROM items WHERE agent = ? AND seq >= ?",
@@ -60,8 +61,8 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) ->
     Ok(items)
 }
 
-/// The items of the session from a number on, in order. Sessions follow each other, so the
-/// transcript is read from its end and no further than the session goes.
+/// Returns the items of the current session from a number on, in order. Sessions follow each other, so the
+/// transcript is read backwards from its end, and no further than to the session's beginning.
 pub(crate) fn of_session(
     connection: &Connection,
     agent: AgentId,
@@ -74,7 +75,7 @@ pub(crate) fn of_session(
     )?;
     let mut rows = statement.query(params![agent.to_string(), int(from)])?;
     let mut items = Vec::new();
-    // Many items in a row are of one run, whose id need be read but once.
+    // Consecutive items are mostly of one run, whose id is then parsed only once.
     let (mut run, mut run_text) = (None, String::new());
     while let Some(row) = rows.next()? {
         if row.get::<_, u32>(3)? != session {

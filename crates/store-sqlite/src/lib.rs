@@ -1,10 +1,10 @@
-//! The embedded Store: SQLite in WAL mode with group commit.
+//! The embedded store: SQLite in WAL mode with group commit.
 //!
-//! One connection writes. It takes all commits that wait, up to a bound, into one transaction, so
-//! that one sync of the disk makes them all durable. Reads never wait for the writer: short ones are
-//! done on the caller's thread, long ones on a few threads that serve the owners in turn. One process at a time may have the database open; a person
-//! may look at it with `sqlite3` at any time, where `agent_list`, `run_list`, `transcript`,
-//! `task_list`, `question_list`, `note_list`, `event_list` and `usage_list` are there to be read.
+//! One connection writes. It puts all waiting commits, up to a bound, into one transaction, so that one sync
+//! of the disk makes them all durable. Reads never wait for the writer: short reads run on the caller's
+//! thread, long ones on a few threads that serve the owners in turn. Only one process at a time may have the
+//! database open. A person may look at it with `sqlite3` at any time; the views `agent_list`, `run_list`,
+//! `transcript`, `task_list`, `question_list`, `note_list`, `event_list` and `usage_list` are for that.
 
 mod agents;
 mod apply;
@@ -69,56 +69,57 @@ use crate::{
     writer::Writer,
 };
 
-/// Hints kept for a subscriber that is busy; one that falls further behind reads the facts again.
+/// The number of hints buffered for a subscriber; one that lags further reads the facts again.
 const HINTS: usize = 1024;
 
-/// How many reads there may be at a time, of each sort: one for each core, two to four. Each needs a connection, and
-/// each connection holds the schema.
+/// The number of reads at a time, of short and of long ones: one for each core, but between two and four.
+/// Each needs a connection, and each connection holds the schema.
 fn parallel_reads() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
 }
 
-/// A claim that reads no more items than these is short.
+/// A claim that reads at most this many items is a short read.
 const FEW_ITEMS: u64 = 200;
 
-/// People look at a live database with `sqlite3`: what they hold is waited for.
+/// How long to wait for another program that holds the file: people look at a live database with `sqlite3`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The version of a database that this program works with.
+/// The database version that this program works with.
 pub const VERSION: u32 = migrate::LATEST;
 
-/// What a commit that returned has survived.
+/// What a commit survives once it has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
     /// The end of this process and a loss of power.
     #[default]
     Full,
-    /// The end of this process. A loss of power may take the last commits, whole and in order.
+    /// The end of this process. A loss of power may undo the last commits: each as a whole, and none without
+    /// all that follow it.
     Normal,
 }
 
 /// How a database is opened.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What a commit that returned has survived.
+    /// What a commit survives once it has returned.
     pub durability: Durability,
-    /// How many threads read what may be long, each with a connection of its own; at least one. Two to four
-    /// unless set, by the cores.
+    /// The number of threads for long reads, each with its own connection; at least one. The default is one
+    /// for each core, but between two and four.
     pub readers: usize,
     /// How long a commit waits for another program that writes to the file.
     pub patience: Duration,
-    /// Whether a database of an older version is brought to this program's; otherwise it is refused.
+    /// Whether a database of an older version is migrated; otherwise it is refused.
     pub migrate: bool,
-    /// Hears of every statement that begins, for measurements and tests.
+    /// Called with every statement that begins, for measurements and tests.
     pub statements: Option<Statements>,
 }
 
-/// Hears of the text of every statement that begins, also of those in triggers, which are comments.
+/// Receives the text of every statement that begins; the statements of triggers arrive as comments.
 #[derive(Clone)]
 pub struct Statements(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Statements {
-    /// Calls this with each text, on the thread that begins the statement.
+    /// Calls `heard` with each text, on the thread that begins the statement.
     pub fn new(heard: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(heard))
     }
@@ -137,41 +138,41 @@ impl Default for Settings {
     }
 }
 
-/// The embedded store: a handle on an open database, with hints of the commits that are made through it. Dropping
-/// the last one finishes what was asked for, merges the log into the database file and lets go of it; that may
-/// take a moment and blocks the thread.
+/// The embedded store: a handle on an open database, with hints of the commits made through it. Dropping the
+/// last handle finishes the pending work, merges the log into the database file and releases the file; that
+/// may take a moment and blocks the thread.
 pub struct SqliteStore {
     database: Arc<Database>,
     hints: Hints,
 }
 
 /// An open database.
-// The fields are dropped in this order: the readers let go of the log before the writer merges it,
-// and nobody else may come in before both are done.
+// The fields are dropped in this order: the readers release the log before the writer merges it, and no other
+// process may open the database before both are done.
 struct Database {
     readers: Readers,
     writer: Writer,
-    /// How the file was found to be damaged.
+    /// The damage of the file, once a call has met it.
     damaged: OnceLock<String>,
     _lock: Lock,
     _temporary: Option<TempDir>,
 }
 
 impl SqliteStore {
-    /// Opens the database at `path`, or makes a new one there, with the directories above it.
+    /// Opens the database at `path`, or creates a new one there, with the directories above it.
     ///
     /// # Errors
-    /// [`Error::InUse`] when a process has it open; [`Error::Unusable`] when the file is not a
-    /// database of this program, is of a newer version, or cannot be written.
+    /// [`Error::InUse`] if a process has it open; [`Error::Unusable`] if the file is not a database of this
+    /// program, is of a newer version, or cannot be written.
     pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         Self::start(path.as_ref(), Some(settings.durability), &settings, None)
     }
 
-    /// Opens the database at `path` to read it: where it cannot be written, as on a read-only disk, a copy
-    /// in a temporary directory. What is written to a copy goes with it.
+    /// Opens the database at `path` for reading. If the database cannot be written, as on a read-only disk,
+    /// opens a copy in a temporary directory; what is written to the copy is deleted with it.
     ///
     /// # Errors
-    /// As for [`open`](Self::open), or when no copy can be made.
+    /// As for [`open`](Self::open), or if no copy can be made.
     pub fn open_to_read(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
         if !aside::is_needed(path.as_ref()) {
             return Self::open(path, settings);
@@ -181,20 +182,20 @@ impl SqliteStore {
         Self::start(&path, None, &settings, Some(directory))
     }
 
-    /// The version of the database at `path`: how many of this program's migrations it has had.
-    /// None when there is no file.
+    /// Returns the version of the database at `path`: how many of this program's migrations it has had. None
+    /// if there is no file.
     ///
     /// # Errors
-    /// [`Error::Unusable`] when the file is not a database of this program.
+    /// [`Error::Unusable`] if the file is not a database of this program.
     pub fn version_of(path: impl AsRef<Path>) -> Result<Option<u32>> {
         open::version_of(path.as_ref())
     }
 
-    /// A store for tests and trials, gone when dropped: a database in a temporary directory whose
-    /// writes are never synced, and in all else the same.
+    /// Opens a store for tests and trials, deleted when dropped: a database in a temporary directory whose
+    /// writes are never synced, otherwise the same.
     ///
     /// # Errors
-    /// [`Error::Unusable`] when the system's temporary directory cannot be written.
+    /// [`Error::Unusable`] if the system's temporary directory cannot be written.
     pub fn in_memory() -> Result<Self> {
         let directory = open::temporary()?;
         let path = directory.path().join("entourage.db");
@@ -207,7 +208,8 @@ impl SqliteStore {
         settings: &Settings,
         temporary: Option<TempDir>,
     ) -> Result<Self> {
-        // However the path was put and wherever the process goes, it is the same file and lock.
+        // The same file and lock, however the path is written and whatever the process's working directory
+        // becomes.
         let path = &path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or(path.into());
         let unusable = |error: std::io::Error, what: &str| Error::Unusable {
             path: path.display().to_string(),
@@ -219,7 +221,7 @@ impl SqliteStore {
         }
         let lock = lock::take(path)?;
         if !path.exists() {
-            // SQLite would let everybody read it; the files beside it have its mode.
+            // SQLite would make it readable for every user; the files beside it get its mode.
             lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
         }
         let mut writer = open::writer(path, durability, settings.migrate)?;
@@ -244,13 +246,14 @@ impl SqliteStore {
         Ok(Self { database: Arc::new(database), hints: Hints::new(HINTS) })
     }
 
-    /// Another handle on the same database, with hints of its own commits, as another process would have.
+    /// Returns another handle on the same database, with hints of its own commits only, as in another
+    /// process.
     #[must_use]
     pub fn handle(&self) -> Self {
         Self { database: Arc::clone(&self.database), hints: Hints::new(HINTS) }
     }
 
-    /// Reads what may be long.
+    /// Runs a read that may be long.
     async fn read<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -259,7 +262,7 @@ impl SqliteStore {
         self.noted(measured(self.database.readers.read(scope, read)).await)
     }
 
-    /// Reads what is short: one row, or a few by their index.
+    /// Runs a short read: one row, or a few by their index.
     async fn read_short<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -268,7 +271,7 @@ impl SqliteStore {
         self.noted(measured(self.database.readers.read_short(scope, read)).await)
     }
 
-    /// Keeps in mind that the file is damaged, once something has met it.
+    /// Remembers that the file is damaged, if the call has met that.
     fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(Error::Damaged(why)) = &outcome {
             let _ = self.database.damaged.set(why.clone());
@@ -293,7 +296,7 @@ impl Store for SqliteStore {
     }
 
     async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>> {
-        // A key stands once in a tree.
+        // A key is unique in its tree.
         let is_short = query.root.is_some() && query.key.is_some();
         let sees = scope.clone();
         let read = move |on: &Connection| agents::list(on, &sees, &query);

@@ -1,5 +1,5 @@
-//! One process at a time: a lock on a file beside the database, which ends with its process
-//! however that ends.
+//! Lets one process at a time use a database: a lock on a file beside the database, released when the process
+//! ends, however it ends.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -17,13 +17,14 @@ pub(crate) struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a program that is being started has a copy of it until it runs.
+        // Closing the file is not enough: a program that is being started has a copy of its handle until it
+        // runs.
         let _ = self.file.unlock();
     }
 }
 
-/// Takes the lock of the database at `path`, and leaves this process's id in it for whoever comes
-/// second.
+/// Takes the lock of the database at `path`, and writes this process's id into it for the message to a second
+/// process.
 pub(crate) fn take(path: &Path) -> Result<Lock> {
     let beside = beside(path);
     let mut file = private(&beside).map_err(|error| {
@@ -38,10 +39,10 @@ pub(crate) fn take(path: &Path) -> Result<Lock> {
     Ok(Lock { file })
 }
 
-/// Keeps others from taking the lock, where there is one, without writing anything.
+/// Keeps other processes from taking the lock, if its file exists, without writing anything.
 ///
 /// # Errors
-/// [`Error::InUse`]; [`Error::Unusable`] where nobody can tell whether it is.
+/// [`Error::InUse`] if a process holds the lock; [`Error::Unusable`] if that cannot be found out.
 pub(crate) fn share(path: &Path) -> Result<Option<Lock>> {
     let mut file = match File::open(beside(path)) {
         Ok(file) => file,
@@ -56,12 +57,12 @@ pub(crate) fn share(path: &Path) -> Result<Option<Lock>> {
     Ok(Some(Lock { file }))
 }
 
-/// Whether the lock of the database at `path` was taken once, by a process that is gone.
+/// Whether the lock of the database at `path` was taken once, by a process that holds it no longer.
 pub(crate) fn is_abandoned(path: &Path) -> bool {
     File::open(beside(path)).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// That nobody else has the lock of this file, by what came of locking it.
+/// Returns an error if another process holds the lock of this file, given the result of locking it.
 fn free(path: &Path, file: &mut File, locked: std::result::Result<(), TryLockError>) -> Result<()> {
     match locked {
         Ok(()) => Ok(()),
@@ -77,8 +78,8 @@ fn free(path: &Path, file: &mut File, locked: std::result::Result<(), TryLockErr
     }
 }
 
-/// Whether the files beside the database at `path` can be written and made, as far as the disk is concerned.
-/// Leaves nothing.
+/// Checks that the files beside the database at `path` can be created and written, as far as the disk allows
+/// it. Leaves no file.
 pub(crate) fn can_be_written(path: &Path) -> std::io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     tempfile::tempfile_in(directory.unwrap_or(Path::new(".")))?;
@@ -95,8 +96,8 @@ fn unusable(path: &Path, why: String) -> Error {
     Error::Unusable { path: path.display().to_string(), why }
 }
 
-/// Opens a file to be written, and makes it for its owner alone where there is none: what agents write
-/// down is private.
+/// Opens a file for writing. A new file is accessible to its owner only, because what agents write is
+/// private.
 pub(crate) fn private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
@@ -115,7 +116,7 @@ fn beside(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// What is being started by this process meanwhile holds up nobody.
+    /// A program that this process is starting meanwhile does not keep the lock.
     #[test]
     fn a_lock_that_is_let_go_of_is_free_whoever_has_a_copy_of_its_file() {
         let directory = tempfile::TempDir::new().unwrap();

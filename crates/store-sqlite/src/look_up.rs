@@ -11,7 +11,7 @@ use crate::{
     writer_cache::WriterCache,
 };
 
-/// The rows, and what the writer knows of them without asking.
+/// The rows, and what the writer knows of them without a query.
 pub(crate) struct Rows<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) known: &'a mut WriterCache,

@@ -1,11 +1,11 @@
-//! The schema's versions: forward only, each in a transaction of its own, so that a crash in the
-//! middle of one leaves the version before it.
+//! Migrations of the schema: forward only, each in its own transaction, so that a crash in the middle of one
+//! leaves the version before it.
 
 use rusqlite::Connection;
 
 use crate::fault::Result;
 
-/// Every migration, oldest first; a database's version is how many of them it has had.
+/// Every migration, oldest first; the version of a database is the number of migrations that it has had.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_less_written.sql"),
@@ -27,13 +27,13 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0018_field_words.sql"),
 ];
 
-/// What marks a database as one of this program: `Ento`.
+/// The application id that marks a database of this program: `Ento`.
 pub(crate) const APPLICATION: i32 = 0x456e_746f;
 
 /// The version that this program works with.
 pub(crate) const LATEST: u32 = MIGRATIONS.len() as u32;
 
-/// Brings a database from its version to the latest, and says so when that changes one in use.
+/// Migrates a database from its version to the latest, and logs a warning if it is an older one and not new.
 pub(crate) fn run(connection: &mut Connection, version: u32) -> Result<()> {
     if (1..LATEST).contains(&version) {
         let path = connection.path().unwrap_or_default();

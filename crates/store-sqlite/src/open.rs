@@ -1,4 +1,5 @@
-//! Opening: is it ours, is it of a version we know, may we write; and only then the settings.
+//! Opens a database: checks that it is one of this program, of a known version and writable, and only then
+//! configures it.
 
 use std::path::{Path, PathBuf};
 
@@ -16,16 +17,16 @@ use crate::{
     migrate,
 };
 
-/// Statements kept prepared on each connection: more than there are.
+/// The number of prepared statements cached on each connection: more than exist.
 const STATEMENTS: usize = 128;
-/// Kilobytes of pages that the writer holds, also while nothing is written: the ends of all tables and indexes,
-/// and a group of commits.
+/// Kilobytes of pages that the writer caches, also while it is idle: the ends of all tables and indexes, and
+/// a group of commits.
 const WRITTEN: i32 = 2_000;
-/// Kilobytes of pages that each reader holds.
+/// Kilobytes of pages that each reader caches.
 const READ: i32 = 500;
 
-/// The writer's connection, on a database that is ours and of the latest version. An older one is
-/// brought there where `migrate` says so.
+/// Opens the writer's connection, on a database of this program in the latest version. Migrates an older one
+/// if `migrate` is set.
 pub(crate) fn writer(path: &Path, durability: Option<Durability>, migrate: bool) -> Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     let (version, latest) = (ours(path, &connection)?, migrate::LATEST);
@@ -66,7 +67,7 @@ fn configure(
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // The writer's thread does that, so that no author waits for it.
+    // The writer's thread merges the log, so that no caller waits for that.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
     connection.pragma_update(None, "cache_size", -WRITTEN)?;
@@ -74,7 +75,7 @@ fn configure(
     Ok(connection)
 }
 
-/// The version of the database at `path`; none when there is no file.
+/// Returns the version of the database at `path`; none if there is no file.
 pub(crate) fn version_of(path: &Path) -> Result<Option<u32>> {
     if !path.exists() {
         return Ok(None);
@@ -82,21 +83,21 @@ pub(crate) fn version_of(path: &Path) -> Result<Option<u32>> {
     ours(path, &connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?).map(Some)
 }
 
-/// A connection beside the process that has the database open: to read, whatever its version.
+/// Opens a connection for reading, beside a process that may have the database open, whatever the version.
 pub(crate) fn visitor(path: &Path) -> Result<Connection> {
-    // The log of a process that was killed may have to be taken up, which only a writer can.
+    // The log of a killed process may have to be recovered, which needs write access.
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     ours(path, &connection)?;
     Ok(connection)
 }
 
-/// A reader's connection.
+/// Opens a reader's connection.
 pub(crate) fn reader(path: &Path) -> Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.pragma_update(None, "temp_store", "MEMORY").map_err(Fault::from)?;
     // Pages of the database come from the system's cache without a copy.
     connection.pragma_update(None, "mmap_size", 256 << 20).map_err(Fault::from)?;
-    // Those that are in the log still are forgotten with each commit.
+    // Cached pages that are still in the log are dropped with each commit.
     connection.pragma_update(None, "cache_size", -READ).map_err(Fault::from)?;
     Ok(connection)
 }
@@ -109,45 +110,46 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| unusable(path, error))?;
     connection.busy_timeout(crate::PATIENCE).map_err(Fault::from)?;
-    // Plans do not depend on bound values here; with partial indexes SQLite would otherwise prepare
-    // statements anew for each value.
+    // Plans must not depend on bound values: with partial indexes, SQLite would otherwise prepare a statement
+    // again for each value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
 
-/// The file of a database's log.
+/// Returns the path of a database's log.
 pub(crate) fn log(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
 }
 
-/// The shared memory beside a database.
+/// Returns the path of the shared memory beside a database.
 pub(crate) fn shared(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-shm");
     name.into()
 }
 
-/// What the name of such a directory begins with.
+/// What the name of a temporary directory begins with.
 pub(crate) const TEMPORARY: &str = "entourage-";
 
-/// A directory of the system for what goes with this process.
+/// Creates a directory in the system's temporary directory, deleted when dropped.
 pub(crate) fn temporary() -> Result<TempDir> {
     TempDir::with_prefix(TEMPORARY)
         .map_err(|error| unusable(&std::env::temp_dir(), format!("no directory can be made in it: {error}")))
 }
 
-/// The log beside an empty file. SQLite takes that for a new database, and deletes what is in the log; it
-/// has itself never begun a log before there was a first page.
+/// Returns the log beside an empty database file, unless the log is empty, too. SQLite would take the file
+/// for a new database and delete what is in the log; SQLite itself never begins a log before the file has its
+/// first page.
 fn lost_log(path: &Path) -> Option<PathBuf> {
     let length = |path: &Path| std::fs::metadata(path).ok().map(|file| file.len());
     let log = log(path);
     (length(path) == Some(0) && length(&log) > Some(0)).then_some(log)
 }
 
-/// Has each statement that begins on this connection heard of.
+/// Reports each statement that begins on this connection.
 pub(crate) fn hear_statements(connection: &mut Connection, statements: &Statements) -> Result<()> {
     let statements = statements.clone();
     let heard = move |event: TraceEvent<'_>| {
@@ -158,8 +160,8 @@ pub(crate) fn hear_statements(connection: &mut Connection, statements: &Statemen
     Ok(connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(heard)).map_err(Fault::from)?)
 }
 
-/// How many migrations a database of ours has had; none when it is still empty. Only reads: a
-/// foreign file is left as it is.
+/// Returns how many migrations a database of this program has had, 0 if it is still empty. Only reads: the
+/// file of another program stays unchanged.
 fn ours(path: &Path, connection: &Connection) -> Result<u32> {
     let why = match version(connection) {
         Ok(Some(version)) => return Ok(version),
@@ -183,7 +185,8 @@ fn version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
     })
 }
 
-/// What SQLite could not do with a file: the cause and the next step, as while it is open.
+/// Returns the error for what SQLite could not do with a file: the same cause and next step as while a store
+/// is open.
 fn failed(path: &Path, error: rusqlite::Error) -> Error {
     match Error::from(Fault::from(error)) {
         Error::DiskFull(why) => Error::DiskFull(format!("{}: {why}", path.display())),

@@ -1,5 +1,5 @@
-//! Whether the file that is open is still the one at its path: what is written to a file that was removed or
-//! replaced is gone with the process.
+//! Checks whether the open file is still the one at its path: what is written to a file that was removed or
+//! replaced is lost when the process ends.
 
 use std::{
     io::ErrorKind,
@@ -13,7 +13,7 @@ use entourage_store::Error;
 /// How long commits trust that the file is in its place.
 const TRUST: Duration = Duration::from_secs(1);
 
-/// Device and number of a file.
+/// Device and inode of a file.
 type Identity = (u64, u64);
 
 /// Where the open file was when it was opened.
@@ -31,7 +31,7 @@ impl Place {
         Self { path: path.into(), opened: identity(path), found: None }
     }
 
-    /// Looks whether the file is still there.
+    /// Checks that the file is still in its place.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let detail = match identity(&self.path) {
             found if found == self.opened => return Ok(()),
@@ -49,7 +49,8 @@ impl Place {
         })
     }
 
-    /// The same, and trusts for a second what it found: looking costs as much as a small write.
+    /// Like [`check`](Self::check), but trusts a success for a second: a check costs as much as a small
+    /// write.
     pub(crate) fn check_at_times(&mut self) -> Result<(), Error> {
         if self.found.is_some_and(|found| found.elapsed() < TRUST) {
             return Ok(());
@@ -60,7 +61,7 @@ impl Place {
         Ok(())
     }
 
-    /// Trusts no more that the file is in its place.
+    /// Stops trusting that the file is in its place.
     #[cfg(test)]
     pub(crate) fn doubt(&mut self) {
         self.found = None;
@@ -74,7 +75,7 @@ fn identity(path: &Path) -> Result<Identity, ErrorKind> {
     std::fs::metadata(path).map(|file| (file.dev(), file.ino())).map_err(|error| error.kind())
 }
 
-/// Whether there is any file.
+/// Distinguishes only whether a file exists.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Result<Identity, ErrorKind> {
     std::fs::metadata(path).map(|_| (0, 0)).map_err(|error| error.kind())

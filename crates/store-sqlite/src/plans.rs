@@ -1,5 +1,5 @@
-//! Every listing goes by the index of its narrowest condition, whoever asks: none reads rows of
-//! other trees, agents or owners to find its own.
+//! Every list uses the index of its narrowest condition, under every scope: none reads rows of other trees,
+//! agents or owners to find its own.
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, ShownStatus, Time};
@@ -7,14 +7,14 @@ use rusqlite::Connection;
 
 use crate::{agents, entities, open, runs, select::Select, usage};
 
-/// Asserts that each query goes by its index, on behalf of an owner and of the engine.
+/// Asserts that each query uses its index, under an owner's scope and under `Scope::All`.
 fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select) {
     let directory = tempfile::tempdir().unwrap();
     let connection: Connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
     for (query, index) in cases {
         for scope in [Scope::All, Scope::Owner(Owner::local())] {
             let plan = select(&scope, &query).plan(&connection);
-            // Of what an owner has, the engine lists all there is.
+            // A query that uses an owner's index under an owner's scope lists all rows under `Scope::All`.
             if scope != Scope::All || !index.ends_with("_of_owner") {
                 assert!(plan.contains(&format!("INDEX {index}")), "{scope:?}: {plan}, instead of {index}");
             }
@@ -91,8 +91,8 @@ fn entities_are_listed_by_their_indexes() {
     );
 }
 
-/// A database with so many of each sort that ended, well or not, fifty of each that are open, and ten that
-/// ended the other way.
+/// Creates a database with `ended` rows of each sort that ended well (or did not), fifty that are open, and
+/// ten that ended the other way.
 fn with_ended(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().unwrap();
     let connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
@@ -103,7 +103,7 @@ fn with_ended(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
         );
         connection.execute_batch(&sql).unwrap();
     };
-    // Those that are open came first, as what waits long does.
+    // The open rows come first, like rows that have waited for long.
     let status = |open: &str, good: &str, bad: &str| {
         let (few, many) = if well { (bad, good) } else { (good, bad) };
         format!("CASE WHEN i <= 50 THEN '{open}' WHEN i <= 60 THEN '{few}' ELSE '{many}' END")
@@ -142,7 +142,7 @@ fn with_ended(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
     (directory, connection)
 }
 
-/// What is listed of everything that an owner has.
+/// The kinds of entities that are listed over everything that an owner has.
 const NOUNS: [EntityKind; 6] = [
     EntityKind::Task,
     EntityKind::Question,
@@ -152,7 +152,7 @@ const NOUNS: [EntityKind; 6] = [
     EntityKind::Chat,
 ];
 
-/// Everything that the API, the command line and the rounds of maintenance ask for first, by name.
+/// The pages that the API, the command line and the maintenance jobs read first, with their names.
 fn first_pages() -> Vec<(String, Select)> {
     let mut all = Vec::new();
     let own = Scope::Owner(Owner::local());
@@ -202,8 +202,8 @@ fn first_pages() -> Vec<(String, Select)> {
             }
         }
     }
-    let of_engine = [EntityKind::Request, EntityKind::Delivery];
-    for (scope, kinds) in [(&own, NOUNS.as_slice()), (&Scope::All, of_engine.as_slice())] {
+    let of_all = [EntityKind::Request, EntityKind::Delivery];
+    for (scope, kinds) in [(&own, NOUNS.as_slice()), (&Scope::All, of_all.as_slice())] {
         for kind in kinds {
             for page in pages(&format!("{kind}_40")) {
                 let query = EntityQuery { page, ..EntityQuery::of(*kind) };
@@ -225,7 +225,7 @@ fn a_first_page_takes_as_many_steps_whatever_has_ended() {
     }
 }
 
-/// Rows that grow with what has ended are neither gone through to find a few, nor sorted.
+/// Tables that grow with what has ended are neither scanned to find a few rows, nor sorted.
 #[test]
 fn no_first_page_goes_through_a_table_or_sorts_it() {
     let (_directory, connection) = with_ended(0, true);
@@ -234,8 +234,8 @@ fn no_first_page_goes_through_a_table_or_sorts_it() {
         for step in plan.split("; ") {
             let goes_through =
                 ["agents", "runs", "entities"].iter().any(|table| step == format!("SCAN {table}"));
-            // Roots are nearly all that retention finds, in the order it goes by.
-            let is_asked = name.starts_with("Engine") && name.contains("roots: true");
+            // Retention scans the agents in the order that it needs, and nearly all that it finds are roots.
+            let is_asked = name.starts_with("All") && name.contains("roots: true");
             assert!(!goes_through || is_asked, "{plan}: {name}");
             let sorts = step.starts_with("USE TEMP B-TREE FOR ORDER BY");
             let is_few = name.contains("unread: true") || name.starts_with("count");

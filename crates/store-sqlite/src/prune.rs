@@ -1,11 +1,12 @@
-//! Forgetting: events from the beginning of a tree on, and agents with all that is theirs.
+//! Removes the oldest events of a tree, and agents with everything that belongs to them.
 
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
 use crate::{events::Tree, fault::Result, rows::word};
 
-/// Whether anybody in a tree is at work, waits, has something to read or to wake for, or has changed since.
+/// Whether any agent in a tree is queued, running or waiting, has posts or wake-ups, or has changed after
+/// this time.
 pub(crate) fn stirs(connection: &Connection, root: AgentId, since: Time) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT 1 FROM agents WHERE root = ?1 AND (status IN ('queued', 'running', 'waiting') \
@@ -15,7 +16,8 @@ pub(crate) fn stirs(connection: &Connection, root: AgentId, since: Time) -> Resu
     Ok(statement.exists(params![root.to_string(), since.micros()])?)
 }
 
-/// The agents that cannot be without this one: its children, and those of its tree.
+/// Returns the agents that cannot exist without this one: its children, and all others of its tree if it is
+/// the root.
 pub(crate) fn dependents(connection: &Connection, agent: AgentId) -> Result<Vec<AgentId>> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM agents WHERE parent = ?1 UNION SELECT id FROM agents WHERE root = ?1 AND id <> ?1",
@@ -24,7 +26,7 @@ pub(crate) fn dependents(connection: &Connection, agent: AgentId) -> Result<Vec<
     Ok(dependents.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Forgets the events of a tree below a number, all but the last.
+/// Removes the events of a tree below a number, except the last event.
 pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Result<()> {
     let Some(tree) = Tree::of(connection, root)? else { return Ok(()) };
     let mut statement = connection.prepare_cached(
@@ -34,7 +36,7 @@ pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Resu
     Ok(())
 }
 
-/// Forgets an entity that belongs to no tree.
+/// Removes an entity that belongs to no tree.
 pub(crate) fn entity(connection: &Connection, kind: EntityKind, id: &str) -> Result<()> {
     let mut statement =
         connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND id = ?2 AND root IS NULL")?;
@@ -42,7 +44,7 @@ pub(crate) fn entity(connection: &Connection, kind: EntityKind, id: &str) -> Res
     Ok(())
 }
 
-/// Forgets an agent with all that is its own; of a root, all that is the tree's.
+/// Removes an agent with everything that belongs to it; with a root, everything that belongs to the tree.
 pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
     let id = agent.to_string();
     for of_agent in [
@@ -51,12 +53,12 @@ pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
         "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM inbox WHERE agent = ?1",
         "DELETE FROM wakeups WHERE agent = ?1",
-        // The events of its tree go with it.
+        // A trigger removes the events of its tree with it.
         "DELETE FROM agents WHERE id = ?1",
     ] {
         connection.prepare_cached(of_agent)?.execute([&id])?;
     }
-    // Their index goes by kind first.
+    // The index of entities by tree begins with the kind.
     for kind in EntityKind::WORDS {
         let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;
         of_tree.execute([*kind, id.as_str()])?;

@@ -1,10 +1,10 @@
-//! Reading without waiting for the writer: what is short on the caller's own thread, what may be
-//! long on a few threads that serve the owners in turn.
+//! Reads that never wait for the writer: short ones on the caller's own thread, those that may be long on a
+//! few threads that serve the owners in turn.
 //!
-//! Handing a job to another thread and back costs more than reading one row. A list, though, may
-//! take long, and whoever asks for many must not keep others waiting: each owner has a line of
-//! their own, and one line never has all threads. What nobody waits for any more is not read, and
-//! broken off where it has begun.
+//! Passing a job to another thread and back costs more than reading one row. A list may take long, though,
+//! and an owner that asks for many must not keep others waiting: each owner has its own line (a queue), and
+//! no line uses all threads if there are several. A read whose caller no longer waits is skipped, or
+//! interrupted if it has begun.
 
 use std::{
     cell::RefCell,
@@ -22,28 +22,27 @@ use crate::fault::Result;
 
 type Job = Box<dyn FnOnce(&Connection) + Send>;
 
-/// Whose reads they are; none are the engine's own.
+/// The owner whose reads wait in a line; none for those of the engine itself.
 type Line = Option<Owner>;
 
-/// Steps of SQLite between two looks at whether somebody still waits: less than a millisecond.
+/// Steps of SQLite between two checks whether the caller still waits: less than a millisecond.
 const STEPS: i32 = 1_000;
 
 thread_local! {
-    /// Held by whoever waits for what this thread reads.
+    /// Alive while a caller waits for what this thread reads.
     static AWAITED: RefCell<Weak<()>> = const { RefCell::new(Weak::new()) };
 }
 
-/// The connections that read. Dropping it ends its threads.
+/// The connections that read. Dropping this ends its threads.
 pub(crate) struct Readers {
-    /// For what is read on the caller's thread.
+    /// For reads on the caller's thread.
     near: Mutex<Vec<Connection>>,
     lines: Arc<Lines>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
-    /// Starts a thread for each of the connections `far`; those that are `near` read on callers'
-    /// threads.
+    /// Starts a thread for each of the connections `far`; the connections `near` read on callers' threads.
     pub(crate) fn start(near: Vec<Connection>, far: Vec<Connection>) -> std::io::Result<Self> {
         let lines = Arc::new(Lines::new(far.len()));
         let threads = far
@@ -65,7 +64,8 @@ impl Readers {
         Ok(Self { near: Mutex::new(near), lines, threads })
     }
 
-    /// Reads something short, at once on this thread where a connection is free.
+    /// Runs a short read: at once on this thread if a connection is free, otherwise like
+    /// [`read`](Self::read).
     pub(crate) async fn read_short<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -78,7 +78,7 @@ impl Readers {
         Ok(found?)
     }
 
-    /// Reads something that may be long, when it is its owner's turn.
+    /// Runs a read that may be long, on another thread, when it is the owner's turn.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -100,7 +100,7 @@ impl Readers {
     }
 }
 
-/// Whether nobody waits any more for what this thread reads.
+/// Whether no caller waits any more for what this thread reads.
 fn is_abandoned() -> bool {
     AWAITED.with_borrow(|awaited| awaited.strong_count() == 0)
 }
@@ -116,21 +116,21 @@ impl Drop for Readers {
     }
 }
 
-/// Reads that wait, a line for each owner.
+/// Waiting reads, in a line for each owner.
 struct Lines {
     standing: Mutex<Standing>,
     changed: Condvar,
-    /// How many threads one line may have.
+    /// The maximum number of threads that serve one line.
     share: usize,
 }
 
 #[derive(Default)]
 struct Standing {
-    /// Lines with somebody in them.
+    /// The lines with waiting reads.
     waiting: HashMap<Line, VecDeque<Job>>,
-    /// Whose turn it is; each line with somebody in it once.
+    /// The order of turns, with each line that has waiting reads once.
     turns: VecDeque<Line>,
-    /// How many threads read for a line.
+    /// The number of threads that serve each line.
     at_work: HashMap<Line, usize>,
     closed: bool,
 }
@@ -155,8 +155,8 @@ impl Lines {
         Ok(())
     }
 
-    /// The next read of the first line that has not its share of threads; none once all are closed.
-    /// The line then goes to the end of those that wait for their turn.
+    /// Returns the next read of the first line that has less than its share of threads, and moves the line to
+    /// the end of the turns. Waits while there is none; returns none then if the lines are closed.
     fn next(&self) -> Option<(Line, Job)> {
         let mut standing = locked(&self.standing);
         loop {
@@ -170,7 +170,7 @@ impl Lines {
         }
     }
 
-    /// A thread has read for a line.
+    /// Records that a thread has finished a read of a line.
     fn done(&self, line: &Line) {
         let mut standing = locked(&self.standing);
         if let Some(threads) = standing.at_work.get_mut(line) {
@@ -180,11 +180,11 @@ impl Lines {
             }
         }
         drop(standing);
-        // Who was passed over may go now.
+        // A line that was passed over may have its turn now.
         self.changed.notify_one();
     }
 
-    /// Takes no more reads; those that wait are still read.
+    /// Accepts no more reads; those that wait are still served.
     fn close(&self) {
         locked(&self.standing).closed = true;
         self.changed.notify_all();
@@ -212,7 +212,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads several times at one moment of the database.
+/// Runs several reads in one snapshot of the database.
 pub(crate) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let read = read();
@@ -232,7 +232,7 @@ mod tests {
         Some(Owner::new(name))
     }
 
-    /// Puts a read into a line that does nothing.
+    /// Puts a read that does nothing into a line.
     fn wait(lines: &Lines, line: &Line) {
         lines.wait(line.clone(), Box::new(|_| {})).unwrap();
     }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(next(), greedy);
     }
 
-    /// Begins to read and never ends by itself; says when it has begun.
+    /// A read that never ends by itself, and signals when it has begun.
     fn endless(begins: oneshot::Sender<()>) -> impl FnOnce(&Connection) -> Result<i64> + Send {
         let endless =
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";

@@ -6,7 +6,7 @@ use entourage_types::Time;
 use rusqlite::{Row, types::Type};
 use serde::de::DeserializeOwned;
 
-/// A count as SQLite keeps it. Its integers are signed; no count here reaches half of their range.
+/// A count as SQLite stores it, in a signed integer; a larger count becomes the largest one.
 pub(crate) fn int(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

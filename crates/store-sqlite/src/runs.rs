@@ -43,7 +43,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     })
 }
 
-/// Runs by query.
+/// Returns runs by query.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<Run>> {
     select(scope, query).rows_within(query.page.bytes, connection, read)
 }
@@ -53,7 +53,7 @@ pub(crate) fn select(scope: &Scope, query: &RunQuery) -> Select {
     of(COLUMNS, scope, query).page("runs", None, scope, &query.page)
 }
 
-/// Runs by query, counted.
+/// Counts runs by query.
 pub(crate) fn counts(connection: &Connection, scope: &Scope, query: &RunQuery) -> Result<Vec<RunCount>> {
     count_select(scope, query)
         .rows(connection, |row| Ok(RunCount { kind: row.get(0)?, version: row.get(1)?, runs: row.get(2)? }))
@@ -66,9 +66,9 @@ pub(crate) fn count_select(scope: &Scope, query: &RunQuery) -> Select {
         .end("GROUP BY of_kind, kind_version HAVING of_kind IS NOT NULL ORDER BY of_kind, kind_version")
 }
 
-/// What is read of the runs that a query is about.
+/// Starts a statement that reads `head` of the runs that match a query.
 fn of(head: &str, scope: &Scope, query: &RunQuery) -> Select {
-    // A tree's runs are found by its agents; the plus keeps SQLite from going by the owner instead.
+    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead.
     let owner = if query.root.is_some() { "+owner" } else { "owner" };
     let is_wide = query.id.is_none() && query.agent.is_none() && query.root.is_none();
     let by = (query.open && is_wide).then_some(Partial { index: "open_runs", holds: OPEN });
@@ -80,7 +80,7 @@ fn of(head: &str, scope: &Scope, query: &RunQuery) -> Select {
     if query.open && by.is_none() { select.and(OPEN) } else { select }
 }
 
-/// The agent's run that has not ended.
+/// Returns the agent's run that has not ended.
 pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run>> {
     // An agent has one run at a time, so only its last one may be open.
     let mut statement = connection.prepare_cached(
@@ -92,7 +92,7 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     Ok(last.filter(|run| !run.status.is_terminal()))
 }
 
-/// What decides how a change of a run is written.
+/// The part of a stored run that decides how its change is written.
 pub(crate) struct Before {
     /// Its status so far.
     pub(crate) status: Status,
@@ -100,14 +100,15 @@ pub(crate) struct Before {
     pub(crate) spent: Vec<Spent>,
 }
 
-/// Whose run it is, and how it stands; none where there is no such run.
+/// Returns the agent of a run, and the run's status and usage; none if there is no such run.
 pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<(AgentId, Before)>> {
     let mut statement = connection.prepare_cached("SELECT agent, status, spent FROM runs WHERE id = ?1")?;
     let read = |row: &Row<'_>| Ok((word(row, 0)?, Before { status: word(row, 1)?, spent: json(row, 2)? }));
     Ok(statement.query_row([run.to_string()], read).optional()?)
 }
 
-/// Writes a run, which is there already, with this status, or is new. A run never moves to another agent.
+/// Writes a run: one that is stored with the status `before`, or a new one. A run never moves to another
+/// agent.
 pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) -> Result<()> {
     macro_rules! update {
         ($status:literal) => {
@@ -151,7 +152,7 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
          ON CONFLICT (id) DO NOTHING";
     let owner = run.owner.as_str();
     let written = match before {
-        // Most changes leave the status as it is, and naming no indexed column leaves the indexes alone.
+        // Most changes keep the status, and an update that names no indexed column leaves the indexes alone.
         Some(status) if status == run.status => {
             connection.prepare_cached(update!(""))?.execute(&values[..])?
         }
@@ -164,7 +165,7 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
     Ok(())
 }
 
-/// The steps of a run, in the order they were begun, if the scope sees the run.
+/// Returns the steps of a run in the order in which they began, if the scope includes the run.
 pub(crate) fn steps(connection: &Connection, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
     Select::new(
         "SELECT run, key, state, value, attempt, used, started, updated, intent FROM steps WHERE run = ?",

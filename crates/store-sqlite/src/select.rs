@@ -1,5 +1,5 @@
-//! Queries with optional conditions. Their texts are few, so that the statement cache holds them;
-//! every value is bound, none is spliced in.
+//! Queries with optional conditions. Their distinct texts are few, so that the statement cache holds them
+//! all; every value is bound, none is spliced in.
 
 use std::ops::ControlFlow;
 
@@ -16,14 +16,13 @@ pub(crate) struct Select {
     behind: Option<Box<Behind>>,
 }
 
-/// The row behind which a page begins.
+/// The row after which a page begins.
 struct Behind {
     id: String,
     select: Select,
 }
 
-/// An index of some rows only, and the condition that makes them those: a query that states it word for
-/// word is served by the index.
+/// A partial index and its condition: the index serves a query that contains the condition word for word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Partial {
     pub(crate) index: &'static str,
@@ -31,10 +30,10 @@ pub(crate) struct Partial {
 }
 
 impl Select {
-    /// A query for rows of a table that an index of some of them serves, if one does.
+    /// Starts a query for rows of a table, with the partial index that serves it, if one does.
     pub(crate) fn of_some(columns: &str, table: &str, by: Option<Partial>) -> Self {
         match by {
-            // Named, since without statistics SQLite guesses at how few rows it has.
+            // The index is named, because without statistics SQLite can only guess how few rows it has.
             Some(Partial { index, holds }) => {
                 Self::new(&format!("SELECT {columns} FROM {table} INDEXED BY {index} WHERE ({holds})"))
             }
@@ -42,7 +41,7 @@ impl Select {
         }
     }
 
-    /// A query up to and including its first condition.
+    /// Starts a query, up to and including its first condition.
     pub(crate) fn new(head: &str) -> Self {
         Self { sql: head.to_owned(), values: Vec::new(), behind: None }
     }
@@ -68,12 +67,13 @@ impl Select {
         }
     }
 
-    /// Restricts the query to what the scope sees.
+    /// Restricts the query to what the scope includes.
     pub(crate) fn seen_by(self, scope: &Scope, owner: &str) -> Self {
         self.only(&format!("{owner} = ?"), scope.owner())
     }
 
-    /// Restricts the query to a row of another table that the scope sees; its owner is looked up once.
+    /// Lets the query find rows only if the scope includes this row of another table, whose owner is looked
+    /// up once.
     pub(crate) fn of(self, scope: &Scope, table: &str, id: impl ToString) -> Self {
         match scope.owner() {
             Some(owner) => self
@@ -91,15 +91,15 @@ impl Select {
         self
     }
 
-    /// Restricts the query to a page of `table`, in the order its rows were made. A `kind` tells ids
-    /// apart where they are not unique by themselves.
+    /// Restricts the query to a page of `table`, in the order in which its rows were inserted. A `kind`
+    /// distinguishes ids that are not unique by themselves.
     pub(crate) fn page(self, table: &str, kind: Option<&str>, scope: &Scope, page: &Page) -> Self {
         self.page_by(&format!("{table}.n"), table, kind, scope, page)
     }
 
-    /// The same for few rows that are found by something else than their order.
+    /// Like [`page`](Self::page), for few rows that are found by something other than their order.
     pub(crate) fn page_of_few(self, table: &str, scope: &Scope, page: &Page) -> Self {
-        // The plus keeps SQLite from going through the table in that order to find them.
+        // The plus keeps SQLite from scanning the table in that order to find them.
         self.page_by(&format!("+{table}.n"), table, None, scope, page)
     }
 
@@ -130,8 +130,8 @@ impl Select {
         self.rows_within(usize::MAX, connection, read)
     }
 
-    /// Runs the query up to the row by which its rows have so many bytes of text. Refuses a page behind a
-    /// row that is not there.
+    /// Runs the query up to the row at which its rows reach this many bytes of text. Refuses a page after a
+    /// row that does not exist.
     pub(crate) fn rows_within<T>(
         mut self,
         bytes: usize,
@@ -148,7 +148,7 @@ impl Select {
             }
             Ok(if size >= bytes { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
-        // Nothing is behind a row that is not there.
+        // The page may be empty because the row after which it begins does not exist.
         if found.is_empty()
             && let Some(Behind { id, select }) = behind.map(|behind| *behind)
             && !select.finds_any(connection)?
@@ -158,12 +158,12 @@ impl Select {
         Ok(found)
     }
 
-    /// Whether there is any row.
+    /// Whether the query finds any row.
     fn finds_any(self, connection: &Connection) -> Result<bool> {
         Ok(connection.prepare_cached(&self.sql)?.exists(params_from_iter(self.values))?)
     }
 
-    /// Runs the query, row by row for as long as `read` goes on.
+    /// Runs the query row by row, until `read` breaks.
     pub(crate) fn each(
         self,
         connection: &Connection,
@@ -179,7 +179,7 @@ impl Select {
         Ok(())
     }
 
-    /// What SQLite does for it, in steps of its machine.
+    /// Returns what SQLite does for the query, in steps of its virtual machine.
     #[cfg(test)]
     pub(crate) fn steps(self, connection: &Connection) -> i32 {
         let mut statement = connection.prepare(&self.sql).unwrap();
@@ -189,7 +189,7 @@ impl Select {
         statement.get_status(rusqlite::StatementStatus::VmStep)
     }
 
-    /// How SQLite would go about it.
+    /// Returns SQLite's plan for the query.
     #[cfg(test)]
     pub(crate) fn plan(mut self, connection: &Connection) -> String {
         self.sql.insert_str(0, "EXPLAIN QUERY PLAN ");

@@ -1,5 +1,6 @@
-//! A database that cannot be written for a while: a full disk, a file that another program holds, one that
-//! is read-only, one that was moved away. Nothing is lost, the store says that it is not ready, and goes on by itself.
+//! A database that cannot be written for a while: the disk is full, or the file is held by another program,
+//! read-only, or moved away. Nothing is lost; the store reports that it is not ready, and continues by
+//! itself.
 
 use std::{
     pin::pin,
@@ -38,7 +39,7 @@ async fn is_there(store: &SqliteStore, id: AgentId) -> bool {
     store.agent(&Scope::All, id).await.unwrap().is_some()
 }
 
-/// Nothing is written while there is trouble, and everything once it is over.
+/// Asserts that nothing is written during the outage, and everything once it is over.
 async fn goes_through(
     store: &SqliteStore,
     begins: impl FnOnce(),
@@ -65,7 +66,7 @@ async fn goes_through(
     }
 }
 
-/// Leaves room for so many pages more; for all where none are given.
+/// Leaves room for this many more pages; without limit if none is given.
 fn room(store: &SqliteStore, pages: Option<u32>) {
     store.database.writer.on_connection(|connection| {
         let now: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
@@ -83,8 +84,8 @@ async fn a_full_disk_keeps_what_was_written_and_takes_the_rest_once_there_is_roo
     }
 }
 
-/// What the writer knows of its agents is what stands in the database, also where the transaction that
-/// changed them was undone.
+/// What the writer caches of agents equals what is stored, even after the transaction that changed them was
+/// rolled back.
 #[tokio::test]
 async fn a_change_that_was_undone_is_told_when_it_is_made() {
     let (_directory, store) = open(Durability::Full);
@@ -105,7 +106,7 @@ async fn a_change_that_was_undone_is_told_when_it_is_made() {
     assert_eq!(events.iter().filter(waits).count(), 1, "{events:?}");
 }
 
-/// Whoever works on it goes on under the epoch that was given out.
+/// The activation that has claimed the agent continues under its epoch.
 #[tokio::test]
 async fn an_agent_whose_forgetting_was_undone_keeps_its_epoch() {
     let (_directory, store) = open(Durability::Full);
@@ -141,7 +142,8 @@ async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let agent = large();
         let mut written = pin!(write(&store, &agent));
-        // Who may write at once tries that first, and then leaves it to the writer's thread.
+        // A caller that may write at once tries that first, and then leaves the commit to the writer's
+        // thread.
         for _ in 0..3 {
             assert!(written.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         }
@@ -173,7 +175,7 @@ fn what_returned_is_synced_as_the_durability_says() {
     }
 }
 
-/// 100 MB of them; without that the log would be as long.
+/// Writes 100 MB; without merging, the log would be as long.
 #[tokio::test]
 async fn the_log_is_merged_while_small_commits_go_on() {
     let (directory, store) = open(Durability::Normal);
@@ -206,7 +208,7 @@ async fn a_read_only_file_is_written_once_it_is_writable_again() {
     }
 }
 
-/// What was written to a file that is gone would be gone, too.
+/// What was written to a file that is gone would be lost, too.
 #[tokio::test]
 async fn a_file_that_was_removed_or_replaced_takes_nothing_until_it_is_back() {
     for replaced in [false, true] {

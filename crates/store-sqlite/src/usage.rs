@@ -1,5 +1,5 @@
-//! What was used: kept in sums by owner, day, model and kind, which a commit moves on when it counts an
-//! answer. Only reports that name trees, agents or runs read the runs themselves.
+//! Usage: kept as sums by owner, day, model and kind, which a commit updates when it counts an answer. Only
+//! reports that name trees, agents or runs read the runs themselves.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use crate::{
     select::Select,
 };
 
-/// The sums of one moment.
+/// Returns the sums, read in one snapshot.
 pub(crate) fn sums(connection: &Connection, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>> {
     let kept = match (query.reads_runs(), query.covers_removed()) {
         (false, _) => Some("usage_of_owners"),
@@ -44,14 +44,15 @@ pub(crate) fn sums(connection: &Connection, scope: &Scope, query: UsageQuery) ->
     Ok(sums.rows())
 }
 
-/// Nobody is answered with more sums than that, so that there is nothing more to read.
+/// Ends a read once there are more sums than an answer may have.
 fn enough(sums: &Sums) -> ControlFlow<()> {
     if sums.are_too_many() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// The query for runs that used something.
 pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
-    // What few runs are found by goes before the owner, of whom there may be many.
+    // A tree or an agent has few runs, an owner may have many: the plus keeps SQLite from using the owner's
+    // index.
     let few = query.root.is_some() || query.agent.is_some();
     Select::new(
         "SELECT runs.owner, runs.agent, runs.id, runs.spent, agents.kind, agents.root \
@@ -74,7 +75,7 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(Spender, Vec<Spent>)> {
     Ok((spender, json(row, 3)?))
 }
 
-/// The query for sums that are kept in this table.
+/// The query for the sums in this table.
 pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
     let columns =
         "owner, day, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
@@ -100,7 +101,7 @@ fn read_kept(row: &Row<'_>) -> rusqlite::Result<(Spender, Spent)> {
     Ok((Spender { owner, kind, tree: None, agent: None, run: None }, spent))
 }
 
-/// Moves the kept sums on by what a run used since its row said `before`.
+/// Adds to the kept sums what a run has used since its row had the usage `before`.
 pub(crate) fn keep(
     connection: &Connection,
     owner: &Owner,
@@ -113,14 +114,14 @@ pub(crate) fn keep(
         let then = before.iter().find(|then| same(then, now)).map(|then| then.tally).unwrap_or_default();
         add(connection, owner, kind, now, difference(then, now.tally))?;
     }
-    // Rows are written whole: one may come to say less.
+    // Rows are written as a whole: a new row may have less usage.
     for gone in before.iter().filter(|then| !after.iter().any(|now| same(then, now))) {
         add(connection, owner, kind, gone, difference(gone.tally, Tally::default()))?;
     }
     Ok(())
 }
 
-/// From one tally to another, in the order of the columns.
+/// Returns the difference from one tally to another, in the order of the columns.
 fn difference(then: Tally, now: Tally) -> [i64; 8] {
     let figures = |Tally { calls, unpriced, usage, cost }: Tally| {
         let Usage { input, output, cached, cache_written, reasoning } = usage;
@@ -134,7 +135,7 @@ fn add(connection: &Connection, owner: &Owner, kind: &str, of: &Spent, change: [
     if change == [0; 8] {
         return Ok(());
     }
-    // A sum that is no integer any more stays the largest that is: else no commit would succeed again.
+    // A sum beyond the integers stays the largest integer: otherwise no later commit would succeed.
     let mut statement = connection.prepare_cached(
         "INSERT INTO usage_of_owners (owner, day, model, kind, calls, unpriced, input, output, cached, \
          cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \

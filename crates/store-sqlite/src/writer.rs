@@ -1,9 +1,9 @@
-//! The one writer: whatever waits is written as one group.
+//! The only writer: all waiting jobs are written as one group.
 //!
-//! Where a commit waits for the disk, a thread of its own does the waiting. Where it does not, the
-//! author writes at once, and whoever comes meanwhile leaves the job to the one who is writing:
-//! handing a job over and back costs more than such a commit. An author never blocks: while another
-//! program holds the file the thread waits, for all of them.
+//! If a commit waits for the disk, a separate thread writes. If it does not, the caller writes at once, and
+//! callers that come meanwhile leave their jobs to the one that is writing: passing a job to a thread and
+//! back costs more than such a commit. A caller never blocks: while another program holds the file, the
+//! thread waits, for all callers.
 
 use std::{
     sync::{
@@ -28,31 +28,31 @@ use crate::{
     writer_cache::EmptyInboxes,
 };
 
-/// A group that takes so long keeps the store from being ready.
+/// A group that takes this long makes the store report that it is not ready.
 const SLOW: Duration = Duration::from_secs(2);
 
-/// The handle of the writer; dropping it finishes what waits.
+/// The handle of the writer; dropping it finishes the waiting jobs.
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Whether authors write by themselves.
+    /// Whether callers write by themselves.
     at_once: bool,
 }
 
 struct Shared {
     waiting: Mutex<Vec<Job>>,
     desk: Mutex<Option<WriterState>>,
-    /// How the groups fare.
+    /// The progress of the groups.
     course: Arc<Course>,
     place: Place,
     empty_inboxes: EmptyInboxes,
-    /// That the log is long enough to be merged.
+    /// Whether the log is long enough to be merged.
     long: AtomicBool,
     closing: AtomicBool,
 }
 
 impl Writer {
-    /// Starts with its desk. Without a durability nothing is ever synced.
+    /// Starts the writer with its state. Without a durability, nothing is ever synced.
     pub(crate) fn start(desk: WriterState, durability: Option<Durability>) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
         let (course, place, empty_inboxes) = (desk.course(), desk.place().clone(), desk.empty_inboxes());
@@ -70,12 +70,12 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread), at_once })
     }
 
-    /// Commits, and returns once it is durable and the handle's subscribers are told.
+    /// Commits, and returns once the commit is durable and the handle's subscribers have been sent its hints.
     pub(crate) async fn commit(&self, commit: Commit, hints: &Hints) -> Told<Committed> {
         Ok(self.ask(Work::Commit(commit), hints).await?.committed)
     }
 
-    /// The agent with its epoch raised, and what belongs to it if it is new.
+    /// Raises the agent's epoch and returns the agent, with what belongs to it if it is new.
     pub(crate) async fn claim(&self, agent: AgentId, hints: &Hints) -> Told<Option<Claimed>> {
         Ok(self.ask(Work::Claim(agent), hints).await?.claimed)
     }
@@ -85,8 +85,8 @@ impl Writer {
         self.shared.empty_inboxes.has(agent)
     }
 
-    /// Whether a commit could be written: where the last one failed for the database's own sake, the
-    /// disk is tried.
+    /// Checks whether a commit could be written. If the last one failed because of the database and not
+    /// because of its content, tries the disk.
     pub(crate) async fn ready(&self, hints: &Hints) -> Told<()> {
         self.shared.place.check()?;
         self.is_not_held(SLOW)?;
@@ -96,7 +96,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether no group has been under way for so long.
+    /// Checks that no group has been under way for this long.
     fn is_not_held(&self, long: Duration) -> Told<()> {
         match self.shared.course.under_way() {
             Some(time) if time >= long => Err(Error::Unavailable {
@@ -108,7 +108,7 @@ impl Writer {
         }
     }
 
-    /// Does something to the connection that writes.
+    /// Calls `act` with the connection that writes.
     #[cfg(test)]
     pub(crate) fn on_connection(&self, act: impl FnOnce(&Connection)) {
         if let Some(desk) = &*locked(&self.shared.desk) {
@@ -122,7 +122,7 @@ impl Writer {
         self.shared.course.under_way()
     }
 
-    /// Has the next commit look where the file is.
+    /// Makes the next commit check where the file is.
     #[cfg(test)]
     pub(crate) fn doubt_place(&self) {
         if let Some(desk) = &mut *locked(&self.shared.desk) {
@@ -135,8 +135,8 @@ impl Writer {
         locked(&self.shared.waiting).push(Job { work, hints: hints.clone(), author });
         let mut is_for_thread = !self.at_once;
         if self.at_once {
-            // Whoever else is about to commit comes first, and joins the group. An author who gives up
-            // here leaves the job to the thread.
+            // Other callers that are about to commit run first, and join the group. A caller that is dropped
+            // here leaves its job to the thread.
             let mut left = Left(Some(self));
             tokio::task::yield_now().await;
             left.0 = None;
@@ -155,7 +155,7 @@ impl Writer {
     }
 }
 
-/// A job that waits and that nobody writes unless somebody comes along.
+/// A waiting job that no caller writes yet. Dropping this wakes the thread, which does.
 struct Left<'w>(Option<&'w Writer>);
 
 impl Drop for Left<'_> {
@@ -179,8 +179,8 @@ impl Drop for Writer {
 }
 
 impl Shared {
-    /// The writer's thread. Being woken while awake counts, so nothing is missed between the last
-    /// look and going to sleep.
+    /// The writer's thread. Waking it while it is awake counts, so no job is missed between the last check
+    /// and going to sleep.
     fn serve(&self) {
         loop {
             let closing = self.closing.load(Ordering::Acquire);
@@ -204,8 +204,9 @@ impl Shared {
         }
     }
 
-    /// Writes what waits, unless another is at it, who then writes this too: it looks once more
-    /// after it has left the desk. False where something is left for the thread, which is to be woken.
+    /// Writes the waiting jobs, unless another caller is writing, which then writes these, too: it checks
+    /// once more after it has released the desk. False if jobs are left for the thread, which must then be
+    /// woken.
     fn work_at_once(&self) -> bool {
         while !locked(&self.waiting).is_empty() {
             let mut desk = match self.desk.try_lock() {
@@ -222,7 +223,7 @@ impl Shared {
         true
     }
 
-    /// Writes until nothing waits. False where another program kept it from that.
+    /// Writes until no job waits. False if another program prevented that.
     fn work(&self, desk: &mut WriterState, busy: Busy) -> bool {
         loop {
             let group: Vec<Job> = {
@@ -274,7 +275,8 @@ mod tests {
             let agents = [1, 2].map(|at| Agent::root(Owner::local(), "helper", "", Time::from_micros(at)));
             let write = |agent: &Agent| Commit::new(agent.created).write(Write::NewAgent(agent.clone()));
             let mut commits = agents.each_ref().map(|agent| store.commit(write(agent)));
-            // An author that waited would have failed by the end of its poll: this very thread lets go.
+            // A caller that blocked would fail before its poll ends, because this same thread releases the
+            // file.
             for _ in 0..3 {
                 for commit in &mut commits {
                     let polled = commit.as_mut().poll(&mut Context::from_waker(Waker::noop()));
@@ -291,7 +293,7 @@ mod tests {
         }
     }
 
-    /// What a probe is told while a commit waits is not what it is told before and after.
+    /// A check for readiness fails while a commit waits, and succeeds before and after.
     #[tokio::test]
     async fn a_commit_that_is_kept_waiting_is_seen() {
         let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What the writer knows without asking the database, being the only one that writes.
+//! What the writer knows without a query, because it alone writes to the database.
 
 use std::{
     collections::HashMap,
@@ -20,35 +20,36 @@ use crate::{
     runs::{self, Before},
 };
 
-/// How many agents, and how many trees: more than are at work at once, two megabytes at most.
+/// The number of agents, and of trees, that are cached: more than are at work at once, two megabytes at most.
 const KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2047);
 
-/// Room for so many, which is taken up as they come.
+/// Creates a cache for that many, which allocates its memory as it fills.
 fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
     let mut kept = LruCache::unbounded();
     kept.resize(KEPT);
     kept
 }
 
-/// Rows as they stand inside the transaction under way.
+/// Rows as they are inside the current transaction.
 pub(crate) struct WriterCache {
     agents: LruCache<AgentId, Agent>,
-    /// Where the events of each tree stand, the number of the last, and when it was.
+    /// The row of each tree's root, and the number and the time of the tree's last event.
     told: LruCache<AgentId, (Tree, u64, Time)>,
-    /// Runs that were looked up or written lately: whose, and how each stood by then; none where there is none.
+    /// Runs that were looked up or written recently: their agents, with status and usage; none if there is no
+    /// such run.
     runs: LruCache<RunId, Option<(AgentId, Before)>>,
-    /// The number of the last post that arrived, once it was asked for.
+    /// The number of the last post that arrived, once it was needed.
     arrivals: Option<i64>,
     empty_inboxes: EmptyInboxes,
-    /// Those of them that the transaction under way found.
+    /// Those of them that the current transaction found.
     emptied: Vec<AgentId>,
-    /// Epochs that were raised by a claim and stand in no row yet: the first commit under an epoch
-    /// writes it. Whoever holds one ends with this process, so a crash may forget them.
+    /// Epochs that were raised by a claim and are in no row yet: the first commit under an epoch writes it.
+    /// The activations that hold them end with this process, so a crash may lose them.
     raised: HashMap<AgentId, u64>,
 }
 
-/// Agents whose inbox is empty, and whether that is durable: the transaction that read the last post may be
-/// under way. Clones are the same set, so that a reader need not ask the database.
+/// Agents whose inbox is empty, and whether that is durable: the transaction that consumed the last post may
+/// still be under way. Clones are the same set, so that a reader need not query the database.
 #[derive(Clone)]
 pub(crate) struct EmptyInboxes(Arc<Mutex<LruCache<AgentId, bool>>>);
 
@@ -80,7 +81,7 @@ impl WriterCache {
         }
     }
 
-    /// The agent, with the epoch that was raised last.
+    /// Returns the agent, with the epoch that was raised last.
     pub(crate) fn agent(&mut self, connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
         if let Some(agent) = self.agents.get(&id) {
             return Ok(Some(agent.clone()));
@@ -91,7 +92,7 @@ impl WriterCache {
         Ok(Some(agent))
     }
 
-    /// An agent was made, in this row; its tree too, when it is the root.
+    /// Records that an agent was created in this row; also its tree, if it is the root.
     pub(crate) fn agent_is_new(&mut self, agent: &Agent, row: i64) {
         if agent.root == agent.id {
             self.told.put(agent.root, (Tree::of_row(row), 0, events::NEVER));
@@ -99,7 +100,7 @@ impl WriterCache {
         self.agents.put(agent.id, agent.clone());
     }
 
-    /// An agent was forgotten; its tree too, when it is the root.
+    /// Records that an agent was removed; also its tree, if it is the root.
     pub(crate) fn agent_is_gone(&mut self, id: AgentId) {
         self.agents.pop(&id);
         self.told.pop(&id);
@@ -107,12 +108,12 @@ impl WriterCache {
         self.runs.clear();
     }
 
-    /// An agent's row as it was just written.
+    /// Records an agent's row as it was just written.
     pub(crate) fn agent_stands(&mut self, agent: Agent) {
         self.agents.put(agent.id, agent);
     }
 
-    /// The agent with its epoch raised; none when there is no such agent.
+    /// Raises the agent's epoch and returns the agent; none if there is no such agent.
     pub(crate) fn claim(&mut self, connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
         let Some(mut agent) = self.agent(connection, id)? else { return Ok(None) };
         agent.epoch += 1;
@@ -126,27 +127,30 @@ impl WriterCache {
         self.raised.contains_key(&id)
     }
 
-    /// An epoch stands in its row, durably.
+    /// Records that an epoch is durable in its row.
     pub(crate) fn epoch_stands(&mut self, id: AgentId, epoch: u64) {
         if self.raised.get(&id) == Some(&epoch) {
             self.raised.remove(&id);
         }
     }
 
-    /// An agent was forgotten, durably. Not before: it has its epoch still if that is undone.
+    /// Records that an agent's removal is durable. Not before: if the removal is rolled back, the agent still
+    /// has its epoch.
     pub(crate) fn epoch_is_gone(&mut self, id: AgentId) {
         self.raised.remove(&id);
     }
 
-    /// Whether there is such an agent.
+    /// Whether the agent exists.
     pub(crate) fn has_agent(&self, connection: &Connection, id: AgentId) -> Result<bool> {
         Ok(self.agents.contains(&id) || self.told.contains(&id) || agents::exists(connection, id)?)
     }
 
-    /// The tree of this root, the number of its next event, which it now has, and [when](not_before) that is.
+    /// Assigns the number of the next event of a tree. Returns the tree of this root, the number, and the
+    /// [time](not_before) of the event.
     ///
     /// # Errors
-    /// [`entourage_store::Error::NoAgent`]; [`entourage_store::Error::Corrupt`] where a tree has no number left.
+    /// [`entourage_store::Error::NoAgent`] if there is no such root; [`entourage_store::Error::Corrupt`] if
+    /// the tree has no number left.
     pub(crate) fn next_event(
         &mut self,
         connection: &Connection,
@@ -169,7 +173,7 @@ impl WriterCache {
         Ok(next)
     }
 
-    /// The agent whose run it is; none where there is no such run.
+    /// Returns the agent of a run; none if there is no such run.
     pub(crate) fn agent_of_run(&mut self, connection: &Connection, run: RunId) -> Result<Option<AgentId>> {
         if let Some(known) = self.runs.get(&run) {
             return Ok(known.as_ref().map(|(agent, _)| *agent));
@@ -180,12 +184,12 @@ impl WriterCache {
         Ok(agent)
     }
 
-    /// How a run that was looked up stands in its row; none where there is no such run.
+    /// Returns the row's status and usage of a run that was looked up; none if there is no such run.
     pub(crate) fn run(&mut self, run: RunId) -> Option<&Before> {
         self.runs.get(&run)?.as_ref().map(|(_, before)| before)
     }
 
-    /// A run's row as it was just written.
+    /// Records a run's row as it was just written.
     pub(crate) fn run_stands(&mut self, run: &Run) {
         match self.runs.get_mut(&run.id) {
             Some(Some((_, before))) if before.spent == run.spent => before.status = run.status,
@@ -209,7 +213,7 @@ impl WriterCache {
         Ok(posts)
     }
 
-    /// The number of the post that arrives next. Of one that is undone none has it.
+    /// Assigns the number of the next post that arrives. No post has the number of one that was rolled back.
     pub(crate) fn next_arrival(&mut self, connection: &Connection) -> Result<i64> {
         let last = match self.arrivals {
             Some(last) => last,
@@ -219,28 +223,28 @@ impl WriterCache {
         Ok(last + 1)
     }
 
-    /// Somebody wrote to an agent.
+    /// Records that an agent's inbox has posts.
     pub(crate) fn inbox_has_posts(&mut self, id: AgentId) {
         self.empty_inboxes.lock().pop(&id);
     }
 
-    /// The agents whose inbox is empty, now and later.
+    /// Returns the set of agents whose inbox is empty, which stays current.
     pub(crate) fn empty_inboxes(&self) -> EmptyInboxes {
         self.empty_inboxes.clone()
     }
 
-    /// The transaction under way is durable.
+    /// Records that the current transaction is durable.
     pub(crate) fn is_durable(&mut self) {
         let mut empty = self.empty_inboxes.lock();
         for agent in self.emptied.drain(..) {
-            // Somebody may have written to it since.
+            // A post may have arrived since.
             if let Some(durable) = empty.get_mut(&agent) {
                 *durable = true;
             }
         }
     }
 
-    /// The transaction under way was undone.
+    /// Records that the current transaction was rolled back.
     pub(crate) fn undone(&mut self) {
         self.agents.clear();
         self.told.clear();
@@ -249,7 +253,7 @@ impl WriterCache {
         self.emptied.clear();
     }
 
-    /// Writes down what is ahead of its rows.
+    /// Writes the epochs that are ahead of their rows.
     pub(crate) fn write_down(&self, connection: &Connection) -> Result<()> {
         self.raised.iter().try_for_each(|(agent, epoch)| agents::set_epoch(connection, *agent, *epoch))
     }

@@ -2,15 +2,15 @@
 
 use entourage_types::{AgentId, Event};
 
-/// What a commit told.
+/// The events of a commit.
 #[derive(Debug, Clone, Default)]
 pub struct Changed {
-    /// The events derived from it, with their numbers, items filled in.
+    /// The events derived from the commit, with their numbers, and with items filled in.
     pub events: Vec<Event>,
 }
 
 impl Changed {
-    /// Whether the tree of this root has news.
+    /// Whether an event belongs to the tree of this root.
     #[must_use]
     pub fn touches(&self, root: AgentId) -> bool {
         self.events.iter().any(|event| event.root == root)

@@ -1,29 +1,32 @@
-//! Everything that changes at once: a fence, expectations, writes.
+//! Commits: a fence, expectations and writes.
 
 use entourage_types::{
-    Agent, AgentId, CommitId, Entity, EntityKind, Grant, Intervention, Item, Owner, Post, PostId, Question,
-    Record, Run, Session, Step, Task, Time, Wakeup, WakeupId,
+    Agent, AgentId, CommitId, Entity, EntityKind, Item, Owner, Post, PostId, Record, RecordEvent, Run, Step,
+    Time, Wakeup, WakeupId,
 };
 
-/// Everything that changes at once.
+/// Changes that a store applies as a whole or not at all.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// What it is known by where its outcome is not known: repeated under the same id it happens once.
+    /// Identifies the commit when its outcome is not known ([`crate::Error::Unknown`]): repeated under the
+    /// same id, it happens once.
     pub id: CommitId,
-    /// When, on the engine's clock.
+    /// The time of the commit, on the engine's clock.
     pub at: Time,
-    /// The activation that commits; none for an outsider, who may only create, post and record.
+    /// The activation that commits; none for an outsider. An outsider may create, post and record, schedule
+    /// wake-ups and prune, but it writes no run, step, or existing agent's row or items, and consumes
+    /// nothing.
     pub fence: Option<Fence>,
-    /// What must hold, checked before any write.
+    /// What must hold; checked before any write.
     pub expect: Vec<Expect>,
-    /// What changes, in this order.
+    /// The changes, in the order in which they are applied.
     pub writes: Vec<Write>,
 }
 
 /// The activation that commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
-    /// Whose.
+    /// The agent that it has claimed.
     pub agent: AgentId,
     /// The epoch that its claim returned.
     pub epoch: u64,
@@ -42,22 +45,22 @@ pub enum Expect {
     TreeBelow(AgentId, u32),
     /// This agent has room for one more child below this limit.
     ChildrenBelow(AgentId, u32),
-    /// Nobody in the tree of this root is at work or waits, nobody has anything to read or to wake
-    /// for, and none of its agents has changed since this moment.
+    /// No agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has changed
+    /// after this time.
     AtRest(AgentId, Time),
 }
 
-/// One change. Rows are written whole; the last write of a row wins. A write that would be told as an event is
-/// refused, and the commit with it, with [`crate::Error::NoAgent`], where the tree's root is not there after the
-/// commit.
+/// One change. A write replaces the whole row; of several writes of one row in a commit, the last one wins. A
+/// commit with a write that emits an event is refused with [`crate::Error::NoAgent`] if the root of the
+/// event's tree does not exist after the commit.
 #[derive(Debug, Clone)]
 pub enum Write {
-    /// A new agent. Where its row counts items, those it begins with are in the same commit.
+    /// A new agent. If its row counts items, the same commit writes exactly these items.
     NewAgent(Agent),
-    /// The fenced agent's row: status, session, number of items, time. Its epoch, owner and place
-    /// in the tree never change this way.
+    /// The fenced agent's row: status, session, number of items, time. Never changes the agent's epoch,
+    /// owner, key or place in the tree.
     Agent(Agent),
-    /// A new item of the fenced agent's transcript, or of an agent that the same commit makes.
+    /// The next item of the fenced agent's transcript, or an item of an agent that the same commit creates.
     Item(Item),
     /// A run of the fenced agent, new or changed.
     Run(Run),
@@ -65,52 +68,43 @@ pub enum Write {
     Step(Step),
     /// A post into any agent's inbox.
     Post(Post),
-    /// A post of the fenced agent's inbox has been read.
+    /// Removes a post from the fenced agent's inbox, because the activation has read it.
     ConsumePost(PostId),
-    /// An agent has something to do.
+    /// A wake-up, new or changed: its agent has something to do.
     ScheduleWakeup(Wakeup),
-    /// A wake-up has been served.
+    /// Removes a wake-up of the fenced agent, because the activation has served it.
     ConsumeWakeup(WakeupId),
-    /// A wake-up of an agent that is not there, which nobody could ever serve, is taken away.
+    /// Removes a wake-up whose agent does not exist, so that no activation could ever serve it.
     DropOrphanWakeup(Wakeup),
-    /// The events of a tree with numbers below this one are forgotten, all but its last, so that no
-    /// number is given twice. An outsider's write, as the next one.
+    /// Removes the events of a tree with numbers below this one, except the tree's last event, so that no
+    /// number is given twice. Only an outsider may write this.
     PruneEvents(AgentId, u64),
-    /// An agent without children is forgotten, with its transcript, its runs and its inbox; a root,
-    /// once it is the last of its tree, also with the tree's events and the entities that belong to
-    /// it. Others may go in the same commit, before it.
+    /// Removes an agent without children, with its transcript, runs, inbox and wake-ups; a root, which must
+    /// be the last agent of its tree, also with the tree's events and the entities that belong to the tree.
+    /// The agents that depend on it may be removed by the same commit, before it. Only an outsider may write
+    /// this.
     PruneAgent(AgentId),
-    /// An entity that belongs to no tree is forgotten, if it is there. An outsider's write.
+    /// Removes an entity that belongs to no tree, if it exists. Only an outsider may write this.
     PruneEntity(EntityKind, String),
-    /// A task, new or changed.
-    Task(Task),
-    /// A question, new or changed.
-    Question(Question),
-    /// A grant, new or changed.
-    Grant(Grant),
-    /// An intervention, new or changed.
-    Intervention(Intervention),
-    /// A session that is closed, and all that was said in it: the words it is found by.
-    Session(Session, String),
-    /// Any other entity, new or changed.
-    Entity(Entity),
+    /// A record, new or changed, and the event that reports it. See [`Write::record`].
+    Record(Entity, Option<Box<RecordEvent>>),
 }
 
-/// What a commit did.
+/// The result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Committed {
-    /// Whether the fenced agent's inbox has posts that this commit did not read.
+    /// Whether the fenced agent's inbox has posts that this commit did not consume; false for an outsider.
     pub inbox: bool,
 }
 
 impl Commit {
-    /// An empty commit by an outsider: a person's request, a timer.
+    /// Creates an empty commit by an outsider, such as a person's request or a timer.
     #[must_use]
     pub fn new(at: Time) -> Self {
         Self { id: CommitId::new(), at, fence: None, expect: Vec::new(), writes: Vec::new() }
     }
 
-    /// An empty commit by the activation that holds this epoch.
+    /// Creates an empty commit by the activation that holds this agent's epoch.
     #[must_use]
     pub fn fenced(agent: &Agent, at: Time) -> Self {
         Self { fence: Some(Fence { agent: agent.id, epoch: agent.epoch }), ..Self::new(at) }
@@ -135,7 +129,7 @@ impl Commit {
         self.writes.push(write);
     }
 
-    /// Posts to an agent and wakes it.
+    /// Adds a post to an agent, and the wake-up that is due with it.
     pub fn post(&mut self, post: Post, owner: &Owner) {
         self.writes.push(Write::ScheduleWakeup(Wakeup {
             id: post.wakeup,
@@ -147,58 +141,37 @@ impl Commit {
     }
 }
 
-/// What a record is known by, and whose it is.
-pub(crate) struct RecordKey<'w> {
-    pub(crate) kind: EntityKind,
-    pub(crate) id: String,
-    pub(crate) owner: &'w Owner,
-}
-
 impl Write {
-    /// The record that this keeps, if it keeps one.
-    pub(crate) fn record(&self) -> Option<RecordKey<'_>> {
-        let (kind, id, owner) = match self {
-            Self::Task(task) => (EntityKind::Task, task.id.to_string(), &task.owner),
-            Self::Question(question) => (EntityKind::Question, question.id.to_string(), &question.owner),
-            Self::Grant(grant) => (EntityKind::Grant, grant.id.to_string(), &grant.owner),
-            Self::Intervention(done) => (EntityKind::Intervention, done.id.to_string(), &done.owner),
-            Self::Session(session, _) => (EntityKind::Session, session.id.to_string(), &session.owner),
-            Self::Entity(entity) => (entity.kind, entity.id.clone(), &entity.owner),
-            _ => return None,
-        };
-        Some(RecordKey { kind, id, owner })
+    /// Creates the write of a record, new or changed, with the event that it emits.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub fn record<R: Record>(record: &R) -> serde_json::Result<Self> {
+        Ok(Self::Record(record.entity()?, record.event().map(Box::new)))
     }
 
-    /// The root of the tree in which this is told, where it says so itself; otherwise it is told, if at all, in
-    /// the tree of the fenced agent.
-    pub(crate) const fn told_in(&self) -> Option<AgentId> {
+    /// Creates the write of a stored record, without an event.
+    #[must_use]
+    pub const fn entity(entity: Entity) -> Self {
+        Self::Record(entity, None)
+    }
+
+    /// Returns the record that this writes, if it is one of this type.
+    #[must_use]
+    pub fn as_record<R: Record>(&self) -> Option<R> {
         match self {
-            Self::NewAgent(agent) => Some(agent.root),
-            Self::Task(task) => Some(task.root),
-            Self::Question(question) => Some(question.root),
-            Self::Grant(grant) => Some(grant.root),
-            Self::Intervention(done) => Some(done.root),
-            Self::Session(session, _) => Some(session.root),
+            Self::Record(entity, _) if entity.kind == R::KIND => R::from_entity(entity).ok(),
             _ => None,
         }
     }
 
-    /// The entity this write keeps, if it keeps one.
-    ///
-    /// # Errors
-    /// None in practice: records are plain data.
-    pub fn entity(&self) -> serde_json::Result<Option<Entity>> {
-        Ok(match self {
-            Self::Task(task) => Some(task.entity()?),
-            Self::Question(question) => Some(question.entity()?),
-            Self::Grant(grant) => Some(grant.entity()?),
-            Self::Intervention(intervention) => Some(intervention.entity()?),
-            Self::Session(session, words) => {
-                let text = Some(format!("{}\n{words}", session.summary));
-                Some(Entity { text, ..session.entity()? })
-            }
-            Self::Entity(entity) => Some(entity.clone()),
+    /// Returns the root of the tree in which the write emits an event, if the write itself names one; every
+    /// other event belongs to the tree of the fenced agent.
+    pub(crate) fn emits_in(&self) -> Option<AgentId> {
+        match self {
+            Self::NewAgent(agent) => Some(agent.root),
+            Self::Record(_, Some(event)) => Some(event.root),
             _ => None,
-        })
+        }
     }
 }

@@ -1,16 +1,16 @@
-//! Events are derived from commits, here and nowhere else, so that no change is told without
-//! having happened and none happens untold.
+//! Derives events from the writes of a commit. Events have no other source, so that an event never reports a
+//! change that did not happen, and a commit never lacks its events.
 
 use std::time::Duration;
 
-use entourage_types::{Agent, AgentId, EventBody, Item, Status, Step, StepState, Time};
+use entourage_types::{Agent, AgentId, EventBody, Item, RecordEvent, Status, Step, StepState, Time};
 
 use crate::{Commit, Write};
 
-/// The facts that a commit tells, each with the tree it belongs to and the agent it is about.
+/// Returns the events of a commit, each as the root of its tree, the agent it is about, and its body.
 ///
-/// `writer` is the fenced agent as stored before the commit; its tree is where items, runs and
-/// steps belong. Numbers are the store's to give, inside the transaction.
+/// `writer` is the fenced agent as stored before the commit; its items, runs and steps belong to its tree.
+/// The store assigns the numbers, inside the transaction.
 #[must_use]
 pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId, EventBody)> {
     let mut events = Vec::with_capacity(commit.writes.len());
@@ -42,7 +42,7 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
                     events.push((agent.root, item.agent, body));
                 }
             }
-            // A run that goes on as its agent does shows as the items it writes.
+            // While both the agent and the run are running, the items that the run writes show its progress.
             Write::Run(run) => {
                 if let Some(writer) =
                     writer.filter(|writer| (writer.status, run.status) != (Status::Running, Status::Running))
@@ -62,29 +62,15 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
                     ));
                 }
             }
-            // A finished step shows as the item it wrote; only the others need telling.
+            // A finished step shows in the item it wrote; only the other states need an event.
             Write::Step(step) if !step.state.is_done() => {
                 if let Some(writer) = writer {
                     events.push((writer.root, writer.id, of_step(step)));
                 }
             }
-            Write::Task(task) => {
-                events.push((task.root, task.to, EventBody::Task { task: Box::new(task.clone()) }));
-            }
-            Write::Question(question) => {
-                let body = EventBody::Question { question: Box::new(question.clone()) };
-                events.push((question.root, question.agent, body));
-            }
-            Write::Grant(grant) => {
-                events.push((grant.root, grant.agent, EventBody::Grant { grant: Box::new(grant.clone()) }));
-            }
-            Write::Intervention(done) => {
-                let body = EventBody::Intervention { intervention: Box::new(done.clone()) };
-                events.push((done.root, done.agent, body));
-            }
-            Write::Session(session, _) => {
-                let body = EventBody::Session { session: Box::new(session.clone()) };
-                events.push((session.root, session.agent, body));
+            Write::Record(_, Some(event)) => {
+                let RecordEvent { root, agent, body } = (**event).clone();
+                events.push((root, agent, body));
             }
             Write::Step(_)
             | Write::Post(_)
@@ -95,23 +81,25 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
             | Write::PruneEvents(..)
             | Write::PruneAgent(_)
             | Write::PruneEntity(..)
-            | Write::Entity(_) => {}
+            | Write::Record(_, None) => {}
         }
     }
     events
 }
 
-/// The clocks of two machines may differ by so much; one that differs by more was wrong, and is not followed.
+/// The most by which the clocks of two machines may differ. A clock that is further ahead is wrong, and is
+/// not followed.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(3600);
 
-/// When an event is that is told at a moment, behind one in the same tree that was before: never earlier, whatever
-/// the writers' clocks say, unless the clock of the one before was plainly wrong.
+/// Returns the time of an event written at `at`, where `before` is the time of the previous event of the same
+/// tree: never earlier than `before`, whatever the writers' clocks say, unless the clock behind `before` was
+/// plainly wrong.
 #[must_use]
 pub fn not_before(before: Time, at: Time) -> Time {
     if before > at && before <= at + CLOCKS_DIFFER { before } else { at }
 }
 
-/// Whose transcript an item joins: the writer's own, or that of an agent which the commit makes.
+/// Returns the agent to whose transcript an item belongs: the writer, or an agent that the commit creates.
 fn author<'a>(commit: &'a Commit, writer: Option<&'a Agent>, item: &Item) -> Option<&'a Agent> {
     writer.filter(|writer| writer.id == item.agent).or_else(|| {
         commit.writes.iter().find_map(|write| match write {
@@ -121,7 +109,7 @@ fn author<'a>(commit: &'a Commit, writer: Option<&'a Agent>, item: &Item) -> Opt
     })
 }
 
-/// What is told of a step: of one to be tried again, also when and why.
+/// Returns the event of a step; for a step that is due for a retry, with the time, the attempt and the error.
 fn of_step(step: &Step) -> EventBody {
     let retry = match &step.state {
         StepState::Retry(retry) => Some(retry),

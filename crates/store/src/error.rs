@@ -6,25 +6,26 @@ use entourage_types::{AgentId, CommitId, EntityKind, RunId, Step, Wakeup};
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another activation has taken the agent since; stop quietly.
+    /// Another activation has claimed the agent since; the caller stops quietly.
     #[error("agent {agent} is fenced: another activation has taken it")]
     Fenced {
         /// Which agent.
         agent: AgentId,
     },
-    /// An agent that a commit expects is not there.
+    /// An agent that a commit needs does not exist.
     #[error("there is no agent {agent}")]
     NoAgent {
         /// Which agent.
         agent: AgentId,
     },
-    /// An agent that a commit makes is there already, by its id or by its key in the tree.
+    /// An agent that a commit creates exists already, by its id or by its key in the tree.
     #[error("agent {agent} exists already")]
     AgentExists {
-        /// The one that is there.
+        /// The existing agent.
         agent: AgentId,
     },
-    /// A record that a commit expects to be new is there already.
+    /// A record that a commit expects to be new exists already, or one that it writes belongs to another
+    /// owner.
     #[error("{} `{id}` exists already", kind.as_str())]
     Exists {
         /// Which noun.
@@ -44,14 +45,14 @@ pub enum Error {
         /// The status it is in, or `missing`.
         found: String,
     },
-    /// The row behind which a page was to begin is not there: it was forgotten, is another owner's, or never
-    /// was. An empty page would read as the end of the list.
+    /// The row after which a page begins does not exist: it was removed, belongs to another owner, or never
+    /// existed. An empty page would read as the end of the list.
     #[error("there is no row `{after}` behind which the list could go on; begin with its first page")]
     NoRow {
         /// The id given.
         after: String,
     },
-    /// The tree has as many agents as it may.
+    /// The tree has as many agents as its limit allows.
     #[error("the tree of agent {root} has {found} agents; the limit is {limit}")]
     TreeFull {
         /// The top of the tree.
@@ -61,17 +62,17 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
-    /// The agent has as many children as it may.
+    /// The agent has as many children as its limit allows.
     #[error("agent {parent} has {found} children; the limit is {limit}")]
     TooManyChildren {
-        /// Whose children.
+        /// Which agent.
         parent: AgentId,
         /// How many it has.
         found: u32,
         /// How many it may have.
         limit: u32,
     },
-    /// Somebody in the tree has something to do, or has had lately.
+    /// An agent in the tree has something to do, or has changed recently.
     #[error("the tree of agent {root} is not at rest")]
     NotAtRest {
         /// The top of the tree.
@@ -80,18 +81,18 @@ pub enum Error {
     /// The disk is full; nothing was written.
     #[error("the disk is full: {0}. Free some space; nothing was lost, work goes on from where it stood")]
     DiskFull(String),
-    /// The database cannot be used for the time being, whatever is asked of it; nothing was written.
+    /// The database cannot be used at present, whatever the request; nothing was written.
     #[error(
         "the database cannot be used now: {cause} ({detail}). Nothing was written; work goes on by itself once it can"
     )]
     Unavailable {
         /// What keeps it from being used, and what to do; names no path.
         cause: &'static str,
-        /// What the database itself says.
+        /// The database's own message.
         detail: String,
     },
-    /// The connection to the database was lost during a commit, and whether that happened is not known. Whoever
-    /// repeats the same commit learns it: it happens once.
+    /// The connection to the database was lost during a commit, and whether the commit happened is not known.
+    /// A caller that repeats the same commit finds out: it happens once.
     #[error("whether commit {commit} happened is not known: the connection to the database was lost")]
     Unknown {
         /// Which commit.
@@ -102,10 +103,10 @@ pub enum Error {
     InUse {
         /// The database.
         path: String,
-        /// Who holds it, when known.
+        /// The process that holds it, if known.
         holder: String,
     },
-    /// The file is not a database of this program, or of a newer version of it.
+    /// The file is not a database of this program, is of a newer version, or cannot be opened or written.
     #[error("{path} cannot be used: {why}")]
     Unusable {
         /// The database.
@@ -113,13 +114,13 @@ pub enum Error {
         /// The cause, and what to do.
         why: String,
     },
-    /// The file does not read back as a database. Waiting does not help: it must be restored.
+    /// The file is damaged. Waiting does not help: it must be restored.
     #[error("the database is damaged: {0}")]
     Damaged(String),
-    /// A stored value does not read back; never expected.
+    /// A stored value cannot be decoded, or contradicts another; never expected.
     #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
     Corrupt(String),
-    /// A commit breaks the rules of [`crate::Write`]; a fault of its author, never expected.
+    /// A commit breaks the rules of [`crate::Write`]; a bug of its author, never expected.
     #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
     RuleViolation(String),
     /// The database failed; the message names the cause.
@@ -131,14 +132,14 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the store itself is at fault for now, and not the request: waiting helps, and so does a
-    /// person who makes room or lets go of the file.
+    /// Whether the store cannot work at present, whatever the request: waiting helps, or a person who makes
+    /// room or releases the file.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::Unavailable { .. })
     }
 
-    /// A step of a run that is not the writer's own.
+    /// The refusal of a step whose run is not the writer's own.
     pub(crate) fn foreign_step(step: &Step) -> Self {
         Self::RuleViolation(format!(
             "step {} is of run {}, which is not one of its writer",
@@ -146,12 +147,12 @@ impl Error {
         ))
     }
 
-    /// A run that is another agent's.
+    /// The refusal of a run that belongs to another agent.
     pub(crate) fn foreign_run(agent: AgentId, run: RunId) -> Self {
         Self::RuleViolation(format!("run {run} is not one of agent {agent}"))
     }
 
-    /// A wake-up that is only its agent's to serve.
+    /// The refusal to drop a wake-up whose agent exists.
     pub(crate) fn has_its_agent(wakeup: &Wakeup) -> Self {
         Self::RuleViolation(format!("wake-up {} has an agent, {}, to serve it", wakeup.id, wakeup.agent))
     }

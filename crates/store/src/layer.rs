@@ -1,5 +1,5 @@
-//! What stands between an engine and its store, to watch it or to disturb it. One place forwards all
-//! calls, so that whoever stands there says only what it does differently.
+//! Layers between an engine and its store, to watch or to disturb the calls. [`Layered`] forwards all calls,
+//! so that a layer implements only what it does differently.
 
 use std::sync::Arc;
 
@@ -15,53 +15,54 @@ use crate::{
     UsageQuery,
 };
 
-/// Somebody who stands between an engine and its store. By itself it changes nothing.
+/// A layer between an engine and its store. The default methods change nothing.
 #[async_trait]
 pub trait StoreLayer: Send + Sync + 'static {
-    /// Called before each call; an error is what the caller gets instead.
+    /// Called before each asynchronous call. If it fails, the caller gets its error, and the store is not
+    /// called.
     async fn pass(&self) -> Result<()> {
         Ok(())
     }
 
-    /// On whose behalf a read happens.
+    /// Returns the scope under which the store is read.
     fn scope(&self, scope: &Scope) -> Scope {
         scope.clone()
     }
 
-    /// Told the owner of each row that a read on behalf of `scope` shows.
+    /// Called with the owner of each agent, run, entity or usage row that a read under `scope` returns.
     fn shown(&self, scope: &Scope, owner: &Owner) {
         let _ = (scope, owner);
     }
 
-    /// What a read of events shows.
+    /// Returns the events that a read returns to the caller.
     fn events(&self, events: Vec<Event>) -> Vec<Event> {
         events
     }
 
-    /// A claim.
+    /// Forwards a claim.
     async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
         store.claim(agent, from).await
     }
 
-    /// A commit.
+    /// Forwards a commit.
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         store.commit(commit).await
     }
 
-    /// Whether commits can be made.
+    /// Forwards a call of [`Store::ready`].
     async fn ready(&self, store: &Arc<dyn Store>) -> Result<()> {
         store.ready().await
     }
 }
 
-/// A store with somebody between it and its engine.
+/// A store behind a layer.
 pub struct Layered<B> {
     store: Arc<dyn Store>,
     between: B,
 }
 
 impl<B: StoreLayer> Layered<B> {
-    /// The store as it is seen past `between`.
+    /// Puts the layer `between` in front of a store.
     #[must_use]
     pub fn new(store: Arc<dyn Store>, between: B) -> Self {
         Self { store, between }

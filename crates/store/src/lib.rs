@@ -1,6 +1,8 @@
-//! The Store seam: reads, one `claim`, one `commit`, one `changed` hint.
+//! The interface between an engine and its database: reads, one `claim`, one `commit`, and hints after
+//! commits.
 //!
-//! A store is what passes the suite in `conformance`. What holds once a call returned stands with the call.
+//! A type is a store if it passes the suite in `conformance`. The documentation of each method says what
+//! holds once the method has returned.
 
 mod changed;
 mod commit;
@@ -36,84 +38,90 @@ pub use usage::{Spender, Sums, UsageQuery};
 /// What every method returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Where everything is kept. Implementations are `store-sqlite` and `store-postgres`.
+/// The durable state of an engine. Implementations are [`MemoryStore`] and the crate
+/// `entourage-store-sqlite`.
 ///
-/// Every read takes a [`Scope`]: a row of another owner reads as if it did not exist.
+/// A read takes a [`Scope`]: a row of another owner reads as if it did not exist. Only `due` and `inbox`,
+/// which the engine itself calls, cover all owners.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// One agent, if the scope sees it.
+    /// Returns one agent, if the scope includes it.
     async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>>;
 
-    /// Agents in the order they were made, oldest first (newest first where the query says so).
+    /// Returns agents in the order in which they were first committed, oldest first unless the query asks for
+    /// the newest first.
     async fn agents(&self, scope: &Scope, query: AgentQuery) -> Result<Vec<Agent>>;
 
-    /// Items of one transcript in their order.
+    /// Returns items of one transcript, by ascending number.
     async fn items(&self, scope: &Scope, query: ItemQuery) -> Result<Vec<Item>>;
 
-    /// Runs in the order they were started.
+    /// Returns runs in the order in which they were first committed, oldest first unless the query asks for
+    /// the newest first.
     async fn runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<Run>>;
 
-    /// How many of these runs are of which version of which kind, in the order of (kind, version); the
-    /// query's page is ignored.
+    /// Counts these runs by kind and version, in the order of (kind, version). Ignores the query's page.
     async fn count_runs(&self, scope: &Scope, query: RunQuery) -> Result<Vec<RunCount>>;
 
-    /// What model calls used, added up. What was used by a run that was removed since stays counted.
+    /// Sums what model calls used. The usage of a run that was removed since stays counted.
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>>;
 
-    /// The steps of one run in the order they were begun.
+    /// Returns the steps of one run in the order in which they began.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;
 
-    /// One entity.
+    /// Returns one entity, if the scope includes it.
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>>;
 
-    /// Entities, oldest first; with a text query, best match first.
+    /// Returns entities in the order in which they were first committed, oldest first unless the query asks
+    /// for the newest first; with a text query, the best match first.
     async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>>;
 
-    /// Events of one tree with numbers above `after`, in order and without gaps: as many as `limit`, or
-    /// fewer where they are large, and at least one where there is one.
+    /// Returns events of one tree with numbers above `after`, in order and without gaps: up to `limit`, fewer
+    /// if they are large, but at least one if there is one.
     async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>>;
 
-    /// The number of a tree's last event; 0 where there is none.
+    /// Returns the number of a tree's last event, 0 if there is none.
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64>;
 
-    /// Wake-ups due at `until` or before, in the order of (due, id), after the given one.
+    /// Returns the wake-ups that are due at `until` or before and come after `after` in the order of (due,
+    /// id).
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>>;
 
-    /// The posts in an agent's inbox, in the order in which they arrived in the store, whatever their writers'
-    /// clocks said.
+    /// Returns the posts in an agent's inbox in the order of their commits, whatever the writers' clocks say.
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>>;
 
-    /// Takes the agent for one activation: raises its epoch, and reads what the activation starts
-    /// from. None when there is no such agent.
+    /// Claims the agent for one activation: raises its epoch, and reads what the activation starts from. None
+    /// if there is no such agent.
     ///
-    /// Once it returned, no commit under an earlier epoch of this agent succeeds, for as long as
-    /// anybody is there to hold one: a store that lives in one process may keep a raised epoch in
-    /// memory until the first commit under it.
+    /// Once it has returned, no commit under an earlier epoch of this agent succeeds, for as long as any
+    /// process can hold an earlier epoch. So a store that only one process can open may keep a raised epoch
+    /// in memory until the first commit under it: the activations that hold epochs end with that process.
     ///
-    /// Items numbered below `from` are not read: items never change, so whoever holds them from
-    /// before holds them still. 0 reads the whole session.
+    /// Does not read items numbered below `from`: items never change, so an activation that has them from an
+    /// earlier claim still has them. 0 reads the whole session.
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>>;
 
-    /// Everything that changes, at once or not at all.
+    /// Applies a commit as a whole or not at all.
     ///
-    /// Once it returned, the writes and the events derived from them are durable, and the hints
-    /// have been sent. On an error nothing changed; on [`Error::Unknown`] nobody knows, and a store that says so
-    /// remembers for an hour which commits happened, so that one that is repeated under its id happens once.
+    /// Once it has returned `Ok`, the writes and the events derived from them are durable, every read that
+    /// starts afterwards sees them, and the hints have been sent. On an error nothing has changed, except on
+    /// [`Error::Unknown`]: then the outcome is not known. A store that returns `Unknown` remembers for an
+    /// hour which commits happened, so that a commit that is repeated under its id happens once.
     async fn commit(&self, commit: Commit) -> Result<Committed>;
 
-    /// Whether commits can be made durable now. Changes nothing. A store whose last commit failed for
-    /// its own sake tries the disk anew; otherwise this costs next to nothing.
+    /// Checks whether commits can be made durable now. Changes nothing that a read returns. If the last
+    /// commit failed because of the store and not because of the commit, tries the disk again; otherwise the
+    /// check costs next to nothing.
     async fn ready(&self) -> Result<()>;
 
-    /// How the database was found to be damaged since it was opened; none while nothing was met.
+    /// Returns the corruption that a call has met in the database since it was opened; none if no call has.
     fn damage(&self) -> Option<String>;
 
-    /// A hint after each commit that told something: the events. A subscriber that lags loses
-    /// hints, never facts: it reads `events` again.
+    /// Subscribes to a hint for each commit through this handle that has events: these events, sent once they
+    /// are durable. A subscriber that lags loses hints but no facts: it reads `events` again.
     fn changed(&self) -> broadcast::Receiver<Arc<Changed>>;
 
-    /// A hint after each commit that woke somebody: the wake-ups, due or not. A subscriber that
-    /// lags reads `due` again.
+    /// Subscribes to a hint for each commit through this handle that schedules wake-ups: these wake-ups, due
+    /// or not, sent once they are durable. A subscriber that lags reads `due` again.
     fn woken(&self) -> broadcast::Receiver<Arc<[Wakeup]>>;
 }
 
@@ -126,11 +134,11 @@ pub struct Claim {
     pub run: Option<Run>,
     /// The steps of that run.
     pub steps: Vec<Step>,
-    /// The transcript of the current session, from the number that was asked for.
+    /// The items of the current session, from the requested number on.
     pub items: Vec<Item>,
     /// The inbox, in order.
     pub inbox: Vec<Post>,
-    /// The wake-ups of this agent that are due or not: the stop of the activation consumes those
-    /// it has served.
+    /// The wake-ups of this agent, due or not. When the activation stops, it consumes those that it has
+    /// served.
     pub wakeups: Vec<Wakeup>,
 }

@@ -1,4 +1,4 @@
-//! What a store measures of itself, under these names whatever it is built on.
+//! The names of the metrics that a store records, the same for every implementation.
 
 /// How long a commit took, waiting included, until it was durable or refused. A histogram, in seconds.
 pub const COMMIT: &str = "entourage_store_commit_seconds";

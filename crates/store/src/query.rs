@@ -1,19 +1,19 @@
-//! What can be asked of a store. Absent conditions do not restrict.
+//! The queries of a store. An absent condition does not restrict.
 
 use entourage_types::{AgentId, EntityKind, RunId, ShownStatus};
 
-/// How many rows, and after which.
+/// A page of a list: how many rows, and after which row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The id of the last row already seen. One that is not there, or not the scope's, is refused with
-    /// [`Error::NoRow`](crate::Error::NoRow).
+    /// The id of the last row already seen. One that does not exist, or that the scope does not include, is
+    /// refused with [`Error::NoRow`](crate::Error::NoRow).
     pub after: Option<String>,
     /// At most this many rows.
     pub limit: u32,
     /// Newest first.
     pub newest_first: bool,
-    /// The page ends with the row by which its rows have this many bytes, so that it has at least
-    /// one. Only the texts of rows count, and roughly.
+    /// The page ends with the row at which its rows reach this many bytes, so that it has at least one row.
+    /// Only the texts of rows count, and only roughly.
     pub bytes: usize,
 }
 
@@ -24,7 +24,7 @@ impl Default for Page {
 }
 
 impl Page {
-    /// Every row there is, oldest first: for what is bounded by itself, as a tree is.
+    /// All rows, oldest first: for lists that are bounded anyway, such as the agents of a tree.
     #[must_use]
     pub fn all() -> Self {
         Self { limit: u32::MAX, ..Self::default() }
@@ -36,15 +36,15 @@ impl Page {
 pub struct AgentQuery {
     /// Of this tree.
     pub root: Option<AgentId>,
-    /// Made by this agent.
+    /// Children of this agent.
     pub parent: Option<AgentId>,
     /// Only agents without a parent.
     pub roots: bool,
     /// Of this kind.
     pub kind: Option<String>,
-    /// Found by this key.
+    /// With this key.
     pub key: Option<String>,
-    /// Shown in this status.
+    /// In this status, as users see it.
     pub status: Option<ShownStatus>,
     /// With posts in the inbox.
     pub unread: bool,
@@ -57,23 +57,23 @@ pub struct AgentQuery {
 /// Which items of one transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemQuery {
-    /// Whose transcript.
+    /// The agent whose transcript it is.
     pub agent: AgentId,
     /// Items with this number or above.
     pub from: u64,
-    /// Items below this number; `limit` and `bytes` then leave the nearest ones to it, and not those
-    /// nearest to `from`.
+    /// Items below this number; `limit` and `bytes` then keep the items nearest to it, and not those nearest
+    /// to `from`.
     pub before: Option<u64>,
     /// Written by this run.
     pub run: Option<RunId>,
     /// At most this many.
     pub limit: u32,
-    /// No more once they have this many bytes, as in a [`Page`].
+    /// No further items once they reach this many bytes, as in a [`Page`].
     pub bytes: usize,
 }
 
 impl ItemQuery {
-    /// The items of a transcript, so many from this number on.
+    /// Up to `limit` items of a transcript, from this number on.
     #[must_use]
     pub fn of(agent: AgentId, from: u64, limit: u32) -> Self {
         Self { agent, from, before: None, run: None, limit, bytes: usize::MAX }
@@ -83,7 +83,7 @@ impl ItemQuery {
 /// Which runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunQuery {
-    /// This one.
+    /// With this id.
     pub id: Option<RunId>,
     /// Of this agent.
     pub agent: Option<AgentId>,
@@ -100,7 +100,7 @@ pub struct RunQuery {
 pub struct RunCount {
     /// The kind of their agents.
     pub kind: String,
-    /// The version of it that they started with.
+    /// The version of the kind that they started with.
     pub version: String,
     /// How many there are, at least one.
     pub runs: u32,
@@ -117,10 +117,10 @@ pub struct EntityQuery {
     pub parent: Option<AgentId>,
     /// In this status.
     pub status: Option<String>,
-    /// With these words, or the first of them where there are many; any text is safe, none of it is query
-    /// syntax.
+    /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
+    /// query syntax.
     pub text: Option<String>,
-    /// Which page; ignored with `text`, which returns the best `limit`.
+    /// Which page. With `text`, only its `limit` counts: the best matches are returned.
     pub page: Page,
 }
 

@@ -1,15 +1,15 @@
-//! Adding up what was used. A store finds the rows; how they are added up is the same for all.
+//! Sums of usage. A store finds the rows; this module adds them up, in the same way for every store.
 
 use std::collections::BTreeMap;
 
 use entourage_types::{AgentId, Day, Owner, RunId, Spent, Tally, UsageBy, UsageRow};
 
-/// Which usage, and by what it is added up.
+/// Which usage to add up, and how to group it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UsageQuery {
     /// From this day on.
     pub from: Option<Day>,
-    /// Up to this day, and it included.
+    /// Up to and including this day.
     pub to: Option<Day>,
     /// Of this tree.
     pub root: Option<AgentId>,
@@ -17,20 +17,20 @@ pub struct UsageQuery {
     pub agent: Option<AgentId>,
     /// Of this run.
     pub run: Option<RunId>,
-    /// Added up by these; all in one sum where there are none.
+    /// The grouping; one sum over everything if it is empty.
     pub by: Vec<UsageBy>,
 }
 
 impl UsageQuery {
-    /// Whether some usage may be of runs that are not there any more: what is left of those names
-    /// neither run, agent nor tree.
+    /// Whether the query can cover runs that were removed: what is stored of their usage names neither run,
+    /// agent nor tree.
     #[must_use]
     pub const fn covers_removed(&self) -> bool {
         self.root.is_none() && self.agent.is_none() && self.run.is_none()
     }
 
-    /// Whether it takes the runs themselves to tell: what is asked of or added up by trees, agents or
-    /// runs. Any other sums can be kept as usage is counted.
+    /// Whether the query needs the runs themselves, because it restricts to trees, agents or runs, or groups
+    /// by them. A store can maintain all other sums as it counts usage.
     #[must_use]
     pub fn reads_runs(&self) -> bool {
         let of_runs = |by: &UsageBy| matches!(by, UsageBy::Tree | UsageBy::Agent | UsageBy::Run);
@@ -38,7 +38,7 @@ impl UsageQuery {
     }
 }
 
-/// Whose usage something is. What is not known, or not asked for, is none.
+/// What a usage is attributed to. A field that is not known, or not asked for, is none.
 #[derive(Debug, Clone)]
 pub struct Spender {
     /// The owner.
@@ -63,7 +63,7 @@ type Key = (
     Option<RunId>,
 );
 
-/// Sums under way.
+/// Sums in progress.
 #[derive(Debug)]
 pub struct Sums {
     query: UsageQuery,
@@ -71,27 +71,27 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// The most sums that anybody is answered with.
+    /// The maximum number of sums in an answer.
     pub const MOST: usize = 10_000;
 
-    /// Whether there are more sums than anybody is answered with: a store may stop adding.
+    /// Whether there are more sums than an answer may have; a store may then stop adding.
     #[must_use]
     pub fn are_too_many(&self) -> bool {
         self.sums.len() > Self::MOST
     }
 
-    /// No usage yet.
+    /// Starts the sums of a query, without any usage.
     #[must_use]
     pub fn new(query: UsageQuery) -> Self {
         let mut sums = BTreeMap::new();
-        // All in one sum is a sum also where there is nothing.
+        // The one sum over everything exists even if there is no usage.
         if query.by.is_empty() {
             sums.insert(Key::default(), Tally::default());
         }
         Self { query, sums }
     }
 
-    /// Adds what somebody spent, as far as it is of the days asked for.
+    /// Adds what a spender spent on the days of the query.
     pub fn add(&mut self, spender: &Spender, spent: &[Spent]) {
         let Self { query, sums } = self;
         let asked = |spent: &&Spent| {
@@ -114,7 +114,7 @@ impl Sums {
         }
     }
 
-    /// The sums, in the order of day, model, owner, kind, tree, agent and run.
+    /// Returns the sums, in the order of day, model, owner, kind, tree, agent and run.
     #[must_use]
     pub fn rows(self) -> Vec<UsageRow> {
         let row = |((day, model, owner, kind, tree, agent, run), tally)| UsageRow {

@@ -9,11 +9,11 @@ use std::sync::{
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Fence, Result, Store, Write};
 use entourage_types::{
-    AgentId, Answer, Event, ItemBody, Owner, PostBody, QuestionStatus, Scope, Status, StepState, Usage,
-    Verdict, WakeupId,
+    AgentId, Answer, Event, ItemBody, Owner, PostBody, Question, QuestionStatus, Record, Scope, Status,
+    StepState, Task, Usage, Verdict, WakeupId,
 };
 
-use crate::StoreLayer;
+use crate::{StoreLayer, world::must};
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $bug:ident => $says:literal),+ $(,)?) => {
@@ -39,24 +39,24 @@ macro_rules! bugs {
 bugs! {
     WakeupLost => "a wake-up is not written with its cause",
     WakeupStays => "a served wake-up stays",
-    WakeupServedEarly => "a wake-up is gone when its activation begins instead of when it ends",
+    WakeupServedEarly => "a wake-up is removed when its activation begins instead of when it ends",
     PostLost => "a post is not written, its wake-up is",
     PostReadTwice => "a post that was read stays in the inbox",
     AnswerLost => "a question is answered, and the answer not sent",
     ResultLost => "a task ends, and its result is not sent",
-    ResultAstray => "a result goes to who worked instead of who asked",
+    ResultAstray => "a result goes to the agent that worked instead of the one that asked",
     MessageGarbled => "a message loses its end on the way into the transcript",
     OutputTwice => "an output is appended twice",
     IntentLost => "the intent of a call is not on record",
     WaitLost => "what a call waits for is not on record",
-    FenceIgnored => "a commit under an old epoch is taken",
+    FenceIgnored => "a commit under an old epoch is accepted",
     EpochNotRaised => "a claim does not raise the epoch",
     HalfCommit => "the second half of a commit is lost",
     EventSkipped => "an event is left out",
-    EventTwice => "an event is told twice",
-    OwnerIgnored => "a read does not ask whose the rows are",
-    OwnerMixed => "a question is kept under another owner",
-    UsageDropped => "a run forgets what it used",
+    EventTwice => "an event is emitted twice",
+    OwnerIgnored => "a read does not check the owner of the rows",
+    OwnerMixed => "a question is stored under another owner",
+    UsageDropped => "a run loses its usage",
     QuestionReopened => "an answered question is open again",
     TaskReopened => "a task that ended runs again",
     RunLeftOpen => "an agent ends, and its run does not",
@@ -64,7 +64,7 @@ bugs! {
     DeletedComesBack => "a deleted agent is as new",
     RejectionIgnored => "a call that a person rejected is made",
     ToolActsTwice => "a tool has its effect twice in one call",
-    CallIdsRepeat => "a model's own call ids, which repeat, are taken for ours",
+    CallIdsRepeat => "a model's own call ids, which repeat, are used as Entourage's",
 }
 
 /// A store with a bug; bugs of tools and models are planted elsewhere.
@@ -119,9 +119,13 @@ impl Planted {
                     *answer = Verdict::Approve.into();
                 }
             }
-            (Bug::OwnerMixed, Write::Question(question)) => question.owner = Owner::new("somebody"),
+            (Bug::OwnerMixed, write) => {
+                changed(write, |question: &mut Question| question.owner = Owner::new("somebody"))
+            }
             (Bug::UsageDropped, Write::Run(run)) if self.shows() => run.usage = Usage::default(),
-            (Bug::QuestionReopened, Write::Question(question)) => question.status = QuestionStatus::Open,
+            (Bug::QuestionReopened, write) => {
+                changed(write, |question: &mut Question| question.status = QuestionStatus::Open)
+            }
             (Bug::ChildOutlives, Write::Agent(agent))
                 if agent.status == Status::Cancelled && agent.parent.is_some() =>
             {
@@ -139,14 +143,12 @@ impl Planted {
     fn add(&self, commit: &mut Commit) {
         match self.bug {
             Bug::TaskReopened => {
-                let ended = commit.writes.iter().find_map(|write| match write {
-                    Write::Task(task) if task.status.is_terminal() => Some(task.clone()),
-                    _ => None,
-                });
-                commit.writes.extend(ended.map(|mut task| {
-                    task.status = Status::Running;
-                    Write::Task(task)
-                }));
+                let ended =
+                    |write: &&Write| write.as_record().is_some_and(|task: Task| task.status.is_terminal());
+                if let Some(mut again) = commit.writes.iter().find(ended).cloned() {
+                    changed(&mut again, |task: &mut Task| task.status = Status::Running);
+                    commit.push(again);
+                }
             }
             Bug::OutputTwice => {
                 let last = commit.writes.iter().rev().find_map(|write| match write {
@@ -217,5 +219,13 @@ impl StoreLayer for Planted {
             }
             done => done,
         }
+    }
+}
+
+/// Changes the record that is written, if this writes one of this type.
+fn changed<R: Record>(write: &mut Write, change: impl FnOnce(&mut R)) {
+    if let Some(mut record) = write.as_record() {
+        change(&mut record);
+        *write = must(Write::record(&record), "records are plain data");
     }
 }

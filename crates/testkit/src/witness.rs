@@ -208,7 +208,7 @@ mod tests {
         let agent = Agent::root(Owner::local(), "helper", "", at);
         store.commit(Commit::new(at).write(Write::NewAgent(agent.clone()))).await.unwrap();
         let (pending, post) = stop(&agent, at);
-        let mut posted = Commit::new(at).write(Write::Intervention(pending.clone()));
+        let mut posted = Commit::new(at).write(Write::record(&pending).unwrap());
         posted.post(post.clone(), &agent.owner);
         store.commit(posted).await.unwrap();
         let agent = store.claim(agent.id, 0).await.unwrap().unwrap().agent;
@@ -217,7 +217,7 @@ mod tests {
         let applied = Intervention { status: InterventionStatus::Applied, ..pending };
         let read = Commit::fenced(&agent, at)
             .write(Write::ConsumePost(post.id))
-            .write(Write::Intervention(applied))
+            .write(Write::record(&applied).unwrap())
             .write(Write::ConsumeWakeup(post.wakeup));
         let reading = tokio::spawn({
             let store = Arc::clone(&store);

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{AgentId, Owner, Time, status::words};
+use crate::{AgentId, EventBody, Owner, Time, status::words};
 
 words! {
     /// The noun that a stored entity is.
@@ -63,6 +63,17 @@ pub struct Entity {
     pub body: String,
 }
 
+/// The event that a record's change emits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordEvent {
+    /// The root of the tree that it belongs to.
+    pub root: AgentId,
+    /// The agent that it is about.
+    pub agent: AgentId,
+    /// What it reports.
+    pub body: EventBody,
+}
+
 /// A noun that is stored as an [`Entity`].
 pub trait Record: Serialize + DeserializeOwned {
     /// The noun.
@@ -73,6 +84,11 @@ pub trait Record: Serialize + DeserializeOwned {
     /// # Errors
     /// None in practice: records are plain data.
     fn entity(&self) -> serde_json::Result<Entity>;
+
+    /// The event that reports a change of the record to followers of a tree. None where none is emitted.
+    fn event(&self) -> Option<RecordEvent> {
+        None
+    }
 
     /// Reads the record from its stored form.
     ///

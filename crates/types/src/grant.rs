@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Entity, EntityKind, GrantId, Owner, QuestionId, Record, Time, status::words};
+use crate::{
+    AgentId, Entity, EntityKind, EventBody, GrantId, Owner, QuestionId, Record, RecordEvent, Time,
+    status::words,
+};
 
 /// A person's standing approval for one agent to use one tool, as far as one rule would hold it
 /// back. It is valid until it is revoked or the rule changes.
@@ -55,6 +58,14 @@ impl Record for Grant {
             updated: self.updated,
             text: None,
             body: serde_json::to_string(self)?,
+        })
+    }
+
+    fn event(&self) -> Option<RecordEvent> {
+        Some(RecordEvent {
+            root: self.root,
+            agent: self.agent,
+            body: EventBody::Grant { grant: Box::new(self.clone()) },
         })
     }
 }

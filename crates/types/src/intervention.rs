@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Author, Entity, EntityKind, InterventionId, Owner, PostId, Record, Time, status::words,
+    AgentId, Author, Entity, EntityKind, EventBody, InterventionId, Owner, PostId, Record, RecordEvent, Time,
+    status::words,
 };
 
 words! {
@@ -87,6 +88,14 @@ impl Record for Intervention {
             updated: self.updated,
             text: None,
             body: serde_json::to_string(self)?,
+        })
+    }
+
+    fn event(&self) -> Option<RecordEvent> {
+        Some(RecordEvent {
+            root: self.root,
+            agent: self.agent,
+            body: EventBody::Intervention { intervention: Box::new(self.clone()) },
         })
     }
 }

@@ -47,7 +47,7 @@ pub use chat::Chat;
 pub use context::{ContextPolicy, Section, Sessions};
 pub use day::Day;
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
-pub use entity::{Entity, EntityKind, Record};
+pub use entity::{Entity, EntityKind, Record, RecordEvent};
 pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus};
 pub use guardrails::Guardrails;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, Entity, EntityKind, Owner, QuestionId, Record, RunId, TaskId, Time, status::words,
+    AgentId, CallId, Entity, EntityKind, EventBody, Owner, QuestionId, Record, RecordEvent, RunId, TaskId,
+    Time, status::words,
 };
 
 /// A question that only a person can answer, asked by an agent at any depth of the tree.
@@ -246,6 +247,14 @@ impl Record for Question {
             updated: self.updated,
             text: None,
             body: serde_json::to_string(self)?,
+        })
+    }
+
+    fn event(&self) -> Option<RecordEvent> {
+        Some(RecordEvent {
+            root: self.root,
+            agent: self.agent,
+            body: EventBody::Question { question: Box::new(self.clone()) },
         })
     }
 }

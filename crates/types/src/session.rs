@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Entity, EntityKind, ModelUse, Owner, Record, SessionId, Time, status::words};
+use crate::{
+    AgentId, Entity, EntityKind, EventBody, ModelUse, Owner, Record, RecordEvent, SessionId, Time,
+    status::words,
+};
 
 /// A closed stretch of a transcript, with a summary. Its items stay in the transcript; the agent's
 /// model reads the summary instead.
@@ -63,6 +66,14 @@ impl Record for Session {
             updated: self.completed,
             text: Some(self.summary.clone()),
             body: serde_json::to_string(self)?,
+        })
+    }
+
+    fn event(&self) -> Option<RecordEvent> {
+        Some(RecordEvent {
+            root: self.root,
+            agent: self.agent,
+            body: EventBody::Session { session: Box::new(self.clone()) },
         })
     }
 }

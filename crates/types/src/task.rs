@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, CallId, Entity, EntityKind, Owner, PostId, Record, RunId, Status, TaskId, Time};
+use crate::{
+    AgentId, CallId, Entity, EntityKind, EventBody, Owner, PostId, Record, RecordEvent, RunId, Status,
+    TaskId, Time,
+};
 
 /// An assignment from one agent to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,6 +79,14 @@ impl Record for Task {
             updated: self.updated,
             text: None,
             body: serde_json::to_string(self)?,
+        })
+    }
+
+    fn event(&self) -> Option<RecordEvent> {
+        Some(RecordEvent {
+            root: self.root,
+            agent: self.to,
+            body: EventBody::Task { task: Box::new(self.clone()) },
         })
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_engine_without_a_kind_is_found() {
+    fn an_engine_without_a_kind_is_found() {
         assert_eq!(found_by(check, &[("agents/drafts/a.md", "")]), ["agents:1: there is no kind"]);
     }
 

@@ -1,4 +1,4 @@
-//! Who may write to whom: a chart is checked when it is made, and right from then on.
+//! Who may write to whom: a chart is checked on creation, and valid from then on.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,17 +8,17 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// One direction in which messages go. That `from` may write to `to` says nothing of the way back.
+/// One direction of messages. That `from` may write to `to` does not allow the reverse.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Flow {
-    /// Who writes.
+    /// The agent that writes.
     pub from: String,
-    /// Who is written to, and answers.
+    /// The agent that is written to, and answers.
     pub to: String,
 }
 
 impl Flow {
-    /// Messages from one agent to another.
+    /// A flow of messages from one agent to another.
     pub fn new(from: impl Into<String>, to: impl Into<String>) -> Self {
         Self { from: from.into(), to: to.into() }
     }
@@ -46,7 +46,8 @@ impl FromStr for Flows {
     }
 }
 
-/// The agents of an agency, whom a person may talk to, and who may write to whom (S2-R034 to R036).
+/// The agents of an agency, the entry points that a person may talk to, and who may write to whom (S2-R034 to
+/// R036).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Chart {
     agents: Vec<String>,
@@ -57,34 +58,34 @@ pub struct Chart {
 /// What is wrong with a chart.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChartError {
-    /// There is nobody to talk to.
+    /// There is no agent that a person may talk to.
     #[error("there is no entry point: name at least one agent that a person may talk to")]
     NoEntryPoint,
-    /// An agent stands there more than once.
+    /// An agent or an entry point is listed more than once.
     #[error("`{0}` is listed twice")]
     Twice(String),
-    /// A flow stands there more than once.
+    /// A flow is listed more than once.
     #[error("the flow `{0}` is listed twice")]
     FlowTwice(Flow),
     /// An entry point is no agent of the chart.
     #[error("the entry point `{name}` is no agent here; there are: {known}")]
     UnknownEntryPoint {
-        /// What it is called.
+        /// Its name.
         name: String,
-        /// The agents there are.
+        /// The agents of the chart.
         known: String,
     },
-    /// A flow names somebody who is no agent of the chart.
+    /// A flow names an agent that the chart lacks.
     #[error("the flow `{flow}` names `{name}`, who is no agent here; there are: {known}")]
     UnknownAgent {
         /// The flow.
         flow: Flow,
-        /// Who is not there.
+        /// The name that the chart lacks.
         name: String,
-        /// The agents there are.
+        /// The agents of the chart.
         known: String,
     },
-    /// An agent shall write to itself.
+    /// A flow leads from an agent to itself.
     #[error("`{0}` cannot write to itself")]
     ToItself(String),
 }
@@ -129,7 +130,7 @@ impl Chart {
         &self.agents
     }
 
-    /// Whom a person may talk to; the first unless another is named.
+    /// The agents that a person may talk to; the first unless another is named.
     #[must_use]
     pub fn entry_points(&self) -> &[String] {
         &self.entry_points
@@ -141,13 +142,13 @@ impl Chart {
         &self.flows
     }
 
-    /// Whom an agent may write to, in the order of the flows.
+    /// The agents that an agent may write to, in the order of the flows.
     #[must_use]
     pub fn peers(&self, agent: &str) -> Vec<String> {
         self.flows.iter().filter(|flow| flow.from == agent).map(|flow| flow.to.clone()).collect()
     }
 
-    /// Agents whom no message can reach.
+    /// Agents that no message can reach.
     #[must_use]
     pub fn unreachable(&self) -> Vec<&str> {
         let mut reached: HashSet<&str> = HashSet::new();
@@ -165,7 +166,7 @@ impl Chart {
     }
 }
 
-/// What stands in a list again.
+/// The repeated entries of a list.
 fn doubles<T: Eq + std::hash::Hash>(list: &[T]) -> impl Iterator<Item = &T> {
     let mut seen = HashSet::new();
     list.iter().filter(move |entry| !seen.insert(*entry))

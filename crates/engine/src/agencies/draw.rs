@@ -10,7 +10,7 @@ impl Chart {
     pub fn mermaid(&self) -> String {
         let place = |name: &str| self.agents().iter().position(|agent| agent == name).unwrap_or_default();
         let mut text = String::from("flowchart LR\n    user((user))\n");
-        // Names may be words that mean something to Mermaid, so they are labels only.
+        // Names may be keywords of Mermaid, so they are used as labels only.
         for (nth, agent) in self.agents().iter().enumerate() {
             let _ = writeln!(text, "    a{nth}[\"{agent}\"]");
         }
@@ -23,8 +23,8 @@ impl Chart {
         text
     }
 
-    /// The chart as a tree for a terminal, from the user down. Whose peers were drawn before has `…`
-    /// behind the name.
+    /// The chart as a tree for a terminal, from the user down. An agent whose peers were drawn before has `…`
+    /// after its name.
     #[must_use]
     pub fn tree(&self) -> String {
         let mut text = String::from("user\n");

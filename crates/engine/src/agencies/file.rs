@@ -1,4 +1,5 @@
-//! One agency's file: YAML front matter between two lines of `---`, then what all its agents are told.
+//! One agency's file: YAML front matter between two lines of `---`, then the instructions that all its agents
+//! share.
 
 use serde::Deserialize;
 
@@ -14,7 +15,7 @@ struct FrontMatter {
     name: String,
     #[serde(default)]
     description: String,
-    /// Those of the flows and the entry points unless given.
+    /// The agents that entry points and flows name, unless given.
     #[serde(default)]
     agents: Names,
     entry_points: Names,
@@ -22,7 +23,7 @@ struct FrontMatter {
     flows: Vec<String>,
 }
 
-/// Reads one file. The agency is none when there is a mistake; remarks leave it whole.
+/// Parses one file. With a mistake in it there is no agency; remarks do not prevent one.
 #[must_use]
 pub fn parse(file: &str, text: &str) -> (Option<Agency>, Vec<Finding>) {
     let Read { front, body, matter, .. } = match front_matter::<FrontMatter>(file, text) {
@@ -69,7 +70,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Agency>, Vec<Finding>) {
     (agency, findings)
 }
 
-/// Everybody whom entry points and flows name, once each, in this order.
+/// The agents that entry points and flows name, once each, in this order.
 fn named(entry_points: &[String], flows: &[Flow]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in entry_points.iter().chain(flows.iter().flat_map(|flow| [&flow.from, &flow.to])) {

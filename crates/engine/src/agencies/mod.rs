@@ -1,7 +1,7 @@
-//! Agencies: groups of kinds with a chart of who may write to whom, and words that all of them share.
+//! Agencies: groups of kinds with a chart of who may write to whom, and shared instructions.
 //!
-//! An agency does nothing while its agents work (S2-R002). It is read once: what it says of a kind, its
-//! peers and the shared instructions, becomes part of that kind.
+//! An agency does nothing while its agents work (S2-R002). Its file is read once: what it defines for a kind,
+//! the peers and the shared instructions, becomes part of that kind.
 
 mod chart;
 mod draw;
@@ -15,7 +15,7 @@ use crate::kinds::pattern;
 pub use chart::{Chart, ChartError, Flow};
 pub use file::parse;
 
-/// What the name of an agency's file ends with; all other `*.md` beside it are kinds.
+/// The ending of an agency's file name; all other `*.md` files beside it are kinds.
 pub const ENDING: &str = ".agency.md";
 
 /// The tool by which an agent writes to its peers.
@@ -24,16 +24,16 @@ const SEND_MESSAGE: &str = "send_message";
 /// A group of kinds with a communication chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Agency {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// What it is for, in one line.
     pub description: String,
     /// Its agents, by the names of their kinds, and who may write to whom.
     #[serde(flatten)]
     pub chart: Chart,
-    /// What all its agents are told, before their own instructions.
+    /// The instructions of all its agents, which precede their own.
     pub shared_instructions: String,
-    /// The file it was read from; empty where there is none.
+    /// The file it was read from; empty if there is none.
     #[serde(skip)]
     pub file: String,
 }
@@ -54,7 +54,7 @@ impl Agency {
         let parts = [self.shared_instructions.as_str(), kind.instructions.as_str()];
         kind.instructions =
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-        // What the agency says of it is part of its version.
+        // The version must cover the agency's part: `Kinds::add` computes it again.
         kind.version.clear();
         kind
     }

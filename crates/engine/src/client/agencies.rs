@@ -1,4 +1,4 @@
-//! Agencies: who there is to talk to, what is said to them, and what was said in their threads.
+//! Agencies: listing them, writing to their entry points, and their chats and threads.
 
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ impl Client {
         self.engine.kinds().agency(name)
     }
 
-    /// Says something to an entry point of an agency, the first where `speech` names none, and follows
-    /// it to its answer as [`Follow::begin`] does. A chat of the same name in another agency is another chat.
+    /// Sends a message to an entry point of an agency, the first if `speech` names none, and follows it to
+    /// its answer as [`Follow::begin`] does. A chat of the same name in another agency is another chat.
     ///
     /// # Errors
-    /// [`Error::UnknownAgency`]; [`Error::Invalid`] for one who is no entry point; and as for
+    /// [`Error::UnknownAgency`]; [`Error::Invalid`] for a recipient that is no entry point; and as for
     /// [`Client::speak`].
     pub async fn respond(
         &self,
@@ -53,14 +53,14 @@ impl Client {
                 )));
             }
         }
-        // An empty name stays empty, and is refused as such.
+        // An empty name stays empty, so that it is refused as such.
         if !speech.chat.trim().is_empty() {
             speech.chat = chat_in(&agency, &speech.chat);
         }
         Follow::begin(self, speech, key, stays).await
     }
 
-    /// The threads of a chat of an agency, oldest first; none where nothing was said yet.
+    /// The threads of a chat of an agency, oldest first; none if the chat has no message yet.
     ///
     /// # Errors
     /// [`Error::UnknownAgency`]; when the store fails.
@@ -72,7 +72,7 @@ impl Client {
         }
     }
 
-    /// The chats of an agency, by the names they have there; as for [`Client::chats`].
+    /// The chats of an agency, under the names they have there; otherwise as [`Client::chats`].
     ///
     /// # Errors
     /// [`Error::UnknownAgency`]; when the store fails.
@@ -86,7 +86,7 @@ impl Client {
     /// Deletes a chat of an agency, as [`Client::delete_chat`] does.
     ///
     /// # Errors
-    /// [`Error::UnknownAgency`]; [`Error::NotFound`] where nothing was said in it.
+    /// [`Error::UnknownAgency`]; [`Error::NotFound`] if the chat never had a message.
     pub async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
         let deleted = self.delete_chat(&chat_in(&*self.agency(agency)?, chat)).await;
         deleted.map_err(|error| match error {

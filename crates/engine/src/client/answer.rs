@@ -1,4 +1,4 @@
-//! Answering a question. It is answered once, by whoever is first.
+//! Answering a question. The first answer counts.
 
 use entourage_store::{Commit, Error as StoreError};
 use entourage_tools::Checker;
@@ -8,14 +8,14 @@ use super::{Client, LONGEST_TEXT, checked_text};
 use crate::{Error, Result, questions::closing};
 
 impl Client {
-    /// Answers an open question, or declines to; the asking agent goes on with it. One of the
-    /// question's options, given as text, is that option. With an answer that makes a grant, the
-    /// other open questions that the grant covers are closed.
+    /// Answers or declines an open question; the asking agent goes on with the answer. A text that equals one
+    /// of the question's options counts as that option. An answer that creates a grant also closes the other
+    /// open questions that the grant covers.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::NotOpen`] when somebody was faster, [`Error::OtherCall`] when
-    /// the answer is for other arguments, [`Error::Invalid`] for an empty text, for an answer that
-    /// such a question does not take, and for arguments that are too long or that the tool does not take.
+    /// [`Error::NotFound`], [`Error::NotOpen`] if the question is closed already, [`Error::OtherCall`] if the
+    /// answer is for other arguments, [`Error::Invalid`] for an empty text, for an answer that such a
+    /// question does not take, and for arguments that are too long or that the tool does not take.
     pub async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         loop {
             let question = self.question(id).await?;
@@ -24,13 +24,13 @@ impl Client {
                 return Err(Error::not_open(&question));
             }
             let covered = self.covered_with(&question, &answer).await?;
-            let (mut commit, closed) = closing(question, answer, Commit::new(self.engine.now()));
+            let (mut commit, closed) = closing(question, answer, Commit::new(self.engine.now()))?;
             for other in covered {
-                commit = closing(other, Answer::Granted, commit).0;
+                commit = closing(other, Answer::Granted, commit)?.0;
             }
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(closed),
-                // This one, or one that the grant covers, was answered meanwhile: it is read again.
+                // Another caller answered this question, or one that the grant covers, meanwhile: read again.
                 Err(StoreError::NotInStatus { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -38,7 +38,7 @@ impl Client {
     }
 }
 
-/// The answer as such a question takes it.
+/// Returns the answer in the form that the question takes, or refuses it.
 fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
     let verdicts = question.about.verdicts();
     match &answer {

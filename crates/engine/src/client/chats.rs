@@ -1,4 +1,4 @@
-//! Chats by their names: which tree stands for one, which there are, and deleting one.
+//! Chats by name: finding the tree of one, listing them, and deleting one.
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
 use entourage_types::{Action, Agent, AgentId, Chat, EntityKind, PostId, Record, Status, Time};
@@ -6,14 +6,14 @@ use entourage_types::{Action, Agent, AgentId, Chat, EntityKind, PostId, Record, 
 use super::{Client, intervene::intervention};
 use crate::{Error, Result, thread};
 
-/// The most threads that one chat has at its top; the limits of a tree are far below.
+/// A page size above the most threads that people can open in one chat; the limits of a tree are far lower.
 const THREADS: u32 = 10_000;
-/// Records read at once.
+/// Records per page.
 const PAGE: u32 = 200;
 
 impl Client {
-    /// The tree of a chat, by its root: whether the chat is there yet or not, and of the last one where
-    /// it was deleted.
+    /// Returns the root of a chat's tree, also if the chat does not exist yet; for a deleted chat, the root
+    /// of its last tree.
     ///
     /// # Errors
     /// When the store fails.
@@ -22,8 +22,8 @@ impl Client {
         Ok(known.map_or_else(|| thread::root_of(&self.owner, chat), |chat| chat.root))
     }
 
-    /// Chats in the order of their [ids](Chat::id), behind which pages go on; without those that were
-    /// deleted, and those from before chats were kept by name only once something more was said in them.
+    /// Chats in the order of their [ids](Chat::id), which are the cursors of pages. Deleted chats are left
+    /// out. A chat from before chats were stored by name appears only once it gets another message.
     ///
     /// # Errors
     /// When the store fails.
@@ -31,7 +31,7 @@ impl Client {
         self.chats_that(|_| true, page).await
     }
 
-    /// The same, of those whose name fits.
+    /// Like [`Client::chats`], for the chats whose name fits.
     pub(super) async fn chats_that(
         &self,
         fits: impl Fn(&str) -> bool + Send,
@@ -54,15 +54,16 @@ impl Client {
         }
     }
 
-    /// Deletes a chat: every thread that people opened in it, and all agents below. The next thing said
-    /// under its name begins a new chat. Called again, it goes on with what is left.
+    /// Deletes a chat: every thread that people opened in it, and all agents below. The next message under
+    /// its name begins a new chat. A repeated call deletes what is left.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where nothing was said in it.
+    /// [`Error::NotFound`] if the chat never had a message.
     pub async fn delete_chat(&self, chat: &str) -> Result<()> {
         let root = loop {
             match self.mark_deleted(chat).await {
-                // Something was said in it at the same moment, or an agent was made in it.
+                // Another caller wrote in the chat at the same moment, or an agent was created in it: try
+                // again.
                 Err(Error::Store(
                     StoreError::Exists { kind: EntityKind::Chat, .. }
                     | StoreError::NotInStatus { kind: EntityKind::Chat, .. }
@@ -71,15 +72,15 @@ impl Client {
                 root => break root?,
             }
         };
-        // Among them any that was opened at the same moment.
+        // These include a thread that was opened at the same moment.
         for thread in self.opened(root).await? {
             self.engine.delete(thread.id).await?;
         }
         Ok(())
     }
 
-    /// The chat is deleted from this commit on, and each of its threads reads so: a crash leaves none at
-    /// work. Returns the root of its tree.
+    /// Marks the chat as deleted and posts a deletion to each of its threads, in one commit, so that a crash
+    /// leaves no thread at work. Returns the root of its tree.
     async fn mark_deleted(&self, chat: &str) -> Result<AgentId> {
         let (now, known) = (self.engine.now(), self.known_chat(chat).await?);
         let (before, expect) = match known {
@@ -97,21 +98,21 @@ impl Client {
         let deleted = Chat { deleted: true, updated: now, ..before };
         let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
         let tree = self.engine.store().agents(&self.scope, query).await?;
-        // A thread that was opened since would be deleted with the chat and not be told of it.
+        // A thread that was opened since would be deleted with the chat without a post about that: the commit
+        // fails then.
         let no_more =
             Expect::TreeBelow(root, u32::try_from(tree.len()).unwrap_or(u32::MAX).saturating_add(1));
-        let mut commit =
-            Commit::new(now).expect(expect).expect(no_more).write(Write::Entity(deleted.entity()?));
+        let mut commit = Commit::new(now).expect(expect).expect(no_more).write(Write::record(&deleted)?);
         for thread in tree.into_iter().filter(is_open_thread) {
             let (record, post) = intervention(&thread, Action::Delete, None, None, now);
-            commit.push(Write::Intervention(record));
+            commit.push(Write::record(&record)?);
             post.into_iter().for_each(|post| commit.post(post, &thread.owner));
         }
         self.engine.commit(commit).await?;
         Ok(root)
     }
 
-    /// The last thing that was said in a chat: its thread, and the message. None where nothing was.
+    /// Returns the last message that a person sent in a chat, and its thread; none if there is none.
     ///
     /// # Errors
     /// When the store fails.
@@ -128,8 +129,8 @@ impl Client {
         Ok(last)
     }
 
-    /// The root of the tree that something is to be said in. The commit holds only while the chat is
-    /// the one that stands there now, and makes one where there is none or it was deleted.
+    /// Returns the root of the tree for a new message in a chat. Makes the commit expect that the chat is
+    /// still the one read here; if there is none or it was deleted, makes the commit create one.
     pub(super) async fn enter(&self, chat: &str, commit: &mut Commit) -> Result<AgentId> {
         let known = self.known_chat(chat).await?;
         if let Some(known) = &known {
@@ -140,7 +141,7 @@ impl Client {
         }
         let mut root = thread::root_of(&self.owner, chat);
         let first = self.engine.store().agent(&self.scope, root).await?;
-        // One from before chats were kept by name was deleted with its first agent.
+        // A chat from before chats were stored by name has no record: it is deleted if its first agent is.
         if known.is_some() || first.is_some_and(|first| first.status == Status::Cancelled) {
             root = AgentId::new();
         }
@@ -148,7 +149,7 @@ impl Client {
         if known.is_none() {
             commit.expect.push(absent);
         }
-        commit.push(Write::Entity(new.entity()?));
+        commit.push(Write::record(&new)?);
         Ok(root)
     }
 
@@ -175,7 +176,7 @@ impl Client {
     }
 }
 
-/// Whether a person opened it, and it was not deleted.
+/// Whether a person opened this thread, and it was not deleted.
 fn is_open_thread(agent: &Agent) -> bool {
     agent.parent.is_none() && agent.status != Status::Cancelled
 }

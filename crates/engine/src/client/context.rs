@@ -12,26 +12,26 @@ use crate::{
     toolset::Position,
 };
 
-/// The conversation is shown in at most so many blocks.
+/// The most blocks that the conversation is shown in.
 const BLOCKS: usize = 12;
-/// Items read at once.
+/// Items per page.
 const PAGE: u32 = 500;
 
-/// What an agent's model would see if it were asked now. Tokens are estimated, put right by what the
-/// provider counted last.
+/// What an agent's model would see if it were asked now. Tokens are estimated, and corrected by the
+/// provider's last count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// Which agent.
     pub agent: AgentId,
     /// The model that answered last, as `provider::name`; none before the first answer.
     pub model: Option<String>,
-    /// How many tokens the smallest of its models holds; none where that is unknown.
+    /// The smallest context window of the agent's models, in tokens; none if unknown.
     pub window: Option<u64>,
     /// The tokens of all blocks.
     pub tokens: u64,
-    /// How many of them the last call read from the provider's cache, those at the beginning.
+    /// How many of these, counted from the beginning, the last call read from the provider's cache.
     pub cached: u64,
-    /// What all of it costs at each call, where the price is known.
+    /// What all of it costs per call, if the price is known.
     pub cost: Option<Cost>,
     /// The blocks, in the order in which the model reads them.
     pub blocks: Vec<Block>,
@@ -42,17 +42,17 @@ pub struct Seen {
 pub struct Block {
     /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section.
     pub name: String,
-    /// The numbers of its first and last item, where it is made of items.
+    /// The numbers of its first and last item, if it consists of items.
     pub items: Option<(u64, u64)>,
     /// Its tokens.
     pub tokens: u64,
     /// How many of them the last call read from the provider's cache.
     pub cached: u64,
-    /// What it costs at each call, where the price is known.
+    /// What it costs per call, if the price is known.
     pub cost: Option<Cost>,
 }
 
-/// A block by its size.
+/// A block before its tokens and costs are computed.
 struct Part {
     name: String,
     items: Option<(u64, u64)>,
@@ -63,7 +63,7 @@ impl Client {
     /// What an agent's model would see if it were asked now.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] where the agent's kind is gone.
+    /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] if the agent's kind was removed.
     pub async fn context(&self, agent: AgentId) -> Result<Seen> {
         let agent = self.agent(agent).await?;
         let engine = &self.engine;
@@ -95,7 +95,7 @@ impl Client {
         });
         let mut window = None;
         for model in engine.models_of(&kind) {
-            // Its runs ask the model's server only before a long request, and maybe in another process.
+            // Runs ask the model's server only before a long request, and maybe in another process.
             engine.model().learn(model.as_deref()).await;
             let known = engine.model().profile(model.as_deref()).context_window;
             window = known.into_iter().chain(window).min();
@@ -114,10 +114,10 @@ impl Client {
         })
     }
 
-    /// The conversation as an agent's model would read it now, without what stands before and behind it.
+    /// The conversation as an agent's model would read it now, without what comes before and after it.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] where the agent's kind is gone.
+    /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] if the agent's kind was removed.
     pub async fn history(&self, agent: AgentId) -> Result<Vec<Message>> {
         let agent = self.agent(agent).await?;
         let kind = self.engine.kinds().named(&agent.kind)?;
@@ -163,7 +163,7 @@ fn added(mut sum: Cost, cost: Cost) -> Cost {
     sum
 }
 
-/// The conversation in whole turns, several to a block where there are many.
+/// The conversation as blocks of whole turns, several turns per block if there are many.
 fn conversation(view: &View<'_>) -> Vec<Part> {
     let mut begins: Vec<usize> = view.beginnings().collect();
     let each = begins.len().div_ceil(BLOCKS).max(1);

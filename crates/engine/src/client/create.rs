@@ -1,4 +1,4 @@
-//! Making an agent at the top of a tree, with or without its first message.
+//! Creating a root agent, with or without its first message.
 
 use entourage_store::{Commit, Write};
 use entourage_types::{Agent, AgentId, Author, Post, PostBody, PostId, WakeupId};
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::{Client, checked_name, checked_text};
 use crate::{Error, Result, titles::title_of};
 
-/// What to make.
+/// The agent to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NewAgent {
-    /// The kind of agent; `assistant` when none is given.
+    /// The kind of agent; `assistant` if none is given.
     pub kind: Option<String>,
-    /// What it is for, in a few words; the message's beginning when none is given.
+    /// What it is for, in a few words; the message's beginning if none is given.
     pub title: Option<String>,
     /// Its first message.
     pub message: Option<String>,
@@ -22,13 +22,14 @@ pub struct NewAgent {
 const DEFAULT_KIND: &str = "assistant";
 
 impl Client {
-    /// Makes an agent; with a message, it starts to work on it.
+    /// Creates an agent; with a message, the agent starts to work on it.
     ///
-    /// The same `key` with the same request returns the agent made before, whatever kinds there are by then.
+    /// The same `key` with the same request returns the agent of the first request, whatever kinds exist by
+    /// then.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title, [`Error::KeyReused`],
-    /// [`Error::Forgotten`] where the agent made before is not kept any more.
+    /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title,
+    /// [`Error::KeyReused`], [`Error::Forgotten`] if the agent of the first request was pruned.
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
         let request = serde_json::to_string(&new)?;
         if let Some(first) = self.first_answer(key, &request).await? {
@@ -61,7 +62,7 @@ impl Client {
     }
 }
 
-/// A person's message for an agent, with the wake-up it brings.
+/// A person's message to an agent, with the id of its wake-up.
 pub(super) fn message_post(agent: &Agent, text: String, queued: bool) -> Post {
     Post {
         id: PostId::new(),

@@ -1,4 +1,4 @@
-//! Standing leaves: what a person allowed for good, and how that ends.
+//! Grants: the standing approvals of a person, and how they are revoked.
 
 use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
@@ -26,8 +26,8 @@ impl Client {
         self.select(query).await
     }
 
-    /// Takes a grant back: the next call that its rule holds back is asked about again. Doing so
-    /// twice is doing so once.
+    /// Revokes a grant: the engine asks again about the next call that its rule holds back. Revoking twice is
+    /// the same as once.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -36,7 +36,7 @@ impl Client {
         let (status, updated) = (GrantStatus::Revoked, self.engine.now());
         let revoked = Grant { status, updated, ..grant };
         let standing = Expect::Status(EntityKind::Grant, id.to_string(), GrantStatus::Standing.as_str());
-        let commit = Commit::new(updated).expect(standing).write(Write::Grant(revoked.clone()));
+        let commit = Commit::new(updated).expect(standing).write(Write::record(&revoked.clone())?);
         match self.engine.commit(commit).await {
             Ok(_) => Ok(revoked),
             Err(StoreError::NotInStatus { .. }) => self.grant(id).await,
@@ -44,8 +44,8 @@ impl Client {
         }
     }
 
-    /// The other open questions that are answered by the grant that this answer makes: of the same
-    /// agent, tool and rule. Whether another rule holds such a call back is looked at when it is made.
+    /// The other open questions that the grant of this answer covers: those about the same agent, tool and
+    /// rule. Whether another rule holds such a call back is checked when the call is executed.
     pub(super) async fn covered_with(&self, question: &Question, answer: &Answer) -> Result<Vec<Question>> {
         let grants = answer.verdict() == Some(Verdict::ApproveAlways);
         let Some(granted) = question.proposal.as_ref().filter(|_| grants) else { return Ok(Vec::new()) };

@@ -1,4 +1,4 @@
-//! Steering an agent of a live tree: at any time, also while it waits.
+//! Interventions in an agent's work: at any time, also while it waits.
 
 use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
@@ -10,17 +10,18 @@ use super::{Client, checked_text};
 use crate::{Error, Result, interventions::post_of};
 
 impl Client {
-    /// Does something to an agent, and returns the record of it. What the agent must do itself it
-    /// does before its next step; a deletion is done when this returns.
+    /// Intervenes in an agent's work, and returns the record of it. What the agent must do itself, it does
+    /// before its next step; a deletion is complete when this returns.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] where words are
-    /// missing; [`Error::NotNow`] for a retry of what did not fail, or a resume of what is not paused.
+    /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] if a text is missing;
+    /// [`Error::NotNow`] if the agent's state does not allow the action, such as a retry of what did not
+    /// fail, or a resume of what is not paused.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.do_to(id, action, text, None, None).await
     }
 
-    /// The same, once for each `key`, however often it is asked for.
+    /// Like [`Client::intervene`], once per `key`, however often the request is sent.
     ///
     /// # Errors
     /// As for [`Client::intervene`], and [`Error::KeyReused`].
@@ -34,8 +35,8 @@ impl Client {
         self.do_to(id, action, text, None, key).await
     }
 
-    /// Nobody wants an answer to this message any more: the run that answers it ends, with all that it
-    /// has given to others for it. Where the message was answered, nothing happens.
+    /// Withdraws a message: ends the run that answers it, with all work that this run delegated. Does nothing
+    /// if the message was answered.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent.
@@ -54,7 +55,7 @@ impl Client {
         let agent = self.agent(id).await?;
         let text = checked(action, text)?;
         let request = format!("{action} {id}\n{}", text.unwrap_or_default());
-        // What was done once is not asked about again: the agent has gone on since.
+        // A request that was done is not judged again: the agent's state has changed since.
         if let Some(first) = self.first_answer(key, &request).await? {
             return self.done_before(id, action, &first).await;
         }
@@ -63,7 +64,7 @@ impl Client {
         }
         let now = self.engine.now();
         let (mut done, post) = intervention(&agent, action, text, of, now);
-        let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::Intervention(done.clone()));
+        let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::record(&done.clone())?);
         post.into_iter().for_each(|post| commit.post(post, &agent.owner));
         if text.is_some() && action != Action::Delete {
             self.check_room(id).await?;
@@ -76,7 +77,7 @@ impl Client {
                 self.engine.delete(id).await?;
                 done.status = InterventionStatus::Applied;
             }
-            // What is under way is of no use any more.
+            // The step in progress is of no use any more.
             Action::Modify => self.engine.inner.live.cancel(id),
             Action::Stop => match of {
                 Some(message) => self.engine.inner.live.cut_answer(id, message),
@@ -87,7 +88,7 @@ impl Client {
         Ok(done)
     }
 
-    /// What was done under a key before, and is brought to its end where its engine died on the way.
+    /// The intervention of the first request with a key. Completes a deletion if the process ended during it.
     async fn done_before(&self, agent: AgentId, action: Action, first: &str) -> Result<Intervention> {
         let id: InterventionId = first.parse().map_err(|_| Error::KeyReused)?;
         let mut done: Intervention = self.record(id.to_string(), "intervention").await?;
@@ -98,7 +99,7 @@ impl Client {
         Ok(done)
     }
 
-    /// What was done to an agent, oldest first.
+    /// The interventions in an agent's work, oldest first.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -144,7 +145,7 @@ impl Client {
     }
 }
 
-/// The record of what a person does to an agent, and what the agent gets to read.
+/// The record of a person's intervention, and the post for the agent's inbox.
 pub(super) fn intervention(
     agent: &Agent,
     action: Action,
@@ -171,7 +172,7 @@ pub(super) fn intervention(
     (done, post)
 }
 
-/// The words that an action needs, or may have.
+/// Checks the text that an action needs or may have.
 fn checked(action: Action, text: Option<&str>) -> Result<Option<&str>> {
     match (action, text) {
         (Action::Comment | Action::Steer | Action::Modify, None) => {

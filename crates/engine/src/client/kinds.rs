@@ -1,4 +1,4 @@
-//! Which kinds there are, and who still works as which version of them.
+//! The kinds, and how many open runs use which version of them.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,21 +8,21 @@ use entourage_types::{Agent, Kind};
 use super::Client;
 use crate::Result;
 
-/// A kind, and how many runs of each of its versions have not ended.
+/// A kind, and the number of open runs of each of its versions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InUse {
-    /// The kind as it is now; as it last was, where it is gone.
+    /// The current kind; if it was removed, a version of it that has open runs.
     pub kind: Arc<Kind>,
-    /// Whether it is gone.
+    /// Whether it was removed.
     pub is_gone: bool,
-    /// How many runs of this version have not ended.
+    /// The number of open runs of this version.
     pub open_runs: u32,
-    /// Earlier versions, each with its runs that have not ended.
+    /// The other versions, each with its number of open runs.
     pub earlier: Vec<(String, u32)>,
 }
 
 impl Client {
-    /// The kind that an agent is of, in the version that its last run works with.
+    /// An agent's kind, in the version of its last run.
     ///
     /// # Errors
     /// When the store fails.
@@ -33,8 +33,8 @@ impl Client {
         Ok(self.engine.kind_of(agent, last.first()).await?)
     }
 
-    /// The kinds there are, and those that are gone and still at work, by name, each with how many of
-    /// the caller's runs have not ended.
+    /// All kinds, and removed ones that still have open runs, by name, each with the number of the caller's
+    /// open runs.
     ///
     /// # Errors
     /// When the store fails.

@@ -7,7 +7,7 @@ use super::Client;
 use crate::Result;
 
 impl Client {
-    /// What an agent has learned and still holds, oldest first.
+    /// The learnings of an agent that were not retired, oldest first.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
@@ -26,12 +26,12 @@ impl Client {
         self.select(query).await
     }
 
-    /// Asks for an agent's session to be closed: summed up and archived, once the agent rests. The
-    /// next message begins a new one. Where nothing was said, nothing is closed.
+    /// Requests that an agent's session be closed, that is summed up and archived, once the agent rests. The
+    /// next message begins a new one. An empty session is not closed.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`]; [`crate::Error::Gone`] for a deleted agent;
-    /// [`crate::Error::NotNow`] for one that works for another.
+    /// [`crate::Error::NotFound`]; [`crate::Error::Gone`] for a deleted agent; [`crate::Error::NotNow`] for
+    /// an agent that works for another.
     pub async fn close_session(&self, agent: AgentId) -> Result<Intervention> {
         self.intervene(agent, Action::CloseSession, None).await
     }

@@ -1,7 +1,8 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
-//! One file per thing that can be asked: chats, create, send, speak, answer, grants, intervene, kinds, memory,
-//! nested, operate, read, steps, tell, transcript, usage, wake, webhooks. What several of them need: once, page.
+//! One file per intent: agencies, answer, chats, context, create, grants, intervene, kinds, memory, nested,
+//! operate, read, send, speak, steps, tell, transcript, usage, wake, webhooks. What several of them need:
+//! once, page.
 
 mod agencies;
 mod answer;
@@ -61,14 +62,14 @@ impl Client {
         Self { engine, owner, scope, is_operator, budget: None }
     }
 
-    /// The same as the operator, or not: only the operator may do what concerns the whole engine. The
-    /// owner `local` is, unless this says otherwise.
+    /// Sets whether this client is the operator's: only the operator may do what concerns the whole engine.
+    /// Unless set, only that of the owner `local` is.
     #[must_use]
     pub fn operating(self, is_operator: bool) -> Self {
         Self { is_operator, ..self }
     }
 
-    /// The same, following trees within a budget.
+    /// Sets the budget within which this client follows trees.
     #[must_use]
     pub fn within(self, budget: Arc<Budget>) -> Self {
         Self { budget: Some(budget), ..self }
@@ -81,17 +82,17 @@ impl Client {
     }
 }
 
-/// What a person may write at most, in bytes of UTF-8; more belongs into a file.
+/// The longest text that a person may send, in bytes of UTF-8; more belongs into a file.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// What a name or a title may have at most, in characters.
+/// The longest name or title, in characters.
 const LONGEST_NAME: usize = 255;
 
-/// What may wait to be read by an agent, in bytes of what people wrote; it is all read at once.
+/// From so many bytes of unread text on, an agent's inbox takes no more; the agent reads all of it at once.
 const MOST_UNREAD: usize = 16 << 20;
 
 impl Client {
-    /// Refuses to give an agent more to read that has too much before it already.
+    /// Refuses more text for an agent whose inbox has too much unread text.
     async fn check_room(&self, agent: AgentId) -> crate::Result<()> {
         let words = |post: &Post| match &post.body {
             PostBody::Message { text, .. } => text.len(),
@@ -106,7 +107,7 @@ impl Client {
     }
 }
 
-/// Refuses a name or a title that is too long. What was given is not repeated: it may be long.
+/// Refuses a name or a title that is too long. The error does not repeat it: it may be very long.
 fn checked_name(what: &str, name: &str) -> crate::Result<()> {
     let length = name.chars().count();
     if length > LONGEST_NAME {
@@ -117,7 +118,7 @@ fn checked_name(what: &str, name: &str) -> crate::Result<()> {
     Ok(())
 }
 
-/// Refuses text that says nothing or too much.
+/// Refuses a text that is empty or too long.
 fn checked_text(text: &str) -> crate::Result<()> {
     if text.trim().is_empty() {
         return Err(crate::Error::Invalid("the message is empty: say what the agent shall do".into()));

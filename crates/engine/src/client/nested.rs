@@ -1,4 +1,4 @@
-//! What was done for a run: its own items, and the runs of others that work for it.
+//! What was done for a run: its own items, and the runs of other agents that work for it.
 
 use std::collections::HashSet;
 
@@ -8,20 +8,20 @@ use entourage_types::{CallId, EntityKind, Item, ItemBody, Run, RunId, Status, Ta
 use super::Client;
 use crate::{Error, Result};
 
-/// A run that works for another, or did.
+/// A run that works or worked for another run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunBelow {
     /// The run whose call it works for.
     pub parent: RunId,
-    /// What it was given.
+    /// The task that it was given.
     pub task: Task,
     /// The run.
     pub run: Run,
-    /// What it wrote.
+    /// The items that it wrote.
     pub items: Vec<Item>,
 }
 
-/// Runs read at once, to find the one that is at work on a task.
+/// Runs per page in the search for the one of a task.
 const RUNS: u32 = 20;
 
 impl Client {
@@ -34,8 +34,8 @@ impl Client {
         Ok(self.engine.store().items(&self.scope, query).await?)
     }
 
-    /// The runs that work for this one, which wrote these items, directly or for one of those, in the
-    /// order of their calls.
+    /// The runs that work for a run, directly or through another, in the order of their calls. `items` are
+    /// those that `run` wrote.
     ///
     /// # Errors
     /// When the store fails.
@@ -58,7 +58,8 @@ impl Client {
         Ok(found)
     }
 
-    /// The tasks that a run's calls assigned: those that are done are named by the calls' outputs.
+    /// The tasks that a run's calls assigned. The outputs of calls name the tasks that are done; the queued
+    /// tasks of an open run are read, too.
     async fn tasks_of(&self, run: &Run, items: &[Item]) -> Result<Vec<Task>> {
         let mut tasks = Vec::new();
         for id in items.iter().filter_map(task_of) {
@@ -83,7 +84,7 @@ impl Client {
         Ok(tasks)
     }
 
-    /// The run that works on a task, or did.
+    /// The run that works or worked on a task.
     async fn run_for(&self, task: &Task) -> Result<Option<Run>> {
         if let Some(run) = task.run {
             return Ok(Some(self.run(run).await?));
@@ -93,7 +94,8 @@ impl Client {
             let page = Page { after, limit: RUNS, newest_first: true, ..Page::default() };
             let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
             let runs = self.engine.store().runs(&self.scope, query).await?;
-            // What had ended before there was the task is no run of it, and neither is what came before.
+            // A run that ended before the task existed is not a run of the task, and neither is any earlier
+            // one.
             let is_before = |run: &Run| run.ended.is_some_and(|ended| ended < task.created);
             let is_last = runs.len() < RUNS as usize || runs.last().is_some_and(is_before);
             after = runs.last().map(|run| run.id.to_string());
@@ -105,7 +107,7 @@ impl Client {
     }
 }
 
-/// The task that a call assigned, as its output says.
+/// The task that a call assigned, according to its output.
 fn task_of(item: &Item) -> Option<TaskId> {
     let ItemBody::Output(output) = &item.body else { return None };
     output.task()

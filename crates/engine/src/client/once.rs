@@ -1,4 +1,4 @@
-//! Requests that happen once, however often they are sent with their idempotency key.
+//! Requests that are done once, however often they are sent with their idempotency key.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Entity, EntityKind, LONGEST_NAME};
@@ -15,8 +15,9 @@ struct Request {
 }
 
 impl Client {
-    /// What the first request with a key was answered; none where this is the first. To be asked before the request
-    /// is judged by anything that changes: the first may have changed it, and what was done is not refused.
+    /// Returns the answer to the first request with a key; none if this is the first. Call it before judging
+    /// the request by anything that can change: the first request may have changed it, and a request that was
+    /// done is not refused.
     pub(super) async fn first_answer(&self, key: Option<&str>, request: &str) -> Result<Option<String>> {
         let Some(id) = key.map(|key| self.request_id(key)) else { return Ok(None) };
         let found = self.engine.store().entity(&self.scope, EntityKind::Request, &id).await?;
@@ -25,8 +26,8 @@ impl Client {
         if first.request == digest(request) { Ok(Some(first.answer)) } else { Err(Error::KeyReused) }
     }
 
-    /// Makes a commit happen once per key. Where the same request came twice at once and the other one was first,
-    /// nothing happens, and what that was answered is returned.
+    /// Commits once per key. If the same request came twice at once and the other one was first, commits
+    /// nothing and returns the answer to the other one.
     pub(super) async fn commit_once(
         &self,
         key: Option<&str>,
@@ -37,9 +38,9 @@ impl Client {
         if let Some(id) = key.map(|key| self.request_id(key)) {
             let body = Request { request: digest(request), answer: answer.to_owned() };
             let body = serde_json::to_string(&body)?;
-            // Before all else that must hold: what does not hold any more may be the other one's doing.
+            // The first expectation: if another one fails, the other request may have caused that.
             commit.expect.insert(0, Expect::Absent(EntityKind::Request, id.clone()));
-            commit.push(Write::Entity(Entity {
+            commit.push(Write::entity(Entity {
                 kind: EntityKind::Request,
                 id,
                 owner: self.owner.clone(),
@@ -61,8 +62,8 @@ impl Client {
         }
     }
 
-    /// What the record of a request is found by. The length keeps owner and key apart, whatever characters they
-    /// have; where both are too long for an index, it is their digest.
+    /// The id of a request's record. The length keeps owner and key apart, whatever characters they have; an
+    /// id that is too long for an index is replaced by its digest.
     fn request_id(&self, key: &str) -> String {
         let id = format!("{}:{}/{key}", self.owner.as_str().len(), self.owner);
         if id.len() <= LONGEST_NAME && !id.contains('\0') { id } else { digest(&id) }

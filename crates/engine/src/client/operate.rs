@@ -25,12 +25,12 @@ impl JobRecord {
     }
 }
 
-/// Something that should not be, as a job finds it at this moment.
+/// An inconsistency that a job finds at this moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundInconsistency {
     /// The job that finds and repairs it.
     pub job: String,
-    /// Whom it keeps from going on.
+    /// The agent that it keeps from going on.
     pub agent: AgentId,
     /// What is wrong and what repairs it, in a sentence.
     pub text: String,
@@ -41,36 +41,38 @@ fn named(name: &str) -> Result<Box<dyn Job>> {
 }
 
 impl Client {
-    /// Reads the kinds anew; see [`Engine::reload`].
+    /// Reloads the kinds; see [`Engine::reload`].
     ///
     /// # Errors
-    /// [`Error::Reserved`] for anybody but the operator, and those of [`Engine::reload`].
+    /// [`Error::Reserved`] for a caller that is not the operator, and those of [`Engine::reload`].
     pub async fn reload_kinds(&self) -> Result<Reloaded> {
         self.whole_engine("to read the kinds anew")?.reload().await
     }
 
-    /// The jobs of maintenance, in the order in which they are done, each with its last run.
+    /// The jobs of maintenance, in the order in which they run, each with its last run.
     ///
     /// # Errors
-    /// [`Error::Reserved`] for anybody but the operator.
+    /// [`Error::Reserved`] for a caller that is not the operator.
     pub async fn jobs(&self) -> Result<Vec<JobRecord>> {
         let rounds = self.whole_engine("to see what maintenance does")?.rounds().await?;
         Ok(rounds.into_iter().map(|(job, job_run)| JobRecord::new(&*job, job_run)).collect())
     }
 
-    /// Does a job run of a job now; see [`Engine::job run`].
+    /// Runs a job now; see [`Engine::job_run`].
     ///
     /// # Errors
-    /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
+    /// [`Error::Reserved`] for a caller that is not the operator, [`Error::NotFound`] if there is no such
+    /// job.
     pub async fn run_job(&self, name: &str) -> Result<JobRecord> {
         let (engine, job) = (self.whole_engine("to have a job done")?, named(name)?);
         Ok(JobRecord::new(&*job, engine.job_run(&*job).await?))
     }
 
-    /// Everything that a job would find at this moment. Nothing is changed.
+    /// All inconsistencies that a job would find at this moment. Changes nothing.
     ///
     /// # Errors
-    /// [`Error::Reserved`] for anybody but the operator, [`Error::NotFound`] where there is no such job.
+    /// [`Error::Reserved`] for a caller that is not the operator, [`Error::NotFound`] if there is no such
+    /// job.
     pub async fn inconsistencies(&self, name: &str) -> Result<Vec<FoundInconsistency>> {
         let (engine, job) = (self.whole_engine("to see what is wrong")?, named(name)?);
         let found = job.find(engine).await?.into_iter();
@@ -82,7 +84,7 @@ impl Client {
         Ok(found.map(told).collect())
     }
 
-    /// The engine, where the caller may do what concerns all of it.
+    /// Returns the engine if the caller may do what concerns all of it.
     fn whole_engine(&self, what: &'static str) -> Result<&Engine> {
         if self.is_operator { Ok(&self.engine) } else { Err(Error::Reserved(what)) }
     }

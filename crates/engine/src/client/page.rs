@@ -1,16 +1,16 @@
-//! Pages that tell a transcript from its end: what one has room for, and where it ended.
+//! Pages of a transcript, read from its end: how much fits on one, and where one ended.
 
 use std::{fmt, str::FromStr};
 
 use crate::Error;
 
-/// Where a page of what a transcript tells ended: before an item, and before one of those that are told within or
+/// Where a page of a rendered transcript ended: before an item, and before one of the entries within or
 /// beside an item, such as a call or a question. As text it is part of a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageEnd<T> {
     /// The number of the item.
     pub item: u64,
-    /// The last that was told of those within or beside the items; none where none of them was.
+    /// The last entry within or beside the items that was shown; none if none was.
     pub told: Option<T>,
 }
 
@@ -39,8 +39,8 @@ fn bad() -> Error {
     Error::Invalid("no page of a transcript ended here".into())
 }
 
-/// The room that a page has, in bytes. What takes the last of it may be longer than that: a page of which nothing
-/// fits would lead nowhere.
+/// The room of a page, in bytes. The entry that takes the last of it may be longer than what is left: a page
+/// on which nothing fits would lead nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
     left: usize,
@@ -53,7 +53,7 @@ impl Room {
         Self { left: bytes }
     }
 
-    /// Takes something of so many bytes in. False where there was no room left.
+    /// Takes in an entry of so many bytes. Returns false if no room was left.
     pub fn takes(&mut self, bytes: usize) -> bool {
         let fits = self.left > 0;
         self.left = self.left.saturating_sub(bytes);

@@ -19,7 +19,7 @@ impl Client {
         found.ok_or_else(|| Error::not_found("agent", id))
     }
 
-    /// Agents; with `roots`, only those that people made.
+    /// Agents; with `roots`, only those that people created.
     ///
     /// # Errors
     /// When the store fails.
@@ -28,7 +28,7 @@ impl Client {
         Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 
-    /// Agents of one kind that people made.
+    /// Agents of one kind that people created.
     ///
     /// # Errors
     /// When the store fails.
@@ -153,8 +153,7 @@ impl Client {
         self.records(root, None, page).await
     }
 
-    /// Events of the tree that an agent tops: those with numbers above `after`, or from the first
-    /// that is kept.
+    /// Events of the tree with this root: those with numbers above `after`, or from the first that is kept.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::CursorGone`].
@@ -182,7 +181,7 @@ impl Client {
         }
     }
 
-    /// The number of a tree's last event: from there on it is news; 0 where there is none.
+    /// The number of a tree's last event, after which all events are new; 0 if there is none.
     ///
     /// # Errors
     /// When the store fails.
@@ -190,8 +189,8 @@ impl Client {
         Ok(self.engine.store().last_event(&self.scope, root).await?)
     }
 
-    /// Follows a tree from after an event number, or from the first event that is kept: first what
-    /// was, then what comes.
+    /// Follows a tree from after an event number, or from the first event that is kept: first past events,
+    /// then new ones.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::CursorGone`], [`Error::CursorAhead`].
@@ -217,7 +216,7 @@ impl Client {
         self.select(query).await
     }
 
-    /// What was asked for, as records.
+    /// The records that a query selects.
     pub(super) async fn select<R: Record>(&self, query: EntityQuery) -> Result<Vec<R>> {
         let found = self.engine.store().entities(&self.scope, query).await?;
         Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)

@@ -7,29 +7,30 @@ use serde::Serialize;
 use super::{Client, checked_text, create::message_post};
 use crate::{Error, Result};
 
-/// A message that has been taken.
+/// A message that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Posted {
-    /// Who will read it.
+    /// The agent that will read it.
     pub agent: AgentId,
     /// The post.
     pub post: PostId,
 }
 
 impl Client {
-    /// Writes to an agent. One at work reads the message when its kind's input policy says, which is
+    /// Sends a message to an agent. An agent at work reads it when its kind's input policy says, which is
     /// before its next model call unless the kind's file says otherwise.
     ///
-    /// The same `key` with the same text is one message: sent again, it is answered as it was the first time,
-    /// whatever the agent has come to since.
+    /// The same `key` with the same text is one message: a repeated request gets the first answer, whatever
+    /// happened to the agent since.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty
-    /// text, [`Error::AtWork`] where the kind takes none meanwhile, [`Error::NotNow`] where too much waits
-    /// to be read.
+    /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty text,
+    /// [`Error::AtWork`] if the kind refuses messages meanwhile, [`Error::NotNow`] if the inbox has too much
+    /// unread text.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
-        // Before the key is asked about: of two that come at once, neither is refused for what the other began.
+        // Read before the key is looked up: of two equal requests at once, neither is refused for what the
+        // other began.
         let mut agent = self.agent(to).await?;
         let request = request_of(to, text);
         if let Some(first) = self.first_answer(key, &request).await? {
@@ -64,12 +65,12 @@ impl Client {
     }
 }
 
-/// A message that was taken under its key before.
+/// The message of the first request with a key.
 fn posted_before(to: AgentId, first: &str) -> Result<Posted> {
     Ok(Posted { agent: to, post: first.parse().map_err(|_| Error::KeyReused)? })
 }
 
-/// A message as it is known again when it comes twice.
+/// The text by which a message that comes twice is recognised.
 pub(super) fn request_of(to: AgentId, text: &str) -> String {
     format!("{to}\n{text}")
 }

@@ -1,5 +1,5 @@
-//! Speaking in a thread: in a chat there is one agent for (recipient, sender), and each message has an
-//! answer of its own.
+//! Messages in a thread: a chat has one agent for each (recipient, sender), and each message gets an answer
+//! of its own.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
@@ -11,45 +11,45 @@ use serde::Serialize;
 use super::{Client, LONGEST_NAME, checked_name, checked_text};
 use crate::{Error, Result, thread, thread_sync::NotLoaded, titles::title_of};
 
-/// Something said to an agent of a chat.
+/// A message to an agent of a chat.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Speech {
-    /// The chat, by whatever name; made with the first thing said in it.
+    /// The chat's name, which may be any; the first message in a chat creates it.
     pub chat: String,
-    /// The kind that is spoken to.
+    /// The kind of the recipient.
     pub to: String,
-    /// In whose name; the person's when none is given. Another sender is another thread.
+    /// The name of the sender; the person's if none is given. Each sender has a thread of its own.
     pub from: Option<String>,
-    /// What is said.
+    /// The text.
     pub text: String,
-    /// What holds for the run that answers it.
+    /// The options of the run that answers it.
     pub options: RunOptions,
 }
 
-/// Something that was said.
+/// A message that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spoken {
-    /// The top of the chat's tree.
+    /// The root of the chat's tree.
     pub root: AgentId,
-    /// Who reads it.
+    /// The agent that reads it.
     pub agent: AgentId,
     /// The message.
     pub post: PostId,
-    /// Whether it had been said before under the same key.
+    /// Whether it had been sent before under the same key.
     pub again: bool,
 }
 
-/// How often it is tried again where somebody else makes the same thread at the same moment.
+/// How often a message is tried if other callers create the same thread at the same moment.
 const RIVALS: u32 = 8;
 /// The longest name of a sender, in bytes.
 const LONGEST_SENDER: usize = 200;
-/// The longest name of a chat, in characters: the agency's and the one that a person gave it.
+/// The longest name of a chat, in characters: the agency's name and the one that a person gave it.
 const LONGEST_CHAT: usize = 2 * LONGEST_NAME + 1;
-/// Items looked through at once.
+/// Items per page.
 const PAGE: u64 = 200;
 
 impl Client {
-    /// The agent of a thread, once something was said in it; `from` is the person unless given.
+    /// The agent of a thread, once the thread has a message; `from` is the person unless given.
     ///
     /// # Errors
     /// When the store fails.
@@ -59,13 +59,13 @@ impl Client {
         Ok(thread::find(&**self.engine.store(), &self.scope, root, key).await?.ok())
     }
 
-    /// Says something in a thread. It is answered by a run of its own, after those before it.
+    /// Sends a message in a thread. A run of its own answers it, after the messages before it.
     ///
-    /// The same `key` with the same speech is one message, whatever kinds and checks there are by then.
+    /// The same `key` with the same speech is one message, whatever kinds and guardrails exist by then.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender of no use as a
-    /// name; [`Error::KeyReused`]; [`Error::Forgotten`] where the thread of the first message is not kept any more.
+    /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender's name that cannot
+    /// be used; [`Error::KeyReused`]; [`Error::Forgotten`] if the thread of the first message was pruned.
     pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
         let request = serde_json::to_string(&speech)?;
         if let Some(first) = self.first_answer(key, &request).await? {
@@ -78,14 +78,15 @@ impl Client {
             self.engine.named_guardrail(validator).map_err(Error::Invalid)?;
         }
         checked_text(&speech.text)?;
-        // The threads of a kind are between agents: a person writes in none of them.
+        // The threads with a kind as the sender are between agents: a person does not write in them.
         if let Some(name) = speech.from.as_ref().filter(|name| self.engine.kinds().get(name).is_some()) {
             let why = format!("`{name}` is the name of an agent: the sender needs a name of their own");
             return Err(Error::Invalid(why));
         }
         for _ in 0..RIVALS {
             match self.try_to_speak(&speech, kind.limits.max_tree, key, &request).await {
-                // The same chat or thread came up at the same moment, or the chat was deleted.
+                // Another caller created the same chat or thread at the same moment, or deleted the chat: try
+                // again.
                 Err(Error::Store(
                     StoreError::AgentExists { .. }
                     | StoreError::Exists { kind: EntityKind::Chat, .. }
@@ -112,7 +113,7 @@ impl Client {
         let (mut agent, is_new) = match thread::find(&**store, &self.scope, root, key).await? {
             Ok(found) => (found, false),
             Err(key) => {
-                // Whoever a person talks to stands at the top of the chat's tree.
+                // An agent that a person talks to is at the top of the chat's tree.
                 let mut made =
                     Agent { root, key: Some(key), ..Agent::root(self.owner.clone(), &speech.to, title, now) };
                 match store.agent(&self.scope, root).await? {
@@ -154,17 +155,17 @@ impl Client {
         }
     }
 
-    /// What was said before under the same key.
+    /// The message of the first request with a key.
     async fn said_before(&self, first: &str) -> Result<Spoken> {
         let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
         let agent: AgentId = agent.parse().map_err(|_| Error::KeyReused)?;
         let post: PostId = post.parse().map_err(|_| Error::KeyReused)?;
-        // Its chat may have been deleted since, and another have its name.
+        // Its chat may have been deleted since, and another one may have its name.
         let root = self.made_before(agent).await?.root;
         Ok(Spoken { root, agent, post, again: true })
     }
 
-    /// The last message whose answer a person waits for in a thread, read or not.
+    /// The last message in a thread that a person sent for an answer, read by the agent or not.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -189,7 +190,7 @@ impl Client {
         Ok(heard.map(|(run, _)| run))
     }
 
-    /// The last message in a transcript that fits, with the run that heard it.
+    /// The last message in a transcript that fits, with the run that read it.
     async fn last_heard(
         &self,
         agent: AgentId,

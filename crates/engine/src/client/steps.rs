@@ -32,10 +32,10 @@ impl Client {
         }
     }
 
-    /// A page of these steps; it goes on behind the step of this key.
+    /// A page of a run's steps, after the step whose key is `page.after`.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`]; [`StoreError::NoRow`] where no step has the key.
+    /// [`crate::Error::NotFound`]; [`StoreError::NoRow`] if no step has the key.
     pub async fn steps_page(&self, id: RunId, page: Page) -> Result<Vec<Step>> {
         let mut steps = self.steps(id).await?;
         if page.newest_first {
@@ -61,9 +61,9 @@ impl Client {
 /// Steps as they are found, item by item.
 struct Merging {
     run: RunId,
-    /// Those with a record of their own whose item was not met.
+    /// The steps with a record of their own whose item was not read yet.
     recorded: HashMap<StepKey, Step>,
-    /// When each call was asked for.
+    /// When the model requested each call.
     asked: HashMap<CallId, Time>,
     steps: Vec<Step>,
 }

@@ -1,4 +1,4 @@
-//! Tells an agent something that it may be waiting for.
+//! Sends a text to an agent, which may be waiting for it as an answer.
 
 use entourage_store::{Commit, Error as StoreError, Write};
 use entourage_types::{About, AgentId, Answer, Question, QuestionStatus};
@@ -7,10 +7,10 @@ use super::{Client, Posted, checked_text, send::request_of};
 use crate::{Error, Result, questions::closing};
 
 impl Client {
-    /// Says something to an agent: the answer, where it has one open question for words and no other,
-    /// and a message like that of [`Client::send`] otherwise.
+    /// Sends a text to an agent: as the answer if the agent has exactly one open question and that one asks
+    /// for information, otherwise as a message like [`Client::send`].
     ///
-    /// The same `key` with the same text is said once, whichever it was.
+    /// The same `key` with the same text is sent once, whichever of the two it is.
     ///
     /// # Errors
     /// As for [`Client::send`].
@@ -20,7 +20,7 @@ impl Client {
         let mut asked: Vec<Question> = self.questions_of(to).await?.into_iter().filter(open).collect();
         let question = asked.pop().filter(|last| asked.is_empty() && last.about == About::Information);
         let Some(question) = question else { return self.send(to, text, key).await };
-        let commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.engine.now())).0;
+        let commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.engine.now()))?.0;
         let post = commit.writes.iter().find_map(|write| match write {
             Write::Post(post) => Some(post.id),
             _ => None,
@@ -28,7 +28,7 @@ impl Client {
         let Some(post) = post else { return self.send(to, text, key).await };
         match self.commit_once(key, &request_of(to, text), &post.to_string(), commit).await {
             Ok(None) => Ok(Posted { agent: to, post }),
-            // It was said before, or somebody was faster with another answer.
+            // The text was sent before, or another caller answered the question first.
             Ok(Some(_)) | Err(Error::Store(StoreError::NotInStatus { .. })) => self.send(to, text, key).await,
             Err(error) => Err(error),
         }

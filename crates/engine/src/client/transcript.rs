@@ -1,5 +1,5 @@
-//! What a person sees of a conversation: messages, answers, questions, notices. Tool work, drafts
-//! and other agents' words are the agents' own.
+//! What a person sees of a conversation: messages, answers, questions, notices. Tool calls, drafts and other
+//! agents' texts are not shown.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{Client, PageEnd, Room};
 use crate::{Result, prompt::REFUSED, thread, titles::capitalised};
 
-/// How many items are read to know what an item is about that goes on with them.
+/// How many items before a page are read to know which task its first items are about.
 const LEAD: u32 = 64;
 /// How many questions are read at once.
 const QUESTIONS: u32 = 200;
@@ -27,23 +27,23 @@ pub struct Entry {
     pub text: String,
     /// When.
     pub at: Time,
-    /// The item behind it, where there is one.
+    /// Its item, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub item_seq: Option<u64>,
-    /// The post by which a person's message came.
+    /// The post of a person's message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post: Option<PostId>,
-    /// The question behind it, where there is one.
+    /// Its question, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
-    /// The task that it is about: the one that a question belongs to, or whose result is told, so that
-    /// a client can point at it.
+    /// The task that it is about: the one that a question belongs to, or whose result is reported, so that a
+    /// client can point at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// The agent that asks, or whose result is told, where that is not the one spoken to.
+    /// The agent that asks or whose result is reported, if that is not the agent of this conversation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
-    /// Of a failure: `false`, for the engine does not try again by itself.
+    /// For a failure: `false`, because the engine does not try again by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }
@@ -58,23 +58,23 @@ pub enum Role {
     Assistant,
     /// An agent of the tree asks.
     Question,
-    /// The engine remarks.
+    /// A remark of the engine.
     Notice,
 }
 
-/// Tells a conversation from what is on record of it, piece by piece, in order.
+/// Renders a conversation from its stored items and questions, one after the other, in order.
 #[derive(Debug, Clone)]
 pub struct TranscriptRenderer {
     reply: Reply,
-    /// The task whose result the agent has before it, and who worked on it.
+    /// The task whose result the agent read last, and the agent that worked on it.
     about: Option<(TaskId, AgentId)>,
     /// Whether that task failed.
     failed: bool,
 }
 
 impl Client {
-    /// The conversation with an agent, oldest first: what was said, read by the agent or not, and
-    /// every question of its tree when the agent tops one.
+    /// The conversation with an agent, oldest first: all messages, read by the agent or not, and, for an
+    /// agent without a parent, the questions of that agent and of all below it.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
@@ -82,8 +82,9 @@ impl Client {
         Ok(self.transcript_before(id, None, u32::MAX, usize::MAX).await?.0)
     }
 
-    /// The last part of it before where a page ended, or the very last one: at most `limit` of its entries, from as
-    /// many items, that have about `bytes`; and where this one ends, none at the beginning.
+    /// The last part of the conversation before `before`, where another page ended, or the very last part: at
+    /// most `limit` entries, from as many items, of about `bytes`. Also returns where this part ends, none at
+    /// the beginning of the conversation.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].
@@ -95,7 +96,8 @@ impl Client {
         bytes: usize,
     ) -> Result<(Vec<Entry>, Option<PageEnd<QuestionId>>)> {
         let agent = self.agent(id).await?;
-        // In this order: what is read meanwhile is there twice, and never missing.
+        // The inbox before the items: a message that the agent reads meanwhile is found twice, and never
+        // missing.
         let unread = if before.is_none() { self.engine.store().inbox(id).await? } else { Vec::new() };
         let last = |before: u64, limit: u32, bytes: usize| {
             self.transcript_part(ItemQuery { before: Some(before), bytes, ..ItemQuery::of(id, 0, limit) })
@@ -106,7 +108,7 @@ impl Client {
         items.extend(part);
         let end = before.map_or_else(|| items.last().map_or(0, |last| last.seq + 1), |before| before.item);
         if before.is_some() {
-            // The one behind the part says whether its last turn was refused.
+            // The item after the part says whether its last turn was refused.
             items.extend(self.items(id, end, 1).await?);
         }
         let told = |item: &Item| (from..end).contains(&item.seq);
@@ -121,7 +123,8 @@ impl Client {
         if agent.parent.is_none() {
             let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
             let since = if from > 0 { at(from) } else { None };
-            // The last that was told says better where the questions go on than a moment does.
+            // The last question that was shown marks the place where the questions go on more exactly than a
+            // time does.
             let until = if last_told.is_none() { at(end) } else { None };
             let after = last_told.map(|last| last.to_string());
             let page = Page { after, limit, newest_first: true, bytes };
@@ -142,14 +145,14 @@ impl Client {
         let next = (hidden > 0 || from > 0).then_some(PageEnd { item, told: last_told });
         let unread =
             unread.iter().filter(|post| !read.contains(&post.id)).filter_map(TranscriptRenderer::unread);
-        // What does not fit is told once it has been read.
+        // What does not fit is shown once the agent has read it.
         let mut room = Room::of(bytes);
         entries.extend(unread.take_while(|entry| room.takes(entry.text.len())));
         Ok((entries, next))
     }
 
-    /// The questions of an agent at the top and of all below it that were asked from one moment on and before
-    /// another, newest first: those of this page, and one more where there are more.
+    /// The questions of an agent without a parent and of all below it that were asked from `since` on and
+    /// before `until`, newest first: those of this page, and one more if there are more.
     async fn questions_between(
         &self,
         top: &Agent,
@@ -171,7 +174,8 @@ impl Client {
                 if until.is_some_and(|until| question.created >= until) {
                     continue;
                 }
-                // From here on their order decides: of two asked at once, the times may say otherwise.
+                // From here on the order decides: the times of two questions that were asked at once may
+                // contradict it.
                 until = None;
                 if since.is_some_and(|since| question.created < since) {
                     return Ok(between);
@@ -187,21 +191,22 @@ impl Client {
         }
     }
 
-    /// Tells what the conversation with an agent consists of.
+    /// A renderer for the conversation with an agent.
     #[must_use]
     pub fn telling(&self, agent: &Agent) -> TranscriptRenderer {
         TranscriptRenderer { reply: self.reply_of(&agent.kind), about: None, failed: false }
     }
 
-    /// Which of its words are the answer of a kind.
+    /// Which of a kind's texts are its answer.
     pub(crate) fn reply_of(&self, kind: &str) -> Reply {
         self.engine.kinds().get(kind).map_or(Reply::FinalText, |kind| kind.reply)
     }
 }
 
-/// What was said, and what was asked, which comes newest first: each in its own order, and a question behind all
-/// that was said by then. From the end, as pages go: wherever a page begins, what was asked last before it is older
-/// than what it begins with, also where the wall clock went back meanwhile, so that the next page finds it.
+/// Merges what was said and the questions, which come newest first: each keeps its own order, and a question
+/// comes after all that was said by then. It merges from the end, as pages are read: wherever a page begins,
+/// the last question before it is older than its first entry, also if the wall clock went back meanwhile, so
+/// that the next page finds that question.
 fn merged(said: Vec<Entry>, asked: impl Iterator<Item = Entry>) -> Vec<Entry> {
     let (mut all, mut asked) = (Vec::with_capacity(said.len()), asked.peekable());
     for entry in said.into_iter().rev() {
@@ -215,7 +220,7 @@ fn merged(said: Vec<Entry>, asked: impl Iterator<Item = Entry>) -> Vec<Entry> {
     all
 }
 
-/// Whether the first of these is an answer that was refused, so that nobody gets to see it.
+/// Whether the first of these items is an answer that was refused and therefore is not shown.
 fn was_refused(items: &[Item]) -> bool {
     let is_turn = |item: &Item| matches!(item.body, ItemBody::Turn(_));
     let [first, after @ ..] = items else { return false };
@@ -255,7 +260,7 @@ impl TranscriptRenderer {
         let (post, failed) = match &item.body {
             ItemBody::Message(message) => (message.post, false),
             ItemBody::Notice(notice) => (None, notice.level == Level::Error),
-            // What the program says of a failed task; a model's words are an answer.
+            // The program's text about a failed task; a model's text is an answer.
             ItemBody::Turn(turn) => (None, self.failed && turn.used.is_none()),
             _ => (None, false),
         };
@@ -269,7 +274,7 @@ impl TranscriptRenderer {
         })
     }
 
-    /// What a person sees of a question of the tree; the same when it was answered.
+    /// What a person sees of a question of the tree, open or answered.
     #[must_use]
     pub fn question(question: Question) -> Entry {
         let from_below = question.agent != question.root;

@@ -18,7 +18,7 @@ pub struct TreeUsage {
 }
 
 impl TreeUsage {
-    /// What all of it used together.
+    /// The sum of all agents.
     #[must_use]
     pub fn total(&self) -> Tally {
         self.by_agent.values().copied().sum()
@@ -40,8 +40,8 @@ impl Client {
         Ok(TreeUsage { runs: counts.iter().map(|count| u64::from(count.runs)).sum(), by_agent })
     }
 
-    /// What the owner's model calls used: exact, through crashes, retries and the removal of what
-    /// is old. What is under way counts up to its last commit.
+    /// What the owner's model calls used: exact across crashes, retries and pruning. Runs in progress count
+    /// up to their last commit.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an agent or a run that is asked for by id;

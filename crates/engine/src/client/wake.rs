@@ -1,5 +1,5 @@
-//! Waking an agent because something outside says that there is something for it. Whether there is,
-//! the agent sees for itself: to be woken for nothing changes nothing.
+//! Waking an agent because something outside says that there is work for it. The agent checks whether there
+//! is: a needless wake-up changes nothing.
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{Agent, AgentId, CallId, ItemBody, Status, Wakeup, WakeupId};
@@ -11,7 +11,7 @@ use crate::Result;
 const LAST_ITEMS: u64 = 256;
 
 impl Client {
-    /// Wakes an agent that has something to do or to read. False where it has not, and nothing is done.
+    /// Wakes an agent that has something to do or to read. If it has not, does nothing and returns false.
     ///
     /// The same `key` wakes once.
     ///
@@ -33,7 +33,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Whether a call of an agent has not returned.
+    /// Whether a call of an agent has no output yet.
     ///
     /// # Errors
     /// [`crate::Error::NotFound`].

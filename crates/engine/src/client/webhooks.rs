@@ -1,5 +1,5 @@
-//! The receivers that are told of an owner's tasks and questions: how they stand, and trying anew
-//! what did not arrive.
+//! The receivers that are notified of an owner's tasks and questions: their state, and retrying what did not
+//! arrive.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Record, Time};
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::Client;
 use crate::{Error, Receiver, Result, outbox};
 
-/// How a receiver stands.
+/// The state of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceiverRecord {
     /// Its name in the settings.
     pub name: String,
-    /// What it is told of.
+    /// What it is notified of.
     pub events: Vec<Occasion>,
-    /// How many deliveries are still to arrive.
+    /// The number of pending deliveries.
     pub pending: u64,
-    /// How many were given up and are not forgotten yet.
+    /// The number of deliveries that were given up and are not pruned yet.
     pub given_up: u64,
     /// The latest failed attempt among those.
     pub last_failure: Option<FailedAttempt>,
@@ -30,7 +30,7 @@ pub struct ReceiverRecord {
 pub struct FailedAttempt {
     /// Which delivery.
     pub delivery: DeliveryId,
-    /// How many attempts there have been at it.
+    /// The number of attempts so far.
     pub attempts: u32,
     /// When.
     pub at: Time,
@@ -64,7 +64,7 @@ impl ReceiverRecord {
 }
 
 impl Client {
-    /// The receivers that are told of the owner's tasks and questions, and how each stands.
+    /// The receivers that are notified of the owner's tasks and questions, with the state of each.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,11 +81,11 @@ impl Client {
         Ok(records)
     }
 
-    /// Tries everything that did not arrive at a receiver anew, from now on, also what was given up.
-    /// Returns how the receiver stands then.
+    /// Retries all failed deliveries to a receiver now, also those that were given up. Returns the receiver's
+    /// state after that.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where no receiver of this owner has that name.
+    /// [`Error::NotFound`] if no receiver of this owner has that name.
     pub async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
         if !self.own_receivers().any(|receiver| receiver.name == name) {
             return Err(Error::not_found("receiver", name));
@@ -93,7 +93,7 @@ impl Client {
         let mut failed = Vec::new();
         for status in [DeliveryStatus::Pending, DeliveryStatus::GivenUp] {
             outbox::each(&self.engine, &self.scope, status, |delivery| {
-                // One that has not been tried yet is about to be.
+                // A delivery that was not attempted yet is about to be.
                 if delivery.receiver == name && delivery.attempts > 0 {
                     failed.push((delivery.id, status));
                 }
@@ -118,10 +118,10 @@ impl Client {
             ..Delivery::from_entity(&entity)?
         };
         let expect = Expect::Status(kind, key, status.as_str());
-        let commit = Commit::new(now).expect(expect).write(Write::Entity(delivery.entity()?));
+        let commit = Commit::new(now).expect(expect).write(Write::record(&delivery)?);
         match self.engine.commit(commit).await {
             Ok(_) => self.engine.inner.outbox.hint(&delivery),
-            // It has arrived meanwhile, or was forgotten.
+            // The delivery arrived meanwhile, or was pruned.
             Err(StoreError::NotInStatus { .. }) => {}
             Err(error) => return Err(error.into()),
         }

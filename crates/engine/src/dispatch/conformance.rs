@@ -1,7 +1,7 @@
-//! The public conformance suite: a dispatcher is what passes it.
+//! The public conformance suite: an implementation is a dispatcher if it passes.
 //!
-//! Implement [`Subject`] for yours and call [`crate::dispatcher_conformance!`] in a test file; it
-//! makes one test per property. Nothing here sleeps: time is the subject's to move.
+//! Implement [`Subject`] for your dispatcher and call [`crate::dispatcher_conformance!`] in a test file; it
+//! creates one test per property. Nothing here sleeps: the suite moves the subject's clock.
 
 mod failures;
 
@@ -25,11 +25,11 @@ pub use failures::{
     misses_nothing_where_hints_are_lost, waits_for_a_store_that_cannot_be_used_as_long_as_it_takes,
 };
 
-/// What the suite is run against: one store and as many dispatchers on it as asked for.
+/// What the suite runs against: one store, and as many dispatchers on it as a test needs.
 pub trait Subject: Send + Sync {
     /// The store, empty at first.
     fn store(&self) -> Arc<dyn Store>;
-    /// The clock that the dispatchers live by.
+    /// The clock that the dispatchers use.
     fn clock(&self) -> Arc<dyn Clock>;
     /// Moves that clock.
     fn pass(&self, time: Duration);
@@ -38,7 +38,7 @@ pub trait Subject: Send + Sync {
     fn dispatcher(&self, concurrency: usize) -> Arc<dyn Dispatcher>;
 }
 
-/// Makes one test of each property of a dispatcher, for the subject that the expression makes.
+/// Creates one test per property of a dispatcher, for the subject that the expression creates.
 #[macro_export]
 macro_rules! dispatcher_conformance {
     ($subject:expr) => {
@@ -64,23 +64,23 @@ macro_rules! dispatcher_conformance {
     };
 }
 
-/// How long the suite waits for what must happen.
+/// How long the suite waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an activation does in the suite.
 type Work = dyn Fn(AgentId, u32) -> Does + Send + Sync;
 
-/// One activation's fate.
+/// How one activation ends.
 enum Does {
     /// Serves its wake-ups.
     Serve,
     /// Fails, and serves nothing.
     Fail,
-    /// Fails with the store, which is full.
+    /// Fails because the store is full.
     Full,
     /// Panics.
     Crash,
-    /// Waits to be let go, then serves.
+    /// Waits for the notification, then serves its wake-ups.
     Hold(Arc<Notify>),
 }
 
@@ -95,7 +95,7 @@ struct Seen {
     twice_at_once: bool,
 }
 
-/// Records what is delivered, and serves it as the real engine does: through a claim and a commit.
+/// Records deliveries, and serves them as the real engine does: through a claim and a commit.
 struct Recorder {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -134,7 +134,7 @@ impl Recorder {
         assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "it never happened: {what}");
     }
 
-    /// Fails where there is something to do: a delivery that comes too late finds nothing.
+    /// Fails if a wake-up is due. A delivery that comes too late finds none and succeeds.
     async fn fail(&self, agent: AgentId) -> Result<()> {
         let now = self.clock.now();
         let claim = self.store.claim(agent, 0).await?;
@@ -208,7 +208,7 @@ impl Node {
         Self { stop, task: tokio::spawn(async move { dispatcher.run(engine, store, clock, token).await }) }
     }
 
-    /// Moves the clock on, until it happens.
+    /// Moves the clock forward until `happens` completes.
     async fn moving(subject: &dyn Subject, step: Duration, happens: impl Future<Output = ()>) {
         let moving = async {
             loop {
@@ -228,7 +228,7 @@ impl Node {
     }
 }
 
-/// Makes agents of an owner.
+/// Creates agents of an owner.
 async fn agents(subject: &dyn Subject, owner: &Owner, count: usize) -> Vec<Agent> {
     let now = subject.clock().now();
     let made: Vec<Agent> = (0..count).map(|_| Agent::root(owner.clone(), "k", "", now)).collect();
@@ -256,7 +256,7 @@ async fn nothing_is_due(subject: &dyn Subject) {
     assert!(matches!(due.as_deref(), Ok([])), "every wake-up was served: {due:?}");
 }
 
-/// Wake-ups from before the start and from after it arrive, whatever their order.
+/// Wake-ups from before and after the start are delivered, whatever their order.
 pub async fn delivers_what_was_there_and_what_comes(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), 20).await;
     let now = subject.clock().now();
@@ -273,7 +273,7 @@ pub async fn delivers_what_was_there_and_what_comes(subject: &dyn Subject) {
     nothing_is_due(subject).await;
 }
 
-/// However many wake-ups an agent has, it works once at a time.
+/// However many wake-ups an agent has, it has one activation at a time.
 pub async fn never_lets_an_agent_work_twice_at_once(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), 2).await;
     let recorder = Recorder::new(subject, |_, _| Does::Serve);
@@ -287,7 +287,7 @@ pub async fn never_lets_an_agent_work_twice_at_once(subject: &dyn Subject) {
     assert!(!recorder.seen().twice_at_once);
 }
 
-/// An agent woken while it works is delivered once more when it has ended.
+/// An agent that is woken during an activation is activated again after it.
 pub async fn forgets_no_wakeup_that_comes_during_work(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), 1).await;
     let gate = Arc::new(Notify::new());
@@ -329,7 +329,7 @@ pub async fn waits_for_the_time(subject: &dyn Subject) {
     node.stop().await;
 }
 
-/// Whatever was under way when the process ended is delivered by the next one; what was served is not.
+/// The next process delivers what was in progress when a process ended, and nothing that was served.
 pub async fn delivers_again_after_a_restart_what_was_not_served(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), 2).await;
     let stuck = made[0].id;
@@ -363,7 +363,7 @@ pub async fn does_not_stampede(subject: &dyn Subject) {
     assert!(recorder.seen().most_working <= 16, "{} at once", recorder.seen().most_working);
 }
 
-/// An owner with one agent does not stand behind another one's thousand.
+/// An owner with one agent does not wait for all agents of another owner.
 pub async fn serves_owners_in_turn(subject: &dyn Subject) {
     let busy = agents(subject, &Owner::new("busy"), 400).await;
     let quiet = agents(subject, &Owner::new("quiet"), 1).await;

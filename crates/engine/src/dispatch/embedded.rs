@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 use super::{Advance, Dispatcher, order, outage::Outage, queue::Queue};
 use crate::{Clock, Error, Result, metrics};
 
-/// How the embedded dispatcher works.
+/// The settings of the embedded dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Agents at work at once.
+    /// The most agents at work at once.
     pub concurrency: usize,
-    /// How long those under way may take to end once it is told to stop.
+    /// How long activations in progress may take to end after the dispatcher is stopped.
     pub grace: Duration,
-    /// Failures in a row after which an agent's run is ended.
+    /// Consecutive failures after which the dispatcher ends an agent's run.
     pub give_up_after: u32,
 }
 
@@ -34,9 +34,9 @@ impl Default for Settings {
     }
 }
 
-/// How many wake-ups are read at once; a start with many due does not hold them all in memory.
+/// Wake-ups per page, so that a start with many due ones does not hold them all in memory.
 const PAGE: u32 = 500;
-/// The line is filled up again from the store when it is shorter than this.
+/// The dispatcher refills the queue from the store when it is shorter than this.
 const LOW: usize = 250;
 /// How far ahead wake-ups are held in memory.
 const HORIZON: Duration = Duration::from_secs(60);
@@ -68,7 +68,7 @@ impl Dispatcher for Embedded {
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
     ) -> Result<()> {
-        // Subscribed before the first look, so that nothing falls in between.
+        // Subscribe before the first read, so that no wake-up is missed in between.
         let mut woken = store.woken();
         let mut state = State::new(self.settings.clone(), store, clock);
         let mut working: JoinSet<(AgentId, Owner, Result<()>)> = JoinSet::new();
@@ -123,7 +123,8 @@ impl Dispatcher for Embedded {
                 () = stop.cancelled() => {}
             }
         }
-        // Agents notice the end at their next step; whoever does not is cut off, and loses nothing.
+        // Agents notice the stop at their next step. An activation that does not end in time is aborted,
+        // which loses nothing.
         let end =
             tokio::time::timeout(self.settings.grace, async { while working.join_next().await.is_some() {} });
         if end.await.is_err() {
@@ -133,15 +134,15 @@ impl Dispatcher for Embedded {
     }
 }
 
-/// Why an activation came to nothing.
+/// Why an activation did not succeed.
 enum Failure {
-    /// For a cause of its own: one that keeps failing is ended.
+    /// The run's own cause: a run that keeps failing is ended.
     Own(String),
-    /// What the agent needs of the store is damaged: no other attempt reads it, either.
+    /// The agent's part of the database is damaged: another attempt cannot read it, either.
     Damaged(String),
-    /// Others go first.
+    /// It is to be tried again after this time: other agents go first, or the outcome of a commit is unknown.
     NotYet(Duration),
-    /// The store cannot be used, which is no fault of any run: it waits as long as that takes.
+    /// The store is unusable, which is not the fault of a run: the run waits as long as that takes.
     Store(String),
 }
 
@@ -151,25 +152,25 @@ impl From<Error> for Failure {
             Error::Store(error) if error.is_outage() => Self::Store(error.to_string()),
             Error::Store(error @ StoreError::Damaged(_)) => Self::Damaged(error.to_string()),
             Error::NotYet { after, .. } => Self::NotYet(after),
-            // The next activation reads whether it happened.
+            // The next activation reads whether the commit happened.
             Error::Store(StoreError::Unknown { .. }) => Self::NotYet(Duration::ZERO),
             error => Self::Own(error.to_string()),
         }
     }
 }
 
-/// How often in a row an agent's activations failed, and why the last of them did.
+/// An agent's consecutive failures, and the cause of the last one.
 #[derive(Default)]
 struct Failures {
     count: u32,
     cause: String,
-    /// How often in a row, of late, that was for the store's sake; those do not count.
+    /// Recent consecutive failures because the store was unusable, which `count` does not include.
     outages: u32,
-    /// Until when it is put off.
+    /// Until when the agent is not tried again.
     until: Option<Time>,
 }
 
-/// What the dispatcher holds in memory; all of it can be read again.
+/// What the dispatcher holds in memory; all of it can be read again from the store.
 struct State {
     settings: Settings,
     store: Arc<dyn Store>,
@@ -184,7 +185,7 @@ struct State {
     cursor: Option<(Time, WakeupId)>,
     /// Whether the store has more than was read.
     more: bool,
-    /// Until when all wake-ups are in memory, once there are no more to read.
+    /// Once `more` is false, all wake-ups that are due up to this time are in memory.
     horizon: Time,
 }
 
@@ -212,7 +213,7 @@ impl State {
         self.more = page.len() == PAGE as usize;
         self.cursor = page.last().map(order).or(self.cursor);
         for mut wakeup in page {
-            // What an agent failed at before is no news, however often it is read.
+            // Wake-ups of an agent that failed keep their delay, however often they are read.
             let until = self.failures.get(&wakeup.agent).and_then(|failures| failures.until);
             wakeup.due = until.map_or(wakeup.due, |until| until.max(wakeup.due));
             self.take(&wakeup);
@@ -220,7 +221,7 @@ impl State {
         Ok(())
     }
 
-    /// Begins reading anew, with a later horizon.
+    /// Reads from the beginning again, with a later horizon.
     async fn look_again(&mut self) {
         self.horizon = self.clock.now() + HORIZON;
         self.cursor = None;
@@ -229,7 +230,7 @@ impl State {
         self.looked(looked);
     }
 
-    /// Where the store could not be read, it is read anew before long.
+    /// If the store could not be read, schedules another read after `LONGEST`.
     fn looked(&mut self, looked: Result<()>) {
         if let Err(error) = looked {
             let now = self.clock.now();
@@ -256,7 +257,7 @@ impl State {
         }
     }
 
-    /// Puts those whose time has come into the line.
+    /// Moves the wake-ups that are due into the queue.
     fn ripen(&mut self) {
         let now = self.clock.now();
         while self.later.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
@@ -266,19 +267,19 @@ impl State {
         }
     }
 
-    /// When to look up next: at the next one's time, or at the horizon.
+    /// When to continue: when the next wake-up is due, or at the horizon.
     fn next_look(&self) -> Time {
         self.later.peek().map_or(self.horizon, |Reverse((due, ..))| (*due).min(self.horizon))
     }
 
-    /// Why an agent is not tried again: its run is ended instead.
+    /// The cause for which an agent's run is to be ended instead of another attempt, if there is one.
     fn given_up(&self, agent: AgentId) -> Option<String> {
         let failures = self.failures.get(&agent)?;
         (failures.count >= self.settings.give_up_after).then(|| failures.cause.clone())
     }
 
-    /// A run that met a damaged database is ended, where that can be written; otherwise the agent is left
-    /// alone until the next start.
+    /// Ends the run of an agent whose part of the database is damaged. If that cannot be written either,
+    /// leaves the agent alone until the next start.
     fn met_damage(&mut self, agent: AgentId, owner: &Owner, cause: String) {
         let (failures, limit) = (self.failures.entry(agent).or_default(), self.settings.give_up_after);
         if failures.count < limit {
@@ -291,9 +292,9 @@ impl State {
         }
     }
 
-    /// An activation has ended. One that failed is tried again later, and ended for good when that
-    /// keeps happening; so is the ending itself. One that failed with the store is tried again for as long
-    /// as that takes.
+    /// Handles the end of an activation. An agent whose activation failed is tried again later; if it keeps
+    /// failing, its run is ended, and if ending it fails, that is tried again, too. While the store is
+    /// unusable, the agent is tried again for as long as that takes.
     fn ended(&mut self, agent: AgentId, owner: Owner, failure: Option<Failure>) {
         self.ready.done(agent);
         let now = self.clock.now();
@@ -332,7 +333,7 @@ impl State {
         self.put_off(agent, owner, now + delay);
     }
 
-    /// An agent that failed is tried again then, or once it has something new to do.
+    /// Has an agent that failed tried again at `until`, or earlier if it gets something new to do.
     fn put_off(&mut self, agent: AgentId, owner: Owner, until: Time) {
         self.failures.entry(agent).or_default().until = Some(until);
         self.later.push(Reverse((until, WakeupId::new(), agent, owner)));

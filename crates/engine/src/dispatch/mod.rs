@@ -1,7 +1,7 @@
-//! The Dispatcher seam: wake-ups are delivered to `advance(agent)`, one at a time per agent.
+//! The `Dispatcher` trait: a dispatcher delivers wake-ups to `advance(agent)`, one at a time per agent.
 //!
-//! Correctness never depends on it: wake-ups are rows, one that was served is a no-op, and the
-//! epoch fences the rest. A dispatcher is what passes [`conformance`].
+//! Correctness never depends on the dispatcher: wake-ups are rows, delivering a served one is a no-op, and
+//! the epoch fences the rest. An implementation is a dispatcher if it passes [`conformance`].
 
 pub mod conformance;
 mod embedded;
@@ -19,14 +19,15 @@ use crate::{Clock, Engine, Result};
 
 pub use embedded::{Embedded, Settings};
 
-/// What wake-ups are delivered to.
+/// Receives wake-ups.
 #[async_trait]
 pub trait Advance: Send + Sync + 'static {
-    /// Lets an agent go on as far as it can.
+    /// Activates an agent, which goes on as far as it can.
     ///
     /// # Errors
-    /// Whatever kept it from going on; the wake-up is delivered again. While the store cannot be used
-    /// ([`entourage_store::Error::is_outage`]), that is no failure of the agent, however long it takes.
+    /// What kept the agent from going on; the dispatcher delivers the wake-up again. While the store is
+    /// unusable ([`entourage_store::Error::is_outage`]), that is no failure of the agent, however long it
+    /// takes.
     async fn advance(&self, agent: AgentId) -> Result<()>;
 
     /// Ends the run of an agent whose activations keep failing.
@@ -47,12 +48,12 @@ impl Advance for Engine {
     }
 }
 
-/// Delivers wake-ups until it is told to stop.
+/// Delivers wake-ups until it is stopped.
 #[async_trait]
 pub trait Dispatcher: Send + Sync {
-    /// Delivers every wake-up of the store to `engine`, at its time or after, at least once, one at
-    /// a time per agent. Returns once `stop` is cancelled and what was under way has ended or its
-    /// time of grace is over.
+    /// Delivers every wake-up of the store to `engine`, at its time or after, at least once, one at a time
+    /// per agent. Returns once `stop` is cancelled and the activations in progress have ended or their time
+    /// of grace is over.
     ///
     /// # Errors
     /// When the store cannot be read at all.

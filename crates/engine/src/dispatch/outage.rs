@@ -1,13 +1,13 @@
-//! A store that cannot be used for a while: what the log says of it.
+//! Logs that the store is unusable for a while.
 
 use std::time::Duration;
 
 use entourage_types::Time;
 
-/// How often the log says again that it is not over.
+/// How often the log repeats that the outage is not over.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// Whether the store failed of late, since when, and when the log said so.
+/// The current outage, if there is one: since when, and when it was logged last.
 #[derive(Debug, Default)]
 pub(super) struct Outage(Option<Said>);
 
@@ -18,8 +18,8 @@ struct Said {
 }
 
 impl Outage {
-    /// The store failed. Says so at first, and then from time to time: what waits is many, the cause is
-    /// one. Returns whether it was said.
+    /// Notes that the store failed. Logs the first failure and then one per `AGAIN`: many agents wait, for
+    /// one cause. Returns whether it was logged.
     pub(super) fn met(&mut self, cause: &str, now: Time) -> bool {
         match &mut self.0 {
             None => {
@@ -35,7 +35,7 @@ impl Outage {
         true
     }
 
-    /// Something was written.
+    /// Notes that an activation succeeded: the outage is over.
     pub(super) fn over(&mut self, now: Time) {
         if let Some(said) = self.0.take() {
             tracing::info!(since = %said.since, until = %now, "the store can be used again");

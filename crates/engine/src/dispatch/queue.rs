@@ -1,11 +1,11 @@
-//! Who goes next: agents with something to do, owners served in turn, each agent once.
+//! The queue of agents with something to do: owners take turns, and each agent is queued once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use entourage_types::{AgentId, Owner};
 
-/// Agents that are ready, fair between owners. An agent stands in it at most once; one that is at
-/// work and woken again goes to the back of its owner's line when it is done.
+/// Agents that are ready, fair between owners. An agent is queued at most once; one that is woken again while
+/// it is at work goes to the back of its owner's line when it is done.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     lines: HashMap<Owner, VecDeque<AgentId>>,
@@ -18,7 +18,7 @@ pub(super) struct Queue {
 type Again = Option<Owner>;
 
 impl Queue {
-    /// An agent has something to do.
+    /// Queues an agent that has something to do.
     pub(super) fn wake(&mut self, agent: AgentId, owner: &Owner) {
         if let Some(again) = self.working.get_mut(&agent) {
             *again = Some(owner.clone());
@@ -49,14 +49,14 @@ impl Queue {
         Some((agent, owner))
     }
 
-    /// An agent has stopped working; woken meanwhile, it stands in line again.
+    /// Notes that an agent has stopped working; if it was woken meanwhile, it is queued again.
     pub(super) fn done(&mut self, agent: AgentId) {
         if let Some(Some(owner)) = self.working.remove(&agent) {
             self.wake(agent, &owner);
         }
     }
 
-    /// How many stand in line.
+    /// The number of queued agents.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }

@@ -1,5 +1,5 @@
-//! What all streams of one owner hold of events that their readers have not taken: so many bytes and no
-//! more, however many streams there are.
+//! A limit on the bytes of events that all streams of one owner hold for their readers, however many streams
+//! there are.
 
 use std::{
     io::{self, Write},
@@ -25,7 +25,7 @@ pub struct Budget {
 pub(super) type Held = OwnedSemaphorePermit;
 
 impl Budget {
-    /// So many bytes. One page more may have been read, which waits until it has its room.
+    /// A budget of so many bytes. One more page may be in memory, which waits until it has its room.
     #[must_use]
     pub fn new(most: u32) -> Arc<Self> {
         let most = most.max(1);
@@ -41,7 +41,7 @@ impl Budget {
         let mut held = self.take(1).await?;
         let page = page.await?;
         let bytes: usize = page.iter().map(bytes).sum();
-        // Larger than everything there is, it waits until it is alone.
+        // A page larger than the whole budget waits until no other page is held.
         let more = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most).saturating_sub(1);
         held.merge(self.take(more).await?);
         Ok((page, held))
@@ -55,7 +55,7 @@ impl Budget {
 /// The bytes of something as JSON.
 pub(super) fn bytes(written: &impl Serialize) -> usize {
     let mut count = Count(0);
-    // What has no JSON ends the stream where it is written.
+    // A value that cannot be written as JSON ends the stream where the stream writes it.
     let _ = serde_json::to_writer(&mut count, written);
     count.0
 }

@@ -1,7 +1,7 @@
-//! What subscribers follow: committed events, gap-free, and the pieces of answers under way.
+//! What subscribers follow: committed events, without gaps, and the pieces of answers in progress.
 //!
-//! One pump per engine reads the store's hints and hands each tree's news to that tree's channel;
-//! a subscriber that falls behind reads from the store again, so a slow reader costs nobody else.
+//! One pump per engine reads the store's hints and forwards each tree's events to that tree's channel; a
+//! subscriber that falls behind reads from the store again, so a slow reader does not slow down others.
 
 mod budget;
 mod pages;
@@ -29,36 +29,36 @@ pub use budget::Budget;
 pub use watch::Watch;
 
 /// How many of the lower bits of an attempt's number count within a process. Above them is room for two
-/// million activations of an agent in the whole numbers that JSON is sure of.
+/// million activations of an agent in the integers that JSON represents exactly.
 const ATTEMPT_BITS: u32 = 32;
 
-/// Something for a subscriber of a tree.
+/// What a subscriber of a tree receives.
 #[derive(Debug, Clone)]
 pub enum Signal {
-    /// A committed fact.
+    /// A committed event.
     Event(Arc<Event>),
-    /// A piece of an answer under way. Whoever comes later gets all that was said of it before as one
-    /// piece. The text it belongs to arrives whole as an item event.
+    /// A piece of an answer in progress. A later subscriber gets all pieces before it as one piece. The
+    /// complete text arrives as an item event.
     Delta(Arc<AgentDelta>),
-    /// All that was has been told, up to the event with this number; from here on it is news.
+    /// All past events were returned, up to the one with this number; what follows is new.
     CaughtUp(u64),
 }
 
-/// A piece of an answer under way.
+/// A piece of an answer in progress.
 ///
-/// The texts of one attempt, each put at its offset, are the beginning of the text that is committed
-/// in the end, unless a later attempt takes its place: that one begins anew. Whoever misses a piece
-/// finds an offset beyond what it has, and waits for the item.
+/// The texts of one attempt, each put at its offset, are the beginning of the text that is committed in the
+/// end, unless a later attempt replaces it, which begins again. A subscriber that missed a piece gets an
+/// offset beyond the text that it has, and waits for the item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AgentDelta {
-    /// Whose answer.
+    /// The agent that answers.
     pub agent: AgentId,
-    /// In which run.
+    /// The run of the answer.
     pub run: RunId,
     /// The number that the item will have.
     pub item_seq: u64,
-    /// Which attempt at the answer; a higher one makes void what those before it streamed, also after a
-    /// restart, and pieces of a lower one come too late.
+    /// The number of the attempt at the answer. A higher one voids what the attempts before it streamed, also
+    /// after a restart; pieces of a lower one come too late.
     pub attempt: u64,
     /// Where the piece begins, in characters of the text so far.
     pub offset: u64,
@@ -67,7 +67,7 @@ pub struct AgentDelta {
     pub piece: Piece,
 }
 
-/// What a piece is of.
+/// The content of a piece.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Piece {
@@ -77,23 +77,23 @@ pub enum Piece {
     Reasoning(String),
     /// A call has begun.
     Call(String),
-    /// The attempt failed; what it streamed is void and offsets start anew.
+    /// The attempt failed; what it streamed is void, and offsets start again.
     Reset,
 }
 
 type Channels = Arc<Mutex<Open>>;
 
-/// What is under way.
+/// The channels with subscribers, and the answers in progress.
 #[derive(Default)]
 struct Open {
-    /// The trees that somebody follows.
+    /// The trees with subscribers.
     trees: HashMap<AgentId, Tree>,
-    /// What each agent has said of an answer, by the tops of their trees: for whoever comes later.
+    /// The text so far of each agent's answer in progress, by the roots of the trees: for later subscribers.
     said: HashMap<AgentId, HashMap<AgentId, AgentDelta>>,
 }
 
 impl Open {
-    /// Keeps what was said so far.
+    /// Keeps the text so far.
     fn keep(&mut self, root: AgentId, delta: &AgentDelta) {
         match &delta.piece {
             Piece::Text(text) => {
@@ -118,7 +118,7 @@ impl Open {
     }
 }
 
-/// Where the pieces of one answer go: to whoever follows its tree at that moment.
+/// Sends the pieces of one answer to the current subscribers of its tree.
 pub(crate) struct Pieces {
     channels: Channels,
     attempts: Arc<AtomicU64>,
@@ -127,14 +127,15 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The number of another attempt. None before it is as high, in this process or in one that died: the
-    /// epoch leads, which only rises.
+    /// The number of a new attempt. It is higher than all before it, in this process and in earlier ones: its
+    /// upper bits are the epoch, which only rises.
     pub(crate) fn attempt(&self) -> u64 {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         (self.epoch << ATTEMPT_BITS) | (number & ((1 << ATTEMPT_BITS) - 1))
     }
 
-    /// Hands a piece on to whoever follows, and keeps it for whoever comes while the answer is under way.
+    /// Sends a piece to all subscribers, and keeps its text for subscribers that come while the answer is in
+    /// progress.
     pub(crate) fn send(&self, delta: AgentDelta) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.keep(self.root, &delta);
@@ -143,14 +144,14 @@ impl Pieces {
         }
     }
 
-    /// No attempt of this agent is under way any more.
+    /// Forgets the text so far: no attempt of this agent is in progress any more.
     pub(crate) fn over(&self, agent: AgentId) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.forget(self.root, agent);
     }
 }
 
-/// The channels of all trees that somebody follows.
+/// The channels of all trees with subscribers.
 pub(crate) struct Feed {
     store: Arc<dyn Store>,
     channels: Channels,
@@ -158,7 +159,7 @@ pub(crate) struct Feed {
     pump: Arc<Pump>,
 }
 
-/// The pump, once somebody follows; it runs as long as the engine or a follower is there.
+/// The pump, started for the first subscriber; it runs as long as the engine or a subscriber exists.
 #[derive(Default)]
 struct Pump(OnceLock<tokio::task::AbortHandle>);
 
@@ -186,7 +187,7 @@ impl Feed {
         self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
         let (live, said) = {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-            // In one moment, so that no piece is missing and none comes twice.
+            // Under one lock, so that no piece is missed and none comes twice.
             let said = channels.said.get(&root).map(|said| said.values().cloned().collect());
             let tree = channels.trees.entry(root).or_default();
             (tree.subscribe(), said.unwrap_or_default())
@@ -194,7 +195,8 @@ impl Feed {
         Watch::begin(self, Pages::new(self, scope, root, budget), after, (live, said)).await
     }
 
-    /// Where the pieces of one answer in this tree go; `epoch` is that of the activation that asks for it.
+    /// The sender for the pieces of one answer in this tree; `epoch` is that of the activation that requests
+    /// the answer.
     pub(crate) fn pieces(&self, root: AgentId, epoch: u64) -> Pieces {
         Pieces { channels: Arc::clone(&self.channels), attempts: Arc::clone(&self.attempts), root, epoch }
     }
@@ -230,7 +232,7 @@ fn pump(
 mod tests {
     use super::*;
 
-    /// What streamed before a restart is void: the counter begins anew, and the epoch has risen.
+    /// What streamed before a restart is void: the counter begins again, and the epoch has risen.
     #[test]
     fn an_attempt_after_a_restart_has_a_higher_number() {
         let pieces = |made: u64, epoch| Pieces {

@@ -1,4 +1,4 @@
-//! The events of a tree, page by page out of the store.
+//! The events of a tree, read from the store page by page.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Source {
     budget: Option<Arc<Budget>>,
 }
 
-/// What was read at once.
+/// One page.
 struct Page {
     events: Vec<Event>,
     /// Whether the store has more.
@@ -32,12 +32,12 @@ struct Page {
     held: Option<Held>,
 }
 
-/// The events of a tree, a page at a time. The next page is read while the second half of this one is taken,
-/// so that a reader that takes nothing has one page.
+/// The events of a tree, a page at a time. The next page is read while the reader takes the second half of
+/// this one, so that for a reader that takes nothing one page is held.
 pub(super) struct Pages {
     source: Source,
     page: std::vec::IntoIter<Event>,
-    /// With how many left of it the next is read.
+    /// The next page is read once at most so many events of this one are left.
     ahead: usize,
     held: Option<Held>,
     /// Whether the store has more than the page.
@@ -60,13 +60,13 @@ impl Pages {
         self.page.as_slice().first()
     }
 
-    /// The store has more than was handed on.
+    /// Notes that the store has more events than were sent.
     pub(super) fn fall_behind(&mut self) {
         self.behind = true;
     }
 
-    /// The next event; none once the store has no more. After `last`, where nothing was read yet. The future
-    /// may be dropped before it is ready: nothing is lost.
+    /// Returns the next event, none once the store has no more. If nothing was read yet, that is the first
+    /// after `last`. The future may be dropped before it is ready: nothing is lost.
     pub(super) async fn next(&mut self, last: u64) -> Result<Option<Event>> {
         loop {
             if self.behind && self.reading.is_none() && self.page.len() <= self.ahead {
@@ -76,7 +76,7 @@ impl Pages {
             if let Some(event) = self.page.next() {
                 return Ok(Some(event));
             }
-            // All of it was taken.
+            // The reader has taken the whole page.
             drop(self.held.take());
             if !self.turn().await? {
                 return Ok(None);
@@ -90,14 +90,14 @@ impl Pages {
         self.turn().await.map(drop)
     }
 
-    /// Takes the page that is being read, if one is.
+    /// Waits for the page that is being read, and returns whether there was one.
     async fn turn(&mut self) -> Result<bool> {
         let Some(reading) = &mut self.reading else { return Ok(false) };
         let page = reading.await.map_err(|_| StoreError::Closed);
         self.reading = None;
         let Page { events, is_full, held } = page??;
         self.behind = is_full;
-        // Large events come in smaller pages, of which one is enough.
+        // Large events come in smaller pages; of these none is read ahead.
         self.ahead = if events.len() == PAGE as usize { events.len() / 2 } else { 0 };
         self.page = events.into_iter();
         self.held = held;
@@ -106,7 +106,8 @@ impl Pages {
 }
 
 impl Source {
-    /// In a task of its own, which takes its turn when it comes, also while the reader asks for nothing.
+    /// Reads a page in a task of its own, which takes its turn in the budget also while the reader polls
+    /// nothing.
     fn read(&self, after: u64) -> AbortOnDropHandle<StoreResult<Page>> {
         let source = self.clone();
         AbortOnDropHandle::new(tokio::spawn(async move { source.page(after).await }))
@@ -120,7 +121,7 @@ impl Source {
         };
         let is_full = match events.last() {
             Some(_) if events.len() == PAGE as usize => true,
-            // Large events come in smaller pages.
+            // Large events come in smaller pages: one that is not full may still have a successor.
             Some(last) => last.seq < self.store.last_event(&self.scope, self.root).await?,
             None => false,
         };

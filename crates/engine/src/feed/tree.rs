@@ -1,4 +1,4 @@
-//! The channel of one tree: what its subscribers hear while it happens.
+//! The channel of one tree: what its subscribers receive live.
 
 use std::{
     any::Any,
@@ -13,25 +13,25 @@ use super::{AgentDelta, Piece, budget::bytes};
 
 /// How far a subscriber may fall behind before it reads from the store again.
 const BACKLOG: usize = 1024;
-/// How many bytes are kept for those that have fallen behind; an event as long as that is read from the
-/// store by each.
+/// How many bytes are kept for subscribers that have fallen behind; an event of that size is read from the
+/// store by each subscriber.
 const KEPT: usize = 256 << 10;
 
-/// What travels through a tree's channel: references, so that a slow subscriber holds nothing.
+/// The messages of a tree's channel: weak references, so that a slow subscriber holds nothing.
 #[derive(Debug, Clone)]
 pub(super) enum Live {
     /// The event with this number.
     Event(u64, Weak<Event>),
     /// A piece of an answer.
     Delta(Weak<AgentDelta>),
-    /// Something was not handed on: read from the store again.
+    /// Something was not sent: read from the store again.
     Behind,
 }
 
 /// The channel of one tree.
 pub(super) struct Tree {
     sender: broadcast::Sender<Live>,
-    /// Held so that those who follow find it.
+    /// Held so that subscribers can upgrade their references.
     kept: VecDeque<(usize, Arc<dyn Any + Send + Sync>)>,
     bytes: usize,
 }
@@ -51,7 +51,7 @@ impl Tree {
         self.sender.receiver_count()
     }
 
-    /// Hands a committed event on.
+    /// Sends a committed event.
     pub(super) fn tell(&mut self, event: &Event) {
         let bytes = bytes(event);
         if bytes >= KEPT {
@@ -62,7 +62,7 @@ impl Tree {
         self.send(live, bytes, held);
     }
 
-    /// Hands a piece of an answer on.
+    /// Sends a piece of an answer.
     pub(super) fn say(&mut self, delta: AgentDelta) {
         let text = match &delta.piece {
             Piece::Text(text) | Piece::Reasoning(text) | Piece::Call(text) => text.len(),
@@ -73,12 +73,13 @@ impl Tree {
         self.send(live, text + size_of::<AgentDelta>(), held);
     }
 
-    /// Something is not handed on.
+    /// Signals that something is not sent.
     pub(super) fn lose(&self) {
         let _ = self.sender.send(Live::Behind);
     }
 
-    /// The newest is kept at any rate, for those who keep up.
+    /// Sends a message and keeps what it refers to. The newest is kept in any case, for subscribers that keep
+    /// up.
     fn send(&mut self, live: Live, bytes: usize, kept: Arc<dyn Any + Send + Sync>) {
         self.kept.push_back((bytes, kept));
         self.bytes += bytes;

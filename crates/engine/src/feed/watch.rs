@@ -1,5 +1,5 @@
-//! One subscriber of one tree: from its cursor out of the store, then live, and out of the store again
-//! whenever it has fallen behind. What is held for it is bounded however slowly it reads.
+//! One subscriber of one tree: it reads from its cursor on from the store, then live, and from the store
+//! again whenever it has fallen behind. What is held for it is bounded, however slowly it reads.
 
 use std::sync::{Arc, PoisonError};
 
@@ -11,15 +11,15 @@ use super::{AgentDelta, Channels, Feed, Live, Pages, Pump, Signal, pages::PAGE};
 use crate::{Error, Result};
 
 /// One subscriber of one tree.
-// `live` is dropped before the seat: of two subscribers that end at the same moment, the later one to look
+// `live` is dropped before the seat: of two subscribers that end at the same moment, the later one to check
 // finds none left.
 pub struct Watch {
     pages: Pages,
     last: u64,
     live: broadcast::Receiver<Live>,
-    /// Whether it was told that it has caught up.
+    /// Whether `CaughtUp` was returned.
     told: bool,
-    /// What was said of answers under way before it came, still to be told.
+    /// The text of answers in progress from before it subscribed, which is still to be returned.
     said: Vec<AgentDelta>,
     _seat: Seat,
     _pump: Arc<Pump>,
@@ -32,7 +32,7 @@ struct Seat {
 }
 
 impl Drop for Seat {
-    /// The last one out closes the tree's channel.
+    /// Removes the tree's channel with the last subscriber.
     fn drop(&mut self) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if channels.trees.get(&self.root).is_some_and(|tree| tree.subscribers() == 0) {
@@ -45,7 +45,7 @@ impl Watch {
     /// How many events are read from the store at once.
     pub const PAGE: u32 = PAGE;
 
-    /// Reads the first page, so that a cursor that leads nowhere is refused before anything is told.
+    /// Reads the first page, so that an invalid cursor is refused before anything is returned.
     pub(super) async fn begin(
         feed: &Feed,
         pages: Pages,
@@ -55,7 +55,7 @@ impl Watch {
         let seat = Seat { channels: Arc::clone(&feed.channels), root: pages.root() };
         let mut watch =
             Self { pages, last: 0, live, told: false, said, _seat: seat, _pump: Arc::clone(&feed.pump) };
-        // The cursor's own event is read too: if it is there, nothing behind it is missing.
+        // The cursor's own event is read, too: if it still exists, nothing after it is missing.
         watch.pages.open(after.unwrap_or_default().saturating_sub(1)).await?;
         let (root, first) = (watch.pages.root(), watch.pages.first().map(|event| event.seq));
         match (after, first) {
@@ -69,11 +69,11 @@ impl Watch {
         Ok(watch)
     }
 
-    /// The next signal. Events come in order, each once, none left out. It waits as long as it
-    /// takes; dropping the future loses nothing.
+    /// Returns the next signal. Events come in order, each once, without gaps. It waits as long as it takes;
+    /// dropping the future loses nothing.
     ///
     /// # Errors
-    /// [`Error::CursorGone`] for whoever reads more slowly than events are forgotten; when the store
+    /// [`Error::CursorGone`] for a subscriber that reads more slowly than events are pruned; when the store
     /// fails or is closed.
     pub async fn next(&mut self) -> Result<Signal> {
         loop {
@@ -85,7 +85,7 @@ impl Watch {
                 if event.seq == self.last + 1 {
                     self.last = event.seq;
                     if let EventBody::Item { item_seq, .. } = event.body {
-                        // It has come whole.
+                        // The answer arrived complete.
                         self.said.retain(|said| said.agent != event.agent || said.item_seq > item_seq);
                     }
                     return Ok(Signal::Event(Arc::new(event)));

@@ -32,7 +32,7 @@ impl Default for Conditions {
 }
 
 impl Written {
-    /// The rule, or what is wrong with it. `answer_seconds` is what the kind gives for any question.
+    /// Returns the rule, or what is wrong with it. `answer_seconds` is the kind's value for all questions.
     pub(super) fn read(self, answer_seconds: Option<u64>) -> Result<ApprovalRule, String> {
         if self.tools.is_none() && self.effect.is_none() {
             return Err(

@@ -17,12 +17,12 @@ pub enum Severity {
     Remark,
 }
 
-/// Something that `entourage kinds check` says.
+/// A finding of `entourage kinds check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The file, or the kind's name where the file is not known.
+    /// The file, or the kind's name if the file is not known.
     pub file: String,
-    /// The line, from 1; 0 where there is none to name.
+    /// The line, from 1; 0 if there is none to name.
     pub line: usize,
     /// How much it matters.
     pub severity: Severity,
@@ -90,8 +90,7 @@ pub(super) fn references<'a>(
     findings
 }
 
-/// Whether a name is of a tool of a connected server: which tools those have is known only once they
-/// are connected.
+/// Whether a name is that of a tool of an MCP server, whose tools are known only once it is connected.
 fn is_of_server(name: &str) -> bool {
     name.starts_with("mcp") || name.contains("__")
 }

@@ -1,8 +1,8 @@
 //! One kind's file: YAML front matter between two lines of `---`, then the instructions.
 //!
-//! `name`, `description`, `model`, `tools` and the body follow the convention that coding agents use
-//! for their sub-agent files: such a file is read as they read it. Keys and values that mean something
-//! only there are remarked upon, not refused.
+//! `name`, `description`, `model`, `tools` and the body follow the convention that coding agents use for
+//! their sub-agent files: such a file is read as they read it. Keys and values that mean something only there
+//! get a remark and are not refused.
 
 use entourage_tools::TextSchema;
 use entourage_types::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::digest::digest;
 
-/// Keys of this engine; any other is remarked upon.
+/// Keys of this engine; any other gets a remark.
 const KEYS: [&str; 18] = [
     "name",
     "description",
@@ -74,7 +74,7 @@ struct FrontMatter {
     output_schema: Option<Value>,
 }
 
-/// What the kind says of its tools' effects.
+/// The kind's own classes of its tools' effects.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Effects {
@@ -83,7 +83,7 @@ struct Effects {
     r#unsafe: Names,
 }
 
-/// Reads one file. The kind is none when there is a mistake; remarks leave it whole.
+/// Parses one file. With a mistake in it there is no kind; remarks do not prevent one.
 #[must_use]
 pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
     let (read, mut findings) = match lenient_front_matter::<FrontMatter>(file, text, &KEYS) {
@@ -195,8 +195,8 @@ fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// The name that a file gives, or its own where it gives none. One that is only shown elsewhere, as
-/// `Code Reviewer`, is made one that can be called.
+/// The name that a file gives, or the file's own name if it gives none. A name that other programs only show,
+/// such as `Code Reviewer`, is turned into one that can be used.
 fn name_here(name: Option<String>, file: &str, line: usize, findings: &mut Vec<Finding>) -> String {
     let Some(name) = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()) else {
         return name_of_file(file).to_owned();
@@ -212,8 +212,8 @@ fn name_here(name: Option<String>, file: &str, line: usize, findings: &mut Vec<F
     made
 }
 
-/// The model, and those to ask instead. Only `provider::name` names one here; other programs' short names
-/// mean the engine's choice.
+/// The model, and those to ask instead. Only `provider::name` names one here; for other programs' short names
+/// the engine's default is used.
 fn models_here(
     models: Option<Names>,
     file: &str,
@@ -231,7 +231,7 @@ fn models_here(
     (ours.next(), ours.collect())
 }
 
-/// The version that a kind of this text has.
+/// The version of a kind with this text.
 pub(super) fn version(text: &str) -> String {
     digest(text).chars().take(16).collect()
 }
@@ -247,7 +247,7 @@ mod tests {
         findings[0].clone()
     }
 
-    /// A schema that is none is a mistake of its file, with its place.
+    /// An invalid schema is a mistake of its file, with its line.
     #[test]
     fn an_output_schema_must_be_a_schema() {
         let found = only("---\nname: k\noutput_schema: {type: 5, required: yes}\n---\nDo.");
@@ -292,7 +292,7 @@ mod tests {
             ("context", "{ nothing: 1 }"),
             ("limits", "{ nothing: 1 }"),
         ] {
-            // What is told to whoever mistypes a key is what there is.
+            // The error for a mistyped key lists the keys of its section.
             let told = only(&format!("---\nname: a\n{section}: {wrong}\n---\nDo.")).text;
             let (_, there_are) = told.split_once("expected").expect("the keys there are");
             let words = there_are.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));

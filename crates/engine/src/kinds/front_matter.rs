@@ -1,4 +1,4 @@
-//! What kinds and agencies have in common as files: YAML front matter between two lines of `---`, then
+//! The format that files of kinds and agencies share: YAML front matter between two lines of `---`, then
 //! text.
 
 use std::borrow::Cow;
@@ -7,13 +7,13 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{Finding, lenient};
 
-/// A file, read.
+/// A parsed file.
 pub(crate) struct Read<'a, T> {
-    /// The front matter as written, or as it was taken.
+    /// The front matter as written, or as it was repaired.
     pub(crate) front: Cow<'a, str>,
-    /// The same as a value.
+    /// The front matter as a value.
     pub(crate) matter: T,
-    /// What stands below.
+    /// The text below the front matter.
     pub(crate) body: &'a str,
     /// The line that the body begins at.
     pub(crate) body_line: usize,
@@ -32,8 +32,8 @@ pub(crate) fn front_matter<'a, T: DeserializeOwned>(
     Ok(Read { front: Cow::Borrowed(front), matter, body, body_line })
 }
 
-/// Reads one file as the programs do that such files are written for: a text that is no YAML is taken as
-/// it stands, with a remark. `keys` are those that begin an entry.
+/// Reads one file like the programs that such files are written for: a value that is not valid YAML is taken
+/// literally, with a remark. `keys` are the keys of this engine, which begin an entry.
 ///
 /// # Errors
 /// What is wrong with it, with its line.
@@ -75,7 +75,7 @@ fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
     Err((1, "the front matter has no end: close it with a second line of `---`".into()))
 }
 
-/// The first line of a parser's message: the rest draws the file, which we name by line.
+/// The first line of a parser's message: the rest shows the file, whose line the finding names.
 fn plain(error: &serde_saphyr::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or(&text);
@@ -85,7 +85,7 @@ fn plain(error: &serde_saphyr::Error) -> String {
     line.replace("expected sequence start", "expected a list, such as `[one, two]`")
 }
 
-/// The line of a key of the front matter; the first where it is not there.
+/// The line of a key of the front matter; the first if it is missing.
 pub(crate) fn line_of(front: &str, key: &str) -> usize {
     let found = front.lines().position(|line| line.split(':').next() == Some(key));
     found.map_or(1, |index| index + 2)

@@ -1,9 +1,9 @@
-//! Front matter as the programs read it that such files were written for: where it is no YAML, the
-//! rest of a line is the text.
+//! Front matter as the programs that such files were written for read it: if a value is not valid YAML, the
+//! rest of its line is its text.
 
 use serde_json::Value;
 
-/// Keys whose values have parts. What is wrong in them is said, not guessed at.
+/// Keys whose values have parts. Errors in these are reported, not repaired.
 const STRUCTURED: [&str; 9] = [
     "fallback",
     "effects",
@@ -16,8 +16,8 @@ const STRUCTURED: [&str; 9] = [
     "output_schema",
 ];
 
-/// Words that begin an entry where the text above is no YAML: ours, and those of other programs.
-/// Any other line belongs to the text above it.
+/// Keys of other programs. Like the keys of this engine, they begin an entry below text that is not valid
+/// YAML; any other line belongs to the text above it.
 const KEYS_ELSEWHERE: [&str; 36] = [
     "agents",
     "allowed-tools",
@@ -57,8 +57,8 @@ const KEYS_ELSEWHERE: [&str; 36] = [
     "version",
 ];
 
-/// The front matter with each text that is no YAML written as a quoted one, and the lines, from 0, that
-/// this was done to; none where there is no such text. Every entry keeps its line.
+/// Returns the front matter with each text that is not valid YAML in quotes, and the changed lines, from 0;
+/// none if nothing was changed. Every entry keeps its line.
 pub(super) fn repaired(front: &str, known: &[&str]) -> Option<(String, Vec<usize>)> {
     let lines: Vec<&str> = front.lines().collect();
     let is_key = |word: &str| known.contains(&word) || KEYS_ELSEWHERE.contains(&word);
@@ -86,13 +86,13 @@ pub(super) fn repaired(front: &str, known: &[&str]) -> Option<(String, Vec<usize
     (!changed.is_empty()).then(|| (out.join("\n") + "\n", changed))
 }
 
-/// A line without tabs before its text, which YAML does not allow.
+/// A line with spaces instead of the tabs before its text, which YAML does not allow.
 fn indented(line: &str) -> String {
     let text = line.trim_start_matches('\t');
     "  ".repeat(line.len() - text.len()) + text
 }
 
-/// An entry as one line with its text in quotes; none where it may stay as it is.
+/// An entry as one line with its text in quotes; none if it can stay as it is.
 fn quoted(entry: &[&str]) -> Option<String> {
     let (key, rest) = entry.first()?.split_once(':')?;
     if STRUCTURED.contains(&key) {

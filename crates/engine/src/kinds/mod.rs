@@ -1,4 +1,5 @@
-//! Kinds are Markdown files: the built-in ones, and a directory of the user's that adds or overrides.
+//! Kinds are Markdown files: the built-in ones, and those of a user's directory, which add to them or
+//! override them.
 
 mod approval;
 mod check;
@@ -27,7 +28,7 @@ pub use file::{bad_name, parse};
 pub use pattern::names as names_tool;
 pub use text::read as read_text;
 
-/// The built-in kinds, as their files stand in `agents/`.
+/// The files of the built-in kinds in `agents/`.
 const BUILTIN: [(&str, &str); 4] = [
     ("agents/assistant.md", include_str!("../../../../agents/assistant.md")),
     ("agents/general.md", include_str!("../../../../agents/general.md")),
@@ -40,12 +41,12 @@ const BUILTIN: [(&str, &str); 4] = [
 pub struct Kinds {
     kinds: BTreeMap<String, Arc<Kind>>,
     agencies: BTreeMap<String, Arc<Agency>>,
-    /// Where the kinds and the agencies that were loaded are defined.
+    /// The files that define the loaded kinds and agencies.
     files: BTreeMap<(Noun, String), PathBuf>,
-    /// Files that do not load, by the name that they have as kinds, with what is wrong in them.
+    /// The mistakes in files of kinds that do not load, by the names of these kinds.
     left_out: BTreeMap<String, Vec<Finding>>,
-    /// What is wrong in other files that are left out, with the name that each defines: a kind or an agency
-    /// of that name may stand elsewhere.
+    /// The mistakes in other files that are left out, with the name that each file defines: another file may
+    /// define a kind or an agency of that name.
     others_left_out: Vec<(String, Finding)>,
 }
 
@@ -79,8 +80,8 @@ impl Kinds {
         READ.clone()
     }
 
-    /// Adds a kind; one of the same name is replaced. One that was not read from a file gets its
-    /// version here.
+    /// Adds a kind, replacing one of the same name. A kind without a version, because it was not read from a
+    /// file or is a member of an agency, gets it here.
     pub fn add(&mut self, mut kind: Kind) {
         self.left_out.remove(&kind.name);
         if kind.version.is_empty() {
@@ -96,11 +97,11 @@ impl Kinds {
         self
     }
 
-    /// Adds an agency: its agents, which are kinds of these, take their peers from its chart and the
-    /// shared instructions from it. One of the same name is replaced.
+    /// Adds an agency, replacing one of the same name. Its agents, which must be kinds of this set, get their
+    /// peers from its chart, and its shared instructions.
     ///
     /// # Errors
-    /// What is wrong, for people: an agent is no kind, or belongs to another agency.
+    /// What is wrong, for people: an agent is no kind, does not load, or belongs to another agency.
     pub fn join(&mut self, agency: Agency) -> std::result::Result<(), String> {
         for agent in agency.chart.agents() {
             if let Some(wrong) = self.left_out.get(agent) {
@@ -129,11 +130,11 @@ impl Kinds {
         Ok(())
     }
 
-    /// Adds every `*.md` of a directory: agencies where the name ends with `.agency.md`, kinds
-    /// otherwise. A kind of the same name as a built-in one replaces it; of two files that define the
-    /// same name, the second in the order of their paths is left out. A kind with a mistake is left out,
-    /// also where it would have replaced one: asking for it is an error that names the mistake. Returns
-    /// what was found wrong, mistakes and remarks.
+    /// Adds every `*.md` of a directory: agencies if the name ends with `.agency.md`, kinds otherwise. A kind
+    /// of the same name as a built-in one replaces it; of two files that define the same name, the second in
+    /// the order of their paths is left out. A kind with a mistake is left out, also if it would have
+    /// replaced one: asking for it is an error that names the mistake. Returns all findings, mistakes and
+    /// remarks.
     ///
     /// # Errors
     /// [`Error::Kinds`] when the directory cannot be read.
@@ -201,7 +202,7 @@ impl Kinds {
         Ok(findings)
     }
 
-    /// A file defines this name. Refused where another file does.
+    /// Notes that a file defines this name; an error if another file does.
     fn defined(&mut self, noun: Noun, name: &str, path: &Path) -> std::result::Result<(), String> {
         match self.files.get(&(noun, name.to_owned())) {
             Some(first) if !is_same_file(first, path) => Err(format!(
@@ -224,14 +225,14 @@ impl Kinds {
         wrong
     }
 
-    /// A file is left out that hides no kind of its name.
+    /// Leaves out a file without hiding a kind of the name that it defines.
     fn leave_out_file(&mut self, name: &str, wrong: Vec<Finding>) -> Vec<Finding> {
         let mistakes = wrong.iter().filter(|finding| finding.severity == Severity::Mistake);
         self.others_left_out.extend(mistakes.map(|mistake| (name.to_owned(), mistake.clone())));
         wrong
     }
 
-    /// Leaves out the kinds that cannot be kept here, and returns why.
+    /// Leaves out the kinds for which `wrong` returns a reason, and returns the reasons as findings.
     pub fn leave_out_where(&mut self, wrong: impl Fn(&Kind) -> Option<String>) -> Vec<Finding> {
         let refused = |kind: &Arc<Kind>| Some((kind.name.clone(), wrong(kind)?));
         let refused: Vec<(String, String)> = self.kinds.values().filter_map(refused).collect();
@@ -253,7 +254,7 @@ impl Kinds {
         self.left_out.values().flatten().chain(others).any(|wrong| wrong.file == file)
     }
 
-    /// Looks at what kinds say of each other and of tools.
+    /// Checks the peers and the tools that kinds name.
     #[must_use]
     pub fn check(&self, tools: &[&str]) -> Vec<Finding> {
         check::references(self.kinds.values(), tools)
@@ -265,10 +266,10 @@ impl Kinds {
         self.kinds.get(name).cloned()
     }
 
-    /// The kind of this name, or an error that lists those there are.
+    /// The kind of this name, or an error that lists the existing ones.
     ///
     /// # Errors
-    /// [`Error::UnknownKind`]; [`Error::Kinds`] where its file does not load.
+    /// [`Error::UnknownKind`]; [`Error::Kinds`] if its file does not load.
     pub fn named(&self, name: &str) -> Result<Arc<Kind>> {
         if let Some(wrong) = self.left_out.get(name) {
             return Err(Error::Kinds(lines(wrong)));
@@ -276,10 +277,10 @@ impl Kinds {
         self.get(name).ok_or_else(|| Error::UnknownKind { name: name.to_owned(), known: self.names() })
     }
 
-    /// The agency of this name, or an error that lists those there are.
+    /// The agency of this name, or an error that lists the existing ones.
     ///
     /// # Errors
-    /// [`Error::UnknownAgency`]; [`Error::Kinds`] where its file does not load.
+    /// [`Error::UnknownAgency`]; [`Error::Kinds`] if its file does not load.
     pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
         if let Some(agency) = self.agencies.get(name) {
             return Ok(Arc::clone(agency));
@@ -321,7 +322,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-/// What a kind is called whose file gives no name.
+/// The name of a kind whose file gives none.
 pub(crate) fn name_of_file(file: &str) -> &str {
     let own = file.rsplit(['/', '\\']).next().unwrap_or(file);
     own.split('.').next().unwrap_or(own)
@@ -415,7 +416,8 @@ mod tests {
         assert_eq!(Kinds::builtin().names(), "assistant, general, orchestrator, researcher");
     }
 
-    /// A long search calls one tool again and again: who wants a limit to that says so in a kind's file.
+    /// A long search calls one tool again and again: a limit on that is for users to set in their kinds'
+    /// files.
     #[test]
     fn no_builtin_kind_limits_how_often_one_tool_is_called() {
         for kind in Kinds::builtin().iter() {

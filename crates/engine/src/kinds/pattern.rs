@@ -1,7 +1,7 @@
 //! How a kind names tools: one by its name, all of a connected server by `mcp__server`, those of all
 //! servers by `mcp`, and any others by `*` for any characters and `?` for one.
 
-/// Whether a name in a kind's file stands for this tool.
+/// Whether a name in a kind's file denotes this tool.
 #[must_use]
 pub fn names(pattern: &str, tool: &str) -> bool {
     let of_server = |server: &str| tool == server || is_of_server(server, tool);
@@ -15,7 +15,7 @@ pub(crate) fn is_of_server(server: &str, tool: &str) -> bool {
     tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
 }
 
-/// Whether a name in a kind's file may stand for a tool of this server, whichever tools it has.
+/// Whether a name in a kind's file may denote a tool of this server, whichever tools the server has.
 pub(crate) fn may_name_tool_of(pattern: &str, server: &str) -> bool {
     let tools = format!("{server}__");
     let literal = pattern.strip_prefix("mcp__").unwrap_or(pattern);
@@ -26,11 +26,11 @@ pub(crate) fn may_name_tool_of(pattern: &str, server: &str) -> bool {
         || fixed != literal && tools.starts_with(fixed)
 }
 
-/// Whether a text is as a pattern says, from its beginning to its end.
+/// Whether a pattern matches a whole text.
 pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut seen) = (0, 0);
-    // Where the last `*` stands, and how far it reaches.
+    // The position of the last `*`, and how far it reaches.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
         match pattern.get(at) {
@@ -42,7 +42,7 @@ pub(crate) fn fits(pattern: &str, text: &str) -> bool {
                 at += 1;
                 seen += 1;
             }
-            // It reaches one character further.
+            // The last `*` reaches one character further.
             _ => match &mut star {
                 Some((after, reach)) => {
                     *reach += 1;

@@ -1,4 +1,4 @@
-//! The text of a file that somebody put beside others: a regular one, of a size that a text has.
+//! Reads text files of users: only regular ones, of a limited size.
 
 use std::{
     fs::File,
@@ -9,8 +9,8 @@ use std::{
 /// The largest file that is read.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Reads a file. What is no regular file is not opened, also where a link leads to it: a pipe would wait
-/// for its writer, and some devices never end.
+/// Reads a file. Only a regular file is opened, also if a link leads to it: a pipe would wait for its writer,
+/// and some devices never end.
 ///
 /// # Errors
 /// When it cannot be read, is no regular file, or is larger than 1 MiB.

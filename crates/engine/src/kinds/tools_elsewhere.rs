@@ -1,4 +1,4 @@
-//! The tools of other programs by the names of ours, and the ways in which they list them.
+//! Translates the tools of other programs to ours, and reads the ways in which these programs list tools.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const OURS: [(&str, &[&str]); 6] = [
     ("ask_user", &["askuserquestion", "ask_user_question", "question", "vscode/askquestions"]),
 ];
 
-/// Tools of other programs that have none of ours beside them and whose names look like ours.
+/// Tools of other programs without an equivalent of ours whose names look like ours.
 const FOREIGN: [&str; 16] = [
     "bash",
     "changes",
@@ -37,10 +37,10 @@ const FOREIGN: [&str; 16] = [
     "write",
 ];
 
-/// What a program for coding has unless its file says otherwise, as far as it is ours.
+/// The tools that a program for coding has by default, as far as we have them.
 const USUAL: [&str; 4] = ["list_files", "read_file", "fetch_url", "web_search"];
 
-/// `tools` as it may be written: names, or names with whether they are on.
+/// `tools` as it may be written: names, or names with switches.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum Listed {
@@ -48,7 +48,7 @@ pub(super) enum Listed {
     Switches(BTreeMap<String, Value>),
 }
 
-/// The tools that a file lists, by our names; none where it leaves all of them on.
+/// The tools that a file lists, by our names; none if it leaves all of them on.
 pub(super) fn tools_here(
     listed: Option<Listed>,
     refused: &Names,
@@ -64,7 +64,7 @@ pub(super) fn tools_here(
             let (off, on): (Vec<_>, Vec<_>) = switches.into_iter().partition(|(_, value)| is_off(value));
             let names = |list: Vec<(String, Value)>| list.into_iter().map(|(name, _)| name).collect();
             let (on, off): (Vec<String>, Vec<String>) = (names(on), names(off));
-            // What is not switched off stays on, unless everything is.
+            // What is not switched off stays on. If `*` is switched off, only what is switched on is on.
             let only = off.iter().any(|name| name == "*");
             (only.then_some(on), off)
         }
@@ -89,7 +89,7 @@ pub(super) fn tools_here(
     Some(tools)
 }
 
-/// A tool by our name, or that there is none.
+/// A tool by our name; an error if we have none.
 fn here(name: &str) -> Result<String, ()> {
     let bare = name.split_once('(').map_or(name, |(bare, _)| bare).trim();
     let folded = bare.to_ascii_lowercase();
@@ -110,8 +110,8 @@ fn here(name: &str) -> Result<String, ()> {
     if foreign || !is_ours { Err(()) } else { Ok(bare.to_owned()) }
 }
 
-/// The names of a list, each of whose entries may hold several, apart by commas or blanks. What stands in
-/// brackets belongs to its name.
+/// The names of a list. Each entry may hold several, separated by commas or blanks; text in brackets belongs
+/// to its name.
 fn words(names: &Names) -> Vec<String> {
     let entries: Vec<&str> = match names {
         Names::List(entries) => entries.iter().map(String::as_str).collect(),

@@ -1,4 +1,4 @@
-//! Interventions that were asked for and that nothing will bring to their agent.
+//! Pending interventions whose post is missing: they never reach their agent.
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
@@ -33,7 +33,7 @@ impl Job for Interventions {
             if posts.iter().any(is_there) {
                 continue;
             }
-            // What an agent came to in this moment is applied by now.
+            // An intervention that its agent has just read is applied by now.
             let id = wanted.id.to_string();
             if record::<Intervention>(engine, &id).await?.is_some_and(|now| now.status == wanted.status) {
                 let pending = Expect::Status(EntityKind::Intervention, id, pending);
@@ -44,7 +44,8 @@ impl Job for Interventions {
     }
 }
 
-/// It is posted again; where its agent is gone, there is nothing left to do.
+/// The repair posts the intervention again. If the agent is gone, nothing is left to do: the repair marks the
+/// intervention as applied.
 async fn repaired(engine: &Engine, wanted: Intervention, mut repair: Commit) -> Result<Inconsistency> {
     let (to, action, at) = (wanted.agent, wanted.action, engine.now());
     let is_there = agent(engine, to).await?.is_some_and(|agent| agent.status != Status::Cancelled);
@@ -59,7 +60,7 @@ async fn repaired(engine: &Engine, wanted: Intervention, mut repair: Commit) -> 
             let (status, updated) = (InterventionStatus::Applied, at);
             let text =
                 format!("`{action}` of agent {to} is pending, and the agent is gone: nothing is left to do");
-            repair.push(Write::Intervention(Intervention { status, updated, ..wanted }));
+            repair.push(Write::record(&Intervention { status, updated, ..wanted })?);
             text
         }
     };

@@ -1,21 +1,21 @@
-//! The job runs: each job in its turn, for as long as the engine is at work. What a job run found and did
-//! is on record, and so is when the next one is due, whoever runs the engine then.
+//! Job runs: each job in its turn, as long as the engine is at work. A record holds what a job run found and
+//! repaired, and when the next one is due, also for the next process.
 
 use std::time::Duration;
 
 use entourage_store::{Commit, Write};
-use entourage_types::{JobRun, Record, Time};
+use entourage_types::{JobRun, Time};
 
 use super::{Job, jobs, record};
 use crate::{Engine, Result};
 
-/// From one job run of a job to its next.
+/// The time from one run of a job to the next.
 const EVERY: Duration = Duration::from_secs(300);
 
 impl Engine {
-    /// Does every job's job runs when they are due, until the engine is [stopping](Engine::stopping).
+    /// Runs every job when it is due, until the engine is [stopping](Engine::stopping).
     ///
-    /// A job run that fails is told of and tried again later: maintenance never ends the engine.
+    /// A job run that fails is logged and tried again later: maintenance never ends the engine.
     pub async fn keep_up(&self) {
         while !self.stopping().is_cancelled() {
             let next = self.due_jobs().await.unwrap_or_else(|error| {
@@ -29,7 +29,7 @@ impl Engine {
         }
     }
 
-    /// Does the job runs that are due. Returns when the next one is.
+    /// Runs the jobs that are due. Returns when the next one is due.
     async fn due_jobs(&self) -> Result<Time> {
         let mut next = self.now() + EVERY;
         let mut new = Commit::new(self.now());
@@ -39,20 +39,21 @@ impl Engine {
                 Some(last) => last,
                 None => {
                     let first = JobRun::before_the_first(job.name(), self.now() + EVERY);
-                    new.push(Write::Entity(first.entity()?));
+                    new.push(Write::record(&first)?);
                     first
                 }
             };
             next = next.min(last.due);
         }
-        // On record from the beginning, so that an engine that never runs for long comes to them too.
+        // The first due time is on record from the beginning, so that an engine that never runs for long runs
+        // these jobs, too.
         if !new.writes.is_empty() {
             self.commit(new).await?;
         }
         Ok(next)
     }
 
-    /// The last run of each job, in the order in which they are done.
+    /// The last run of each job, in the order in which the jobs run.
     ///
     /// # Errors
     /// When the store fails.
@@ -65,13 +66,14 @@ impl Engine {
         Ok(rounds)
     }
 
-    /// Does a job run of one job now, whether it is due or not: finds what is wrong, repairs it one by one,
-    /// and leaves a record. A crash in the middle leaves the rest for the next job run.
+    /// Runs one job now, whether it is due or not: finds inconsistencies, repairs them one by one, and
+    /// records the job run. A crash in the middle leaves the rest for the next job run.
     ///
     /// # Errors
-    /// When not even the record can be kept.
+    /// When not even the record can be written.
     pub async fn job_run(&self, job: &dyn Job) -> Result<JobRun> {
-        // One that a person asks for may meet one that is due: neither counts what the other repaired.
+        // A requested job run may coincide with one that is due: under the lock, neither counts what the
+        // other repaired.
         let _alone = self.inner.rounds.lock().await;
         let last = self.last_run_of(job).await?;
         let mut job_run =
@@ -82,7 +84,7 @@ impl Engine {
         }
         job_run.at = Some(self.now());
         job_run.due = self.now() + EVERY;
-        let commit = Commit::new(self.now()).write(Write::Entity(job_run.entity()?));
+        let commit = Commit::new(self.now()).write(Write::record(&job_run)?);
         self.commit(commit).await?;
         Ok(job_run)
     }
@@ -91,10 +93,10 @@ impl Engine {
         for mut inconsistency in job.find(self).await? {
             job_run.found += 1;
             tracing::warn!(job = job.name(), agent = %inconsistency.agent, "{}", inconsistency.text);
-            // Counted in the commit that repairs it, so that a crash behind it forgets nothing.
+            // Counted in the commit that repairs it, so that a crash after it loses no count.
             let (repaired, repaired_ever) = (job_run.repaired + 1, job_run.repaired_ever + 1);
             let counted = JobRun { repaired, repaired_ever, ..job_run.clone() };
-            inconsistency.repair.push(Write::Entity(counted.entity()?));
+            inconsistency.repair.push(Write::record(&counted)?);
             if self.repair(inconsistency).await? {
                 *job_run = counted;
             }

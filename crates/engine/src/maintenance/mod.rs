@@ -1,9 +1,9 @@
-//! What keeps an engine from having anything stuck in it: jobs that look for what should not be, each
-//! with the commit that repairs it.
+//! Maintenance, so that nothing stays stuck in an engine: jobs that look for inconsistencies, each with the
+//! commit that repairs it.
 //!
-//! All of it is inconsistency that the engine itself does not do: a database that was edited, restored from
-//! a copy or written by a faulty version. One file per sort of inconsistency. [`Engine::keep_up`] does job runs
-//! while the engine is at work; `entourage doctor` looks at a database that nobody works on.
+//! The engine itself does not cause inconsistencies: they come from a database that was edited, restored from
+//! a copy or written by a faulty version. One file per sort of inconsistency. [`Engine::keep_up`] runs the
+//! jobs while the engine is at work; `entourage doctor` checks a database that no process works on.
 
 mod interventions;
 mod janitor;
@@ -19,43 +19,44 @@ use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, W
 
 use crate::{Engine, Result};
 
-/// One sort of maintenance.
+/// Finds one sort of inconsistency.
 #[async_trait]
 pub trait Job: Send + Sync {
-    /// Its name, which people call it by.
+    /// Its name, by which people refer to it.
     fn name(&self) -> &'static str;
 
     /// What it looks for, in a few words.
     fn purpose(&self) -> &'static str;
 
-    /// Everything that is wrong at this moment, while agents may be at work: what a first look
-    /// suspects is read anew before it is reported.
+    /// All inconsistencies at this moment. Agents may be at work meanwhile, so what a first read suspects is
+    /// read again before it is reported.
     ///
     /// # Errors
     /// When the store fails.
     async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>>;
 }
 
-/// Something that should not be, and what makes it good.
+/// A state that should not exist, and its repair.
 #[derive(Debug, Clone)]
 pub struct Inconsistency {
-    /// Whom it keeps from going on.
+    /// The agent that it keeps from going on.
     pub agent: AgentId,
     /// What is wrong and what is done about it, in a sentence.
     pub text: String,
-    /// What repairs it. It is refused where the inconsistency is gone meanwhile, or harmless.
+    /// The commit that repairs it. If the inconsistency is gone meanwhile, the store refuses the commit, or
+    /// it is harmless.
     pub repair: Commit,
 }
 
 impl Inconsistency {
-    /// Something that is repaired when its agent looks for itself.
+    /// An inconsistency that a wake-up repairs: its agent checks for itself.
     fn poke(engine: &Engine, agent: AgentId, owner: &Owner, text: impl Into<String>) -> Self {
         let now = engine.now();
         Self { agent, text: text.into(), repair: Commit::new(now).write(wake(agent, owner, now)) }
     }
 }
 
-/// All jobs, in the order in which they are done: what one repairs, the next need not find.
+/// All jobs, in the order in which they run: what one repairs, the next need not find.
 #[must_use]
 pub fn jobs() -> Vec<Box<dyn Job>> {
     vec![
@@ -69,18 +70,19 @@ pub fn jobs() -> Vec<Box<dyn Job>> {
 }
 
 impl Engine {
-    /// Mends one inconsistency. False when it is gone meanwhile.
+    /// Repairs one inconsistency. Returns false if it is gone meanwhile.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn repair(&self, inconsistency: Inconsistency) -> Result<bool> {
         let mut repair = inconsistency.repair;
         for write in &mut repair.writes {
-            let Some(left) = write.entity()? else { continue };
+            let Write::Record(left, event) = write else { continue };
             let Some(root) = left.root else { continue };
             if agent(self, root).await?.is_none() {
-                // Nobody follows a tree that is gone: what is left of it is repaired without an event.
-                *write = Write::Entity(left);
+                // A tree without its root has no subscribers: what is left of it is repaired without an
+                // event.
+                *event = None;
             }
         }
         match self.commit(repair).await {
@@ -91,16 +93,17 @@ impl Engine {
     }
 }
 
-/// How many rows are read at once.
+/// Rows per page.
 const PAGE: u32 = 500;
 
 fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
     Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
 }
 
-// Engines sleep by the hundred thousand: what is read goes by, page by page, and only ids are kept.
+// Agents sleep by the hundred thousand: rows are read page by page, and of those that are no suspects only
+// ids are kept.
 
-/// Shows every agent that a query is about.
+/// Calls `show` with every agent that a query selects.
 async fn each_agent(engine: &Engine, query: AgentQuery, mut show: impl FnMut(Agent) + Send) -> Result<()> {
     let mut after = None;
     loop {
@@ -114,7 +117,7 @@ async fn each_agent(engine: &Engine, query: AgentQuery, mut show: impl FnMut(Age
     }
 }
 
-/// Shows every run that has not ended.
+/// Calls `show` with every open run.
 async fn each_open_run(engine: &Engine, mut show: impl FnMut(Run) + Send) -> Result<()> {
     let mut after = None;
     loop {
@@ -128,7 +131,7 @@ async fn each_open_run(engine: &Engine, mut show: impl FnMut(Run) + Send) -> Res
     }
 }
 
-/// Shows every record of a noun that is in a status.
+/// Calls `show` with every record of a type that has this status.
 async fn each_record<R: Record>(engine: &Engine, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
     let mut after = None;
     loop {
@@ -145,24 +148,24 @@ async fn each_record<R: Record>(engine: &Engine, status: &str, mut show: impl Fn
     }
 }
 
-/// One record as it stands now.
+/// The current state of one record.
 async fn record<R: Record>(engine: &Engine, id: &str) -> Result<Option<R>> {
     let found = engine.store().entity(&Scope::All, R::KIND, id).await?;
     found.as_ref().map(read).transpose()
 }
 
-/// A row as its noun. One that does not read back is named, so that somebody can look at it.
+/// Decodes a row. The error names a row that cannot be decoded, so that an operator can look at it.
 fn read<R: Record>(entity: &Entity) -> Result<R> {
     let unreadable = |error| format!("{} {} does not read back: {error}", R::KIND.as_str(), entity.id);
     R::from_entity(entity).map_err(|error| StoreError::Corrupt(unreadable(error)).into())
 }
 
-/// One agent as it stands now.
+/// The current state of one agent.
 async fn agent(engine: &Engine, id: AgentId) -> Result<Option<Agent>> {
     Ok(engine.store().agent(&Scope::All, id).await?)
 }
 
-/// Whether nothing will wake an agent, read anew.
+/// Whether nothing will wake an agent, read again.
 async fn is_unwoken(engine: &Engine, agent: &Agent) -> Result<bool> {
     let mut found = false;
     let query = AgentQuery { root: Some(agent.root), unwoken: true, ..AgentQuery::default() };
@@ -170,7 +173,7 @@ async fn is_unwoken(engine: &Engine, agent: &Agent) -> Result<bool> {
     Ok(found)
 }
 
-/// The run of an agent that has not ended, read anew.
+/// The open run of an agent, read again.
 async fn open_run(engine: &Engine, agent: AgentId) -> Result<Option<Run>> {
     let query = RunQuery { agent: Some(agent), open: true, ..RunQuery::default() };
     Ok(engine.store().runs(&Scope::All, query).await?.into_iter().next_back())

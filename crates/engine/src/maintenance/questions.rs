@@ -1,4 +1,4 @@
-//! Questions that are open although the run that asked has ended: people answer them for nobody.
+//! Questions that are open although the run that asked has ended: no run would read the answer.
 
 use std::collections::HashSet;
 
@@ -34,23 +34,23 @@ impl Job for Questions {
         let mut found = Vec::new();
         for question in suspects {
             let has_ended = open_run(engine, question.agent).await?.is_none_or(|run| run.id != question.run);
-            // A run that ends answers for its questions in the same commit.
+            // A run that ends closes its questions in the same commit.
             let now = record::<Question>(engine, &question.id.to_string()).await?;
             if has_ended && now.is_some_and(|now| now.status == QuestionStatus::Open) {
-                found.push(inconsistency(engine, question));
+                found.push(inconsistency(engine, question)?);
             }
         }
         Ok(found)
     }
 }
 
-fn inconsistency(engine: &Engine, mut question: Question) -> Inconsistency {
+fn inconsistency(engine: &Engine, mut question: Question) -> Result<Inconsistency> {
     let at = engine.now();
     let open = Expect::Status(EntityKind::Question, question.id.to_string(), QuestionStatus::Open.as_str());
     (question.status, question.updated) = (QuestionStatus::Expired, at);
-    Inconsistency {
+    Ok(Inconsistency {
         agent: question.agent,
         text: format!("question {} is open and its run has ended: it expires", question.id),
-        repair: Commit::new(at).expect(open).write(Write::Question(question)),
-    }
+        repair: Commit::new(at).expect(open).write(Write::record(&question)?),
+    })
 }

@@ -1,4 +1,4 @@
-//! Agents that have something to do and whom nothing will wake.
+//! Agents that have something to do and that nothing will wake.
 
 use std::collections::HashSet;
 
@@ -34,7 +34,7 @@ impl Job for Stranded {
         for agent in written_to {
             let is_urgent = match agent.status {
                 Status::Running => false,
-                // One that waits leaves what is not for its wait until it goes on.
+                // A waiting agent leaves posts that do not concern its wait until it goes on.
                 Status::Waiting => {
                     let posts = engine.store().inbox(agent.id).await?;
                     posts.iter().any(|post| is_for_now(&agent, post, &posts))
@@ -56,11 +56,11 @@ impl Job for Stranded {
     }
 }
 
-/// Whether one that waits would come to a post now. Its session is closed once it rests, and whoever
-/// is paused begins no new work.
+/// Whether a waiting agent would handle a post now. It closes its session only once it rests, and a paused
+/// agent begins no new work.
 fn is_for_now(agent: &Agent, post: &Post, posts: &[Post]) -> bool {
     match post.body {
-        // What is about a message waits for that.
+        // An intervention about a message waits for that message.
         PostBody::Intervention { of: Some(message), .. } => !posts.iter().any(|post| post.id == message),
         PostBody::Intervention { action: Action::CloseSession, .. } => false,
         PostBody::Intervention { action: Action::Modify | Action::Retry, .. } => {

@@ -1,4 +1,4 @@
-//! Tasks that nobody works on any more, and whose assigner would wait for ever.
+//! Tasks that no agent works on any more, and whose assigner would wait for ever.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ impl Job for Tasks {
         .await?;
         let mut found = Vec::new();
         for task in suspects {
-            // In the order in which a task moves: unread, owed by a run, ended.
+            // Read in the order in which a task moves: unread, owed by a run, ended.
             let unread = engine.store().inbox(task.to).await?.iter().any(|post| assigns(post, task.id));
             let is_owed = open_run(engine, task.to).await?.is_some_and(|run| run.tasks.contains(&task.id));
             let queued = |now: Task| now.status == Status::Queued;
@@ -50,7 +50,7 @@ fn assigns(post: &Post, task: TaskId) -> bool {
     matches!(post.body, PostBody::Message { task: Some(id), .. } if id == task)
 }
 
-/// The task fails, and whoever assigned it is told.
+/// The repair fails the task and posts that to its assigner.
 async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
     let (at, to, id) = (engine.now(), task.to, task.id);
     let result = TaskResult::Error(format!("agent {to} no longer works on it, and left no result"));
@@ -62,7 +62,7 @@ async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
         let post = Post { id: PostId::new(), agent: task.from, at, wakeup: WakeupId::new(), body };
         repair.post(post, &task.owner);
     }
-    repair.push(Write::Task(Task { status: Status::Failed, result: Some(result), updated: at, ..task }));
+    repair.push(Write::record(&Task { status: Status::Failed, result: Some(result), updated: at, ..task })?);
     Ok(Inconsistency {
         agent: to,
         text: format!("nobody works on task {id}: it fails, and its assigner is told"),

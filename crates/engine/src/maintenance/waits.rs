@@ -1,5 +1,5 @@
-//! Agents that wait for what will not happen: an answer or a result that was given and lost on its
-//! way, a record that is gone, a moment that nothing will tell them of.
+//! Agents that wait for what will not happen: an answer or a result that was given and lost on its way, a
+//! record that is gone, a time for which there is no wake-up.
 
 use std::collections::HashSet;
 
@@ -50,7 +50,7 @@ impl Job for Waits {
         let mut found = Vec::new();
         for seen in suspects {
             let Some(lost) = lost(engine, &seen).await? else { continue };
-            // Whoever went on meanwhile waits for something else.
+            // An agent that went on meanwhile waits for something else.
             if agent(engine, seen.id).await?.is_some_and(|now| now == seen)
                 && is_unwoken(engine, &seen).await?
             {
@@ -61,11 +61,11 @@ impl Job for Waits {
     }
 }
 
-/// What an agent that waits was not told.
+/// What never reached a waiting agent.
 #[derive(Default)]
 struct Lost {
     posts: Vec<Post>,
-    /// When the first of the moments comes that it waits for.
+    /// The earliest of the times that it waits for.
     moment: Option<Time>,
 }
 
@@ -79,7 +79,7 @@ fn inconsistency(engine: &Engine, agent: &Agent, Lost { posts, moment }: Lost) -
     Inconsistency { agent: agent.id, text, repair }
 }
 
-/// What the agent's open steps should have been told; none when one of them rightly waits.
+/// What the agent's open steps should have received; none if one of them rightly waits.
 async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
     let mut lost = Lost::default();
     let Some(run) = open_run(engine, agent.id).await? else { return Ok(Some(lost)) };
@@ -94,19 +94,19 @@ async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
             }
         }
     }
-    // Read last: a post that is there needs a wake-up and nothing else.
+    // Read last: a post that is in the inbox needs a wake-up and nothing else.
     let there = engine.store().inbox(agent.id).await?;
     lost.posts.retain(|lost| !there.iter().any(|post| post.body.call() == lost.body.call()));
     Ok(Some(lost))
 }
 
-/// What a step should have been told by now.
+/// What a step should have received by now.
 enum Told {
     /// What it waits for has yet to happen.
     NotYet,
     /// It waits for nothing.
     Nothing,
-    /// It waits for a moment.
+    /// It waits for a time.
     At(Time),
     This(PostBody),
 }
@@ -126,7 +126,7 @@ async fn told(engine: &Engine, agent: &Agent, step: &Step) -> Result<Told> {
     }
 }
 
-/// What the call that asked a question should have been told by now.
+/// What the call that asked a question should have received by now.
 async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Told> {
     let answer = match record::<Question>(engine, &question.to_string()).await? {
         Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
@@ -136,7 +136,7 @@ async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<T
             answer: Some(words),
             ..
         }) => Answer::Text(words),
-        // What was said to a call in question is more than its words: nothing is done on a guess.
+        // The answer about a call is more than its text: the call is declined rather than done on a guess.
         Some(Question { status: QuestionStatus::Answered | QuestionStatus::Declined, .. }) => {
             Answer::Declined
         }
@@ -145,7 +145,7 @@ async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<T
     Ok(Told::This(PostBody::Answer { question, call, answer }))
 }
 
-/// What the call that waits for a task should have been told by now.
+/// What the call that waits for a task should have received by now.
 async fn result(engine: &Engine, agent: &Agent, call: CallId, task: TaskId) -> Result<Told> {
     let (from, kind, result) = match record::<Task>(engine, &task.to_string()).await? {
         Some(task) if !task.status.is_terminal() => return Ok(Told::NotYet),

@@ -1,4 +1,4 @@
-//! Wake-ups of agents that are not there. They are delivered for ever and served by nobody.
+//! Wake-ups of agents that do not exist. The dispatcher delivers them for ever, and no agent serves them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use entourage_types::{Time, Wakeup};
 use super::{Inconsistency, Job, PAGE, agent};
 use crate::{Engine, Result};
 
-/// One that has been due for so long was delivered and not served.
+/// A wake-up that has been due for so long was delivered and not served.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Wakeups;

@@ -1,4 +1,4 @@
-//! When a delivery that failed is tried again, and when not any more. All figures are here.
+//! When a failed delivery is retried, and when it is given up. All numbers of this policy are here.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use entourage_types::{Delivery, DeliveryId};
 /// The delay after a first failure; it doubles from there, up to the longest.
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// So many attempts take a day, and what a receiver asked for beyond.
+/// So many attempts take a day, and longer if a receiver asks for longer delays.
 const ATTEMPTS: u32 = 33;
 
-/// How long to wait after another failure of this delivery; none when it is given up.
+/// How long to wait after another failure of this delivery; none if it is given up.
 pub(super) fn next(delivery: &Delivery, retry_after: Option<Duration>) -> Option<Duration> {
     let failures = delivery.attempts + 1;
     if failures >= ATTEMPTS {
@@ -21,9 +21,9 @@ pub(super) fn next(delivery: &Delivery, retry_after: Option<Duration>) -> Option
     Some(asked + spread(delivery.id, failures, own))
 }
 
-/// Up to a fifth more, so that those who failed together do not come back together.
+/// Up to a fifth more, so that deliveries that failed together are not retried together.
 fn spread(id: DeliveryId, failures: u32, delay: Duration) -> Duration {
-    // The last bits of an id are drawn at random; another attempt takes others of them.
+    // The last bits of an id are random; each attempt takes other ones.
     let noise = id.uuid().as_u128().rotate_right(failures % 48) as u32 & 0xffff;
     delay / 5 * noise / 0xffff
 }

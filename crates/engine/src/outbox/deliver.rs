@@ -1,5 +1,5 @@
-//! Emptying the outbox: several receivers side by side, a few deliveries of each at once, each tried
-//! until it has arrived or has failed for a day. What came of an attempt is on record before the next.
+//! Delivers what is in the outbox: receivers side by side, a few deliveries of each at once, each retried
+//! until it has arrived or has failed for a day. The outcome of an attempt is on record before the next one.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -10,18 +10,18 @@ use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use super::{Hint, Receiver, Transport, Undelivered, backoff, queue::Queue};
 use crate::{Engine, Result, metrics};
 
-/// How many rows are read at once.
+/// Rows per page.
 const PAGE: u32 = 500;
-/// How far ahead deliveries are held in memory, and how often it is looked for those of which no
-/// hint came.
+/// How far ahead deliveries are held in memory, and how often the store is read for deliveries without a
+/// hint.
 const HORIZON: Duration = Duration::from_secs(5 * 60);
-/// What could not be put on record is tried again after so long.
+/// The delay after which a delivery is tried again if its outcome could not be recorded.
 const AGAIN: Duration = Duration::from_secs(5);
 
 impl Engine {
-    /// Brings what stands in the outbox to its receivers, until the engine is
-    /// [stopping](Engine::stopping). What arrived is told again only if the process ends before that
-    /// is on record, under the same id.
+    /// Delivers what is in the outbox to its receivers, until the engine is [stopping](Engine::stopping). A
+    /// delivery that arrived is repeated, under the same id, only if that could not be recorded, for example
+    /// because the process ended before.
     pub async fn deliver(&self, transport: Arc<dyn Transport>) {
         let mut hints = self.inner.outbox.hints.subscribe();
         let mut lines = Queue::default();
@@ -64,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// Reads what is pending up to the horizon, which is returned.
+    /// Reads the deliveries that are pending up to the horizon, and returns the horizon.
     async fn look(&self, lines: &mut Queue) -> Time {
         let horizon = self.now() + HORIZON;
         lines.clear();
@@ -84,7 +84,7 @@ impl Engine {
 
     /// One attempt at a delivery. Returns when the next one is due, if there is to be one.
     async fn attempt(&self, id: DeliveryId, transport: &dyn Transport) -> Result<Option<Time>> {
-        // What could not be recorded would be told again and again.
+        // A delivery whose outcome cannot be recorded would be repeated again and again.
         self.store().ready().await?;
         let found = self.store().entity(&Scope::All, EntityKind::Delivery, &id.to_string()).await?;
         let Some(entity) = found else { return Ok(None) };
@@ -92,7 +92,7 @@ impl Engine {
         if delivery.status != DeliveryStatus::Pending || delivery.due > self.now() {
             return Ok(Some(delivery.due).filter(|_| delivery.status == DeliveryStatus::Pending));
         }
-        // A name that was given to another owner's receiver since is nobody we know.
+        // A receiver of this name that belongs to another owner by now is not the receiver of this delivery.
         let is_its =
             |receiver: &Receiver| receiver.name == delivery.receiver && receiver.owner == delivery.owner;
         let known = self.inner.outbox.receivers().iter().any(is_its);
@@ -121,21 +121,21 @@ impl Engine {
         metrics::attempted(&delivery);
         match self.commit(pending(&delivery, now)?).await {
             Ok(_) => Ok(again),
-            // Somebody else has tried it, or asked for it anew.
+            // The delivery is not pending any more: another attempt ended it, or it was pruned.
             Err(StoreError::NotInStatus { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 }
 
-/// The commit that writes a delivery which is pending until then.
+/// The commit that writes a delivery if that is still pending.
 fn pending(delivery: &Delivery, at: Time) -> Result<Commit> {
     let (kind, pending) = (EntityKind::Delivery, DeliveryStatus::Pending.as_str());
     let expect = Expect::Status(kind, delivery.id.to_string(), pending);
-    Ok(Commit::new(at).expect(expect).write(Write::Entity(delivery.entity()?)))
+    Ok(Commit::new(at).expect(expect).write(Write::record(delivery)?))
 }
 
-/// Shows every delivery in this state, of one owner or of all.
+/// Calls `show` with every delivery of this status, of one owner or of all.
 pub(crate) async fn each(
     engine: &Engine,
     scope: &Scope,

@@ -1,6 +1,6 @@
-//! The outbox: whoever stands outside and is to be told of tasks and questions is told by rows that
-//! are written in the commit that they tell of. Nobody waits for a receiver, and nothing that a
-//! receiver is to be told is lost with the process.
+//! The outbox: notifications about tasks and questions for receivers outside the engine. They are rows,
+//! written in the commit that they report: no agent waits for a receiver, and no notification is lost with
+//! the process.
 
 mod backoff;
 mod deliver;
@@ -11,33 +11,33 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
-use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Occasion, Owner, Record, Subject, Time};
+use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EventBody, Occasion, Owner, Subject, Time};
 use tokio::sync::broadcast;
 
 pub use transport::{Transport, Undelivered};
 
 pub(crate) use deliver::each;
 
-/// Somebody outside the engine who is told what happens to one owner's tasks and questions.
+/// A receiver outside the engine that is notified of one owner's tasks and questions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receiver {
     /// Its name in the settings.
     pub name: String,
-    /// Whose tasks and questions it is told of; never anybody else's.
+    /// The owner whose tasks and questions it is notified of; never another owner's.
     pub owner: Owner,
-    /// What it is told of.
+    /// What it is notified of.
     pub events: Vec<Occasion>,
 }
 
-/// The receivers there are, and the hints to whoever delivers. Clones are the same outbox; one
-/// without receivers costs nothing.
+/// The receivers, and the hints for the loop that delivers. Clones are the same outbox; one without receivers
+/// costs nothing.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     receivers: Arc<[Receiver]>,
     hints: broadcast::Sender<Hint>,
 }
 
-/// That a receiver is to be told something.
+/// A hint that there is a delivery for a receiver.
 #[derive(Debug, Clone)]
 struct Hint {
     receiver: String,
@@ -52,7 +52,7 @@ impl Default for Outbox {
 }
 
 impl Outbox {
-    /// Hints that wait for whoever delivers; one who lags looks into the store again.
+    /// Hints that wait for the loop that delivers; if it lags behind, it reads the store again.
     pub const HINTS: usize = 1024;
 
     /// An outbox for these receivers.
@@ -69,22 +69,24 @@ impl Outbox {
 
     pub(crate) fn hint(&self, delivery: &Delivery) {
         let Delivery { receiver, due, id, .. } = delivery;
-        // Nobody listens where nothing is delivered: the next who does looks into the store.
+        // The send fails if nothing delivers at the moment: the next loop that delivers begins by reading the
+        // store.
         let _ = self.hints.send(Hint { receiver: receiver.clone(), due: *due, id: *id });
     }
 
-    /// What a commit has to tell, each with whom.
+    /// The deliveries that a commit causes, one per receiver and occasion.
     fn deliveries(&self, commit: &Commit) -> Vec<Delivery> {
         let mut all = Vec::new();
         for write in &commit.writes {
-            match write {
-                Write::Task(task) => {
+            let Write::Record(_, Some(event)) = write else { continue };
+            match &event.body {
+                EventBody::Task { task } => {
                     let occasions = Occasion::of_task(task);
-                    self.tell(occasions, || Subject::Task(Box::new(task.clone())), commit.at, &mut all);
+                    self.tell(occasions, || Subject::Task(task.clone()), commit.at, &mut all);
                 }
-                Write::Question(question) => {
+                EventBody::Question { question } => {
                     let occasions = Occasion::of_question(question);
-                    let subject = || Subject::Question(Box::new(question.clone()));
+                    let subject = || Subject::Question(question.clone());
                     self.tell(occasions, subject, commit.at, &mut all);
                 }
                 _ => {}
@@ -129,7 +131,7 @@ impl StoreLayer for Outbox {
     async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Result<Committed> {
         let deliveries = self.deliveries(&commit);
         for delivery in &deliveries {
-            commit.push(Write::Entity(delivery.entity()?));
+            commit.push(Write::record(delivery)?);
         }
         let committed = store.commit(commit).await?;
         deliveries.iter().for_each(|delivery| self.hint(delivery));
@@ -165,7 +167,7 @@ mod tests {
     }
 
     fn told(outbox: &Outbox, task: Task) -> Vec<(String, Occasion)> {
-        let commit = Commit::new(task.updated).write(Write::Task(task));
+        let commit = Commit::new(task.updated).write(Write::record(&task).unwrap());
         let told = outbox.deliveries(&commit).into_iter();
         told.map(|delivery| (delivery.receiver, delivery.occasion)).collect()
     }

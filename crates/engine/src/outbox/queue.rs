@@ -1,11 +1,11 @@
-//! Who is to be told what next, in memory: a line for each receiver, so that none waits for another.
-//! All of it can be read again.
+//! The next deliveries, in memory: a queue for each receiver, so that none waits for another. All of it can
+//! be read again from the store.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use entourage_types::{DeliveryId, Time};
 
-/// So many deliveries of one receiver are under way at once.
+/// The most deliveries to one receiver in progress at once.
 const PLACES: usize = 4;
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ struct Line {
 }
 
 impl Queue {
-    /// Puts a delivery into the line of its receiver, unless it is under way.
+    /// Puts a delivery into the queue of its receiver, unless it is in progress.
     pub(super) fn put(&mut self, receiver: &str, due: Time, id: DeliveryId) {
         let line = match self.lines.get_mut(receiver) {
             Some(line) => line,
@@ -31,12 +31,12 @@ impl Queue {
         }
     }
 
-    /// Forgets whoever waits, who are about to be read anew.
+    /// Forgets the waiting deliveries, which are about to be read again.
     pub(super) fn clear(&mut self) {
         self.lines.values_mut().for_each(|line| line.waiting.clear());
     }
 
-    /// Takes a delivery whose time has come and for which there is a place.
+    /// Takes a delivery that is due and whose receiver has a free place.
     pub(super) fn take(&mut self, now: Time) -> Option<(String, DeliveryId)> {
         self.lines.iter_mut().find_map(|(receiver, line)| {
             if line.under_way.len() >= PLACES {
@@ -44,12 +44,12 @@ impl Queue {
             }
             line.waiting.first().filter(|(due, _)| *due <= now)?;
             let (_, id) = line.waiting.pop_first()?;
-            // One that stands in line twice, for two times, is under way once.
+            // A delivery that is queued twice, for two times, is in progress once.
             line.under_way.insert(id).then(|| (receiver.clone(), id))
         })
     }
 
-    /// A delivery is not under way any more; it waits again until then, if it is to.
+    /// Notes that a delivery is not in progress any more; it waits again until `again`, if that is given.
     pub(super) fn ended(&mut self, receiver: &str, id: DeliveryId, again: Option<Time>) {
         if let Some(line) = self.lines.get_mut(receiver) {
             line.under_way.remove(&id);
@@ -59,7 +59,7 @@ impl Queue {
         }
     }
 
-    /// When the first of those is due for whom there is a place.
+    /// When the first delivery whose receiver has a free place is due.
     pub(super) fn next(&self) -> Option<Time> {
         let open = self.lines.values().filter(|line| line.under_way.len() < PLACES);
         open.filter_map(|line| line.waiting.first().map(|(due, _)| *due)).min()

@@ -1,17 +1,17 @@
-//! The seam through which deliveries leave the engine.
+//! The trait through which deliveries leave the engine.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use entourage_types::Delivery;
 
-/// Brings one delivery to its receiver. It may be asked for the same one again.
+/// Delivers to receivers. The engine may repeat a delivery.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
-    /// Returns once the receiver has said that it has the delivery.
+    /// Returns once the receiver has confirmed the delivery.
     ///
     /// # Errors
-    /// Why it has not, as far as is known: it is tried again.
+    /// Why it has not, as far as is known; the engine retries the delivery.
     async fn deliver(&self, delivery: &Delivery) -> Result<(), Undelivered>;
 }
 
@@ -20,12 +20,12 @@ pub trait Transport: Send + Sync + 'static {
 pub struct Undelivered {
     /// The cause, for people; it is stored, and holds nothing secret.
     pub why: String,
-    /// How long the receiver wants to be left alone.
+    /// How long the receiver asks to wait.
     pub retry_after: Option<Duration>,
 }
 
 impl Undelivered {
-    /// A failure of which the receiver said nothing more.
+    /// A failure for which the receiver gave no time to wait.
     #[must_use]
     pub fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), retry_after: None }

@@ -1,11 +1,11 @@
-//! The loop.
+//! The loop of model and tools.
 
 use entourage_types::Reply;
 
 use crate::run::{Interrupt, Run, TurnOutcome};
 
-/// Model, tools, results, until the model asks for no more tools, or has told the user what a
-/// conversational agent had to say.
+/// Repeats model, tools, results, until the model asks for no more tools, or a conversational agent has sent
+/// the user its text.
 ///
 /// # Errors
 /// An [`Interrupt`] when the run sleeps, is stopped or fails.
@@ -14,7 +14,7 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
         run.receive().await?;
         let turn = run.call_model().await?;
         if turn.calls.is_empty() {
-            // What it wrote by a call is its answer, and nobody reads what it says beside.
+            // The text that a call sent is the answer; the user does not read the text of the turn.
             let sent = run.last_said().filter(|_| run.kind().reply == Reply::SendMessage);
             if let Some(words) = sent {
                 return Ok(words.to_owned());

@@ -1,4 +1,4 @@
-//! What drives a run: an ordinary async function over [`Run`], named by its kind.
+//! Programs drive runs: each is an ordinary async function over [`Run`], selected by the run's kind.
 
 mod converse;
 mod orchestrate;
@@ -10,7 +10,7 @@ use crate::run::{Interrupt, Run};
 pub use converse::converse;
 pub use orchestrate::orchestrate;
 
-/// Runs the program of the run's kind to its end; the text is the run's answer.
+/// Runs the program of the run's kind to its end, and returns the run's answer.
 ///
 /// # Errors
 /// An [`Interrupt`] when the run sleeps, is stopped or fails.

@@ -1,5 +1,5 @@
-//! One thing at a time: a message gets one decision, a finished task one reply. A result is told even where
-//! no model can put it into words.
+//! One inbox entry per run: a message gets one decision, a finished task one reply. The user receives a
+//! result even if no model can phrase it.
 
 use entourage_types::Output;
 
@@ -8,18 +8,18 @@ use crate::{
     titles::capitalised,
 };
 
-/// What calls beside the first one are answered with.
+/// The output of calls beside the first one.
 const ONE: &str = "Not done: one call for each message, and the first one was made. If this is \
                    still wanted, say so in words, or make the call on a later message.";
-/// What calls are answered with where only words are wanted.
+/// The output of calls where only a text is wanted.
 const WORDS: &str = "Not done: the task has ended. Write what the user shall read of its result.";
-/// The remark on a result that is told as it is.
+/// The remark on a result that the user reads as it is.
 const AS_IT_IS: &str = "This is the result as it came: putting it into words failed.";
 
-/// What is told where the call on a message was refused.
+/// What the user reads if the call on a message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 
-/// Takes one thing from the inbox and deals with it. What else lies there gets a run of its own.
+/// Takes one entry from the inbox and handles it. Every other entry gets a run of its own.
 ///
 /// # Errors
 /// An [`Interrupt`] when the run sleeps, is stopped or fails.
@@ -33,7 +33,7 @@ pub async fn orchestrate(run: &mut Run<'_>) -> Result<String, Interrupt> {
     }
 }
 
-/// One decision: an answer, or one call. Work that was handed on says nothing yet; its result
+/// Makes one decision: an answer, or one call. Delegated work has no text for the user yet; its result
 /// arrives by itself.
 async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
     loop {
@@ -58,13 +58,13 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
     }
 }
 
-/// What the user reads of a call that was made on their message.
+/// What the user reads after a call that was made on their message.
 enum Words {
-    /// These.
+    /// This text.
     Now(String),
-    /// Nothing before the work is done that was handed on.
+    /// Nothing until the delegated work is done.
     Later,
-    /// Nothing: it brought the model an answer of theirs.
+    /// Nothing: the call returned an answer of theirs to the model.
     ForModel,
 }
 
@@ -72,7 +72,7 @@ fn words_of(output: Option<&Output>) -> Words {
     match output {
         Some(output) if output.has_asked() => Words::ForModel,
         Some(output) if output.error => {
-            // What a tool says is for models and stands in the transcript.
+            // The text of a tool is for models, and is in the transcript.
             tracing::warn!(tool = output.tool, why = output.text, "a call on a message was refused");
             Words::Now(COULD_NOT.to_owned())
         }
@@ -81,7 +81,8 @@ fn words_of(output: Option<&Output>) -> Words {
     }
 }
 
-/// What the user reads of a result: words of the model, or the result itself where there are none.
+/// Returns what the user reads of a result: a text of the model, or the result itself if no model can phrase
+/// it.
 async fn reply(run: &mut Run<'_>) -> Result<String, Interrupt> {
     let stop = match put_into_words(run).await {
         Err(Interrupt::Stopped(stop)) => stop,

@@ -9,32 +9,33 @@ use super::{
     escaped, task_result,
 };
 
-/// What a message costs beside its text, in bytes.
+/// The size of a message beside its text, in bytes.
 const FRAME: usize = 16;
-/// What the mark costs where a text is cut, in bytes.
+/// The size of the mark where a text is cut, in bytes.
 const MARK: usize = 96;
 
-/// What the model sees of a session: the digest of what is older, and the items behind it.
+/// What the model sees of a session: the digest of the older items, and the items after it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) digest: Option<&'a Digest>,
     pub(crate) items: &'a [Item],
-    /// How many characters of an output are seen.
+    /// How many characters of an output the model sees.
     pub(crate) max_output: usize,
-    /// How many of a message, where that is bounded.
+    /// How many characters of a message the model sees, if that is bounded.
     pub(crate) max_message: Option<usize>,
-    /// Of results that came before the item with this number nothing is seen.
+    /// Task results before the item with this number are hidden.
     pub(crate) results_from: u64,
 }
 
 impl<'a> View<'a> {
-    /// What an agent of this kind sees of these items, all of one session.
+    /// Returns what an agent of this kind sees of these items, all of one session.
     pub(crate) fn of(items: &'a [Item], kind: &Kind) -> Self {
         let view = Self::whole(items, kind.limits.max_output_chars);
         kind.context.messages.map_or(view, |messages| view.latest(messages as usize))
     }
 
-    /// The view of these items, all of one session, with so many characters of each output.
+    /// Returns the view of these items, all of one session, with at most `max_output` characters of each
+    /// output.
     pub(crate) fn whole(items: &'a [Item], max_output: usize) -> Self {
         let digest = items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Digest(digest) => Some(digest),
@@ -45,8 +46,8 @@ impl<'a> View<'a> {
         view.bounded(digest.and_then(|digest| digest.max_chars))
     }
 
-    /// Only the latest of what the agent and its counterpart said to each other, so many messages
-    /// with all that was called between them, and of results the one that came last.
+    /// Returns the view of only the latest `messages` messages between the agent and its counterpart, with
+    /// all calls between them; a task result is seen only if it is the last message.
     fn latest(self, messages: usize) -> Self {
         let said = |item: &&Item| match &item.body {
             ItemBody::Message(message) => message.failed.is_none(),
@@ -61,19 +62,19 @@ impl<'a> View<'a> {
         Self { digest, items: &self.items[from..], results_from, ..self }
     }
 
-    /// The same with at most so many characters of each message and output.
+    /// Returns the view with at most `max` characters of each message and output.
     pub(crate) fn bounded(self, max: Option<usize>) -> Self {
         let max_output = max.map_or(self.max_output, |max| max.min(self.max_output));
         Self { max_output, max_message: max.or(self.max_message), ..self }
     }
 
-    /// Where a whole turn, or a message, begins: only there may the view begin.
+    /// Returns the indexes at which a whole turn or a message begins: the view may begin only there.
     pub(crate) fn beginnings(&self) -> impl Iterator<Item = usize> {
         let begins = |item: &Item| matches!(item.body, ItemBody::Message(_) | ItemBody::Turn(_));
         self.items.iter().enumerate().filter(move |(_, item)| begins(item)).map(|(index, _)| index)
     }
 
-    /// The messages; `readable` says whether the model has the tool to read what is left out.
+    /// Renders the messages; `readable` says whether the model has the tool to read what is left out.
     pub(crate) fn messages(&self, readable: bool) -> Vec<Message> {
         let digest = self.digest.filter(|digest| !digest.text.is_empty()).map(|digest| {
             Message::Notice(format!(
@@ -124,18 +125,18 @@ impl<'a> View<'a> {
         is_result && item.seq < self.results_from
     }
 
-    /// How many bytes the messages have, roughly, without making them.
+    /// Returns the approximate size of the messages in bytes, without rendering them.
     pub(crate) fn weight(&self) -> usize {
         let digest = self.digest.map_or(0, |digest| digest.text.len() + FRAME);
         digest + self.weight_of_items()
     }
 
-    /// The same without the digest.
+    /// Returns the approximate size of the messages without the digest, in bytes.
     pub(crate) fn weight_of_items(&self) -> usize {
         self.items.iter().map(|item| self.weight_of(item)).sum()
     }
 
-    /// How many bytes one item has as a message, roughly.
+    /// Returns the approximate size of one item as a message, in bytes.
     pub(crate) fn weight_of(&self, item: &Item) -> usize {
         if self.hides(item) {
             return 0;
@@ -155,12 +156,13 @@ impl<'a> View<'a> {
     }
 }
 
-/// A notice for the model: its answer was refused.
+/// The code of the notice to the model that its answer was refused.
 pub(crate) const REFUSED: &str = "output_rejected";
-/// A notice that the run has sent nothing to the user: for the model, and at the end for the person.
+/// The code of the notice that the run has sent nothing to the user: for the model, and at the end for the
+/// person.
 pub(crate) const UNSENT: &str = "nothing_sent";
 
-/// What the model reads of a notice, if it is for the model.
+/// Returns what the model reads of a notice, if it is for the model.
 fn guidance(notice: &Notice) -> Option<String> {
     let text = escaped(&notice.text);
     if notice.last_call().is_some() {
@@ -173,7 +175,8 @@ fn guidance(notice: &Notice) -> Option<String> {
     }
 }
 
-/// How many bytes at most `max` characters of a text have, roughly: as its beginning goes on.
+/// Returns the approximate size of the first `max` characters of a text in bytes, estimated from its
+/// beginning.
 fn seen(text: &str, max: usize) -> usize {
     if text.len() <= max {
         return text.len();
@@ -183,7 +186,7 @@ fn seen(text: &str, max: usize) -> usize {
     text.len().min(max.saturating_mul(bytes) / chars.max(1) + MARK)
 }
 
-/// Whether the model does not see all of an item for its length.
+/// Whether the model does not see the whole of an item because of its length.
 pub(crate) fn is_cut(body: &ItemBody, max_output: usize) -> bool {
     match body {
         ItemBody::Output(output) => is_longer(&output.text, max_output),
@@ -192,7 +195,7 @@ pub(crate) fn is_cut(body: &ItemBody, max_output: usize) -> bool {
     }
 }
 
-/// How many bytes a value has as JSON, roughly.
+/// Returns the approximate size of a value as JSON, in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

@@ -1,7 +1,7 @@
-//! Texts too long to be shown whole.
+//! Cuts texts that are too long to be shown whole.
 
-/// At most `max` characters, the beginning and the end, with the cut marked; the item keeps all. With
-/// the item's number the mark says how to read on.
+/// Returns at most `max` characters of a text, its beginning and end, and marks the cut; the item keeps the
+/// whole text. If the item's number is given, the mark says how to read on.
 pub(super) fn cut(text: &str, max: usize, item: Option<u64>) -> String {
     if !is_longer(text, max) {
         return text.to_owned();

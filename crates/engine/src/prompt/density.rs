@@ -1,16 +1,18 @@
-//! How many tokens a text takes, estimated by what the model counted before.
+//! Estimates how many tokens a text takes, from what the model counted before.
 
 use entourage_types::{Item, ItemBody, Kind};
 
 use super::View;
 
-/// Bytes of a token, where nothing better is known.
+/// Bytes per token, if nothing better is known.
 pub(crate) const BYTES: usize = 4;
-/// The most by which a model's tokens may be more than that says, in percent.
+/// The highest density that is assumed, in percent: tokens that a model counts for a hundred estimated with
+/// [`BYTES`].
 pub(crate) const DENSEST: usize = 400;
 
-/// How many tokens the model counts where [`BYTES`] says a hundred: by the last request that it
-/// answered in this session, which had so many bytes beside the conversation.
+/// Returns how many tokens the model counts for a hundred estimated with [`BYTES`], between 100 and
+/// [`DENSEST`]: according to the last request that it answered in this session, which had `beside` bytes
+/// beside the conversation.
 pub(crate) fn density(items: &[Item], kind: &Kind, beside: usize) -> usize {
     let last = items.iter().enumerate().rev().find_map(|(index, item)| match &item.body {
         ItemBody::Turn(turn) => Some((index, turn.used.as_ref()?.usage.input)),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// The text with the characters that mark sections written as entities.
+/// Returns the text with the characters that mark sections replaced by entities.
 pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(['<', '>', '&', '"']) {
         return Cow::Borrowed(text);

@@ -24,10 +24,10 @@ pub(crate) use record::{drawn, told};
 pub(crate) use system::{earlier, system};
 pub(crate) use tail::Tail;
 
-/// The tool by which a model reads what was too long to be shown.
+/// The tool with which a model reads what was too long to be shown.
 const READS_ON: &str = "read_output";
 
-/// The request for an agent's next turn. Everything but the tail only ever grows at its end.
+/// Returns the request for an agent's next turn. Everything but the tail only ever grows at its end.
 pub(crate) fn request(
     kind: &Kind,
     offer: &Toolset,
@@ -47,7 +47,7 @@ pub(crate) fn request(
     }
 }
 
-/// The result of a task, as its assigner reads it.
+/// Renders the result of a task, as the agent that assigned it reads it.
 pub(crate) fn task_result(task: TaskId, kind: &str, text: &str, failed: bool) -> String {
     let mut out = String::with_capacity(text.len() + 128);
     let status = if failed { "failed" } else { "done" };

@@ -1,4 +1,4 @@
-//! A conversation as plain text: for a model to sum up, and to be found by its words.
+//! A conversation as plain text: for a model to summarise, and to be found by text search.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use entourage_types::{Author, Digest, ItemBody};
 
 use super::{View, cut::cut};
 
-/// How much of one item is told, in characters.
+/// How many characters of one item are rendered.
 const ITEM: usize = 2_000;
-/// How much of a message is drawn on where no model sums up.
+/// How many characters of a message are quoted if no model summarises.
 const DRAWN: usize = 200;
 
-/// What a view shows, one paragraph per item, with at most so many characters.
+/// Renders what a view shows, one paragraph per item, in at most `max` characters.
 pub(crate) fn told(view: &View<'_>, max: usize) -> String {
     let mut out = String::new();
     if let Some(Digest { text, .. }) = view.digest.filter(|digest| !digest.text.is_empty()) {
@@ -39,7 +39,7 @@ pub(crate) fn told(view: &View<'_>, max: usize) -> String {
     cut(&out, max, None)
 }
 
-/// A summary drawn from what was said to the agent: the first message and the last two.
+/// Returns a summary extracted from the messages to the agent: the first one and the last two.
 pub(crate) fn drawn(view: &View<'_>) -> String {
     let said: Vec<&str> = view
         .items

@@ -1,17 +1,17 @@
-//! The section that lists the agents that an agent has made.
+//! The section that lists the sub-agents of an agent.
 
 use entourage_types::{About, TaskResult};
 
 use super::{cut::cut, escaped, tail::section};
 use crate::sub_agents::SubAgent;
 
-/// How much is shown of an instruction, a result or a question, in characters.
+/// How many characters are shown of an instruction, a result or a question.
 const INSTRUCTION: usize = 300;
 const BRIEF: usize = 40;
 const RESULT: usize = 1_000;
 const QUESTION: usize = 1_000;
 
-/// How many are shown with their tasks, the latest; of the others, which there are.
+/// How many agents are shown in full, those with the latest tasks; the others are shown in brief.
 const WHOLE: usize = 20;
 
 pub(super) fn list(known: &[SubAgent]) -> Option<String> {
@@ -19,7 +19,7 @@ pub(super) fn list(known: &[SubAgent]) -> Option<String> {
     section("sub_agents", latest.iter().map(line).chain(older.iter().map(brief)))
 }
 
-/// The status of an agent as its maker sees it.
+/// Returns the status of an agent as its parent sees it.
 fn status(SubAgent { task, questions, .. }: &SubAgent) -> &'static str {
     match (questions.is_empty(), task.status.is_terminal()) {
         (_, true) => task.status.as_str(),
@@ -62,7 +62,7 @@ fn line(known: &SubAgent) -> String {
             About::Information => {
                 format!("\n<question id=\"{}\">{}</question>", question.id, escaped(&text))
             }
-            // Nobody but the user gives leave, and not through an agent.
+            // Only the user gives approval, and not through an agent.
             About::Approval | About::Doubt => {
                 format!("\n<waits_for_approval>{}</waits_for_approval>", escaped(&text))
             }

@@ -1,5 +1,5 @@
-//! The tail: what changes from request to request, in sections. Whatever it holds of others is
-//! escaped, and none of it grows without bound.
+//! The tail: what changes from request to request, in sections. Text of others in it is escaped, and no
+//! section grows without bound.
 
 use entourage_types::{ContextPolicy, Learning, Note, Section, Time};
 
@@ -25,13 +25,13 @@ impl Tail {
     /// How many notes it can show.
     pub(crate) const NOTES: u32 = NOTES;
 
-    /// The sections that a kind wants, those that have nothing to say left out.
+    /// Renders the sections that a kind wants, without empty ones.
     pub(crate) fn render(&self, policy: &ContextPolicy, now: Time) -> String {
         let sections = policy.sections.iter().filter_map(|section| self.section(*section, now));
         sections.collect::<Vec<_>>().join("\n")
     }
 
-    /// One section, if it has something to say.
+    /// Renders one section, unless it is empty.
     pub(crate) fn section(&self, section: Section, now: Time) -> Option<String> {
         match section {
             Section::Time => Some(time(now)),
@@ -42,7 +42,7 @@ impl Tail {
     }
 }
 
-/// To the minute: whoever asks twice in a minute finds the same.
+/// Renders the time to the minute, so that requests within one minute have the same tail.
 fn time(now: Time) -> String {
     let text = now.to_string();
     let minute = text.get(..16).unwrap_or(&text);
@@ -64,7 +64,7 @@ fn learnings(learnings: &[Learning]) -> Option<String> {
     section("learnings", lines)
 }
 
-/// Lines within one element, if there are any.
+/// Renders lines within one element, if there are any.
 pub(super) fn section(name: &str, lines: impl Iterator<Item = String>) -> Option<String> {
     let lines: Vec<String> = lines.collect();
     (!lines.is_empty()).then(|| format!("<{name}>\n{}\n</{name}>", lines.join("\n")))

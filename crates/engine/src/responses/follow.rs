@@ -1,5 +1,5 @@
-//! Following one message to its answer: which runs belong to it, and what they say. All of it is read
-//! from the events of the chat, so that nothing is missed and nothing is told twice.
+//! Following one message to its answer: which runs belong to it, and what they produce. All of it is read
+//! from the events of the chat, so that nothing is missed and nothing is emitted twice.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Origin, RunItem, RunResult, StreamEvent, hang_up::HangUp, sender_of};
 use crate::{AgentDelta, Client, Piece, Result, Signal, Speech, Spoken, Watch, thread::USER};
 
-/// So many pieces wait for the news of their run at the most; an item brings the whole text in any case.
+/// The most pieces that wait for the event of their run; an item has the whole text in any case.
 const EARLY: usize = 1_000;
 
-/// One message on its way to its answer. Dropped before its end, it [withdraws](Client::withdraw) what
-/// was said: nobody waits for it any more.
+/// Follows one message to its answer. If it is dropped before its end, it [withdraws](Client::withdraw) the
+/// message: no client waits for the answer any more.
 pub struct Follow {
     client: Client,
     chat_id: String,
@@ -28,39 +28,41 @@ pub struct Follow {
     caller: String,
     agent: String,
     watch: Watch,
-    /// The run that answers it, once it has been read.
+    /// The run that answers the message, once the agent has read it.
     run: Option<RunId>,
     runs: HashMap<RunId, Origin>,
     /// The calls of these runs, and the tasks that they assigned.
     calls: HashMap<CallId, Origin>,
     tasks: HashMap<TaskId, (AgentId, Origin)>,
-    /// Pieces that came before the news of their run: they are handed on at once, news once it is kept.
+    /// Pieces that came before the event of their run: pieces are published at once, events once they are
+    /// committed.
     early: VecDeque<Arc<AgentDelta>>,
-    /// How much of each run's answer under way was told. What follows a gap is not: the whole text comes
-    /// with the item.
+    /// How much of each run's answer in progress was emitted. What follows a gap is not: the item has the
+    /// whole text.
     heard: HashMap<RunId, Heard>,
     /// Whether to look for an open question that keeps the message from being read.
     looks: bool,
-    /// The questions that were told of.
+    /// The questions that were emitted.
     asked: HashSet<QuestionId>,
-    /// What is to be told before more is read.
+    /// What is to be emitted before more is read.
     told: VecDeque<StreamEvent>,
     state: State,
     hang_up: HangUp,
 }
 
-/// What was told of an answer under way.
+/// What was emitted of an answer in progress.
 #[derive(Debug, Clone, Copy, Default)]
 struct Heard {
     /// The number of its item, and which attempt at it.
     attempt: (u64, u64),
-    /// Characters.
+    /// The length of the emitted text in characters.
     length: u64,
 }
 
 impl Heard {
-    /// Whether a piece makes void what was told before, and what it adds to that. Who is behind is told
-    /// again what was said so far; what follows a gap adds nothing.
+    /// Returns whether a piece voids what was emitted before, and the text that it adds to that. A subscriber
+    /// that is behind gets the text so far again, of which only the new part is added; what follows a gap
+    /// adds nothing.
     fn take(&mut self, delta: &AgentDelta) -> (bool, Option<String>) {
         let attempt = (delta.item_seq, delta.attempt);
         if attempt < self.attempt {
@@ -79,20 +81,20 @@ impl Heard {
     }
 }
 
-/// How far it has come.
+/// How far a `Follow` has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The run goes on.
     Open,
-    /// The run has ended; what came of it is still to be read.
+    /// The run has ended; its result is still to be read.
     Ended,
     /// All is read.
     Over,
 }
 
 impl Follow {
-    /// Says it, and follows from there. Said again under the same key, it is followed again. Once
-    /// `stays` is cancelled, it goes on though nobody waits for it.
+    /// Sends a message and follows it. A message that was sent before under the same key is followed again.
+    /// Once `stays` is cancelled, the message goes on although no client waits for its answer.
     ///
     /// # Errors
     /// As for [`Client::speak`].
@@ -106,14 +108,14 @@ impl Follow {
         let last = client.last_event(root).await?;
         let (chat, caller, to) = (speech.chat.clone(), speech.from.clone(), speech.to.clone());
         let spoken = client.speak(speech, key).await?;
-        // From here on somebody may stop waiting, also before there is anything to follow.
+        // From here on the client may stop waiting, also before there is anything to follow.
         let hang_up = HangUp::new(client, spoken, stays);
         // A chat that takes the name of a deleted one has events of its own.
         let from = if spoken.root == root { last } else { 0 };
         Self::of(hang_up, chat, (to, caller.unwrap_or_else(|| USER.to_owned())), from).await
     }
 
-    /// Follows what was said before in a thread; `stays` as for [`Follow::begin`].
+    /// Follows an earlier message of a thread; `stays` as for [`Follow::begin`].
     ///
     /// # Errors
     /// When the store fails.
@@ -163,8 +165,8 @@ impl Follow {
         Ok(follow)
     }
 
-    /// What is not read before a person has answered an earlier question waits for that person as well: the
-    /// agent's own, or that of one that works for it while it waits.
+    /// Emits the open questions that a person must answer before the agent reads the message: the agent's
+    /// own, and those of agents that work for it while it waits.
     async fn find_what_it_waits_for(&mut self) -> Result<()> {
         let (root, open) = (Some(self.spoken.root), Some(QuestionStatus::Open));
         let questions = self.client.questions(root, open, Page::all()).await?;
@@ -188,7 +190,7 @@ impl Follow {
         Ok(())
     }
 
-    /// What was said before may have been read, and answered, before anybody followed.
+    /// Reads what became of an earlier message: it may have been read, and answered, before it was followed.
     async fn catch_up(&mut self) -> Result<()> {
         let Some(run) = self.client.run_of(self.spoken.agent, self.spoken.post).await? else { return Ok(()) };
         let run = self.client.run(run).await?;
@@ -213,14 +215,14 @@ impl Follow {
         Ok(())
     }
 
-    /// Tells once of a question that one of the runs asks.
+    /// Emits a question that one of the runs asks, once.
     fn asks(&mut self, question: Question) {
         if self.runs.contains_key(&question.run) && self.asked.insert(question.id) {
             self.told.push_back(StreamEvent::Question(Box::new(question)));
         }
     }
 
-    /// What happens next; none once it is over. The future may be dropped before it is ready: nothing is
+    /// Returns the next event; none once it is over. The future may be dropped before it is ready: nothing is
     /// lost.
     pub async fn next(&mut self) -> Option<Result<StreamEvent>> {
         loop {
@@ -284,7 +286,8 @@ impl Follow {
         }
     }
 
-    /// A message begins a run that is to be followed; a turn has calls that others may work for.
+    /// Learns from an item which runs to follow: a message may begin such a run; a turn has calls that other
+    /// agents may work for.
     fn learn(&mut self, item: &Item) {
         match &item.body {
             ItemBody::Message(message) => {
@@ -319,7 +322,7 @@ impl Follow {
         }
     }
 
-    /// Where the run stands that answers the message.
+    /// The origin of the run that answers the message.
     fn own(&self, run: RunId) -> Origin {
         Origin {
             agent: self.agent.clone(),
@@ -361,8 +364,8 @@ impl Follow {
     }
 }
 
-/// Holds a piece whose run is not known yet. Where there is no room, those of the run go that has waited
-/// longest: it is mostly one that is not followed.
+/// Holds a piece whose run is not known yet. If there is no room, drops the pieces of the run that has waited
+/// longest, which is mostly one that is not followed.
 fn hold(early: &mut VecDeque<Arc<AgentDelta>>, delta: Arc<AgentDelta>) {
     if early.len() >= EARLY
         && let Some(oldest) = early.front().map(|oldest| oldest.run)
@@ -398,7 +401,7 @@ mod tests {
         takes(1, 2, 0, "x", (false, "x"));
         takes(1, 3, 0, "y", (true, "y"));
         takes(1, 2, 1, "z", (false, ""));
-        // The next item does not make void the one before.
+        // The next item does not void the one before.
         takes(3, 4, 0, "n", (false, "n"));
     }
 

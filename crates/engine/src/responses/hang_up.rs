@@ -1,14 +1,14 @@
-//! Nobody waits for an answer any more: what was said is withdrawn.
+//! Withdraws a message if no client waits for its answer any more.
 
 use tokio_util::sync::CancellationToken;
 
 use crate::{Client, Spoken};
 
-/// Withdraws what was said when it is dropped, unless it is over by then or stays.
+/// Withdraws a message when it is dropped, unless the message was answered by then or stays.
 pub(super) struct HangUp {
     pub(super) client: Client,
     pub(super) spoken: Spoken,
-    /// Cancelled where what was said goes on by itself: the process ends, or whoever waits comes back.
+    /// Cancelled if the message goes on by itself: the process ends, or the client that waits comes back.
     stays: CancellationToken,
     is_over: bool,
 }
@@ -18,7 +18,7 @@ impl HangUp {
         Self { client: client.clone(), spoken, stays, is_over: false }
     }
 
-    /// There is nothing to withdraw any more.
+    /// Notes that there is nothing to withdraw any more.
     pub(super) fn disarm(&mut self) {
         self.is_over = true;
     }
@@ -29,7 +29,7 @@ impl Drop for HangUp {
         if self.is_over || self.stays.is_cancelled() {
             return;
         }
-        // Without a runtime the process is ending, and what is under way goes on with the next start.
+        // Without a runtime the process is ending, and the run goes on with the next start.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (client, Spoken { agent, post, .. }) = (self.client.clone(), self.spoken);
         runtime.spawn(async move {

@@ -1,22 +1,22 @@
-//! What a run leaves in its thread, one thing said or done each.
+//! The items of a run, split into one message, call, output or notice each.
 
 use entourage_types::{AgentId, CallId, Item, ItemBody, Level, RunId, Task, Time};
 use serde::Serialize;
 use serde_json::Value;
 
-/// One thing said or done in a thread.
+/// One message, call, output or notice in a thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunItem {
-    /// Something said to the agent.
+    /// A message to the agent.
     MessageInput(MessageInputItem),
-    /// Something the agent said.
+    /// A text of the agent.
     MessageOutput(MessageOutputItem),
-    /// A call that the agent asked for.
+    /// A call that the agent requested.
     ToolCall(ToolCallItem),
-    /// What came of a call.
+    /// The output of a call.
     ToolCallOutput(ToolCallOutputItem),
-    /// A remark of the engine: a guardrail's verdict, a limit that was met.
+    /// A remark of the engine: a guardrail's verdict, a limit that was reached.
     Notice(NoticeItem),
 }
 
@@ -27,7 +27,7 @@ pub struct Origin {
     pub agent: String,
     /// Who wrote to it in that thread: another agent, `user`, or the name that the person took.
     pub caller: String,
-    /// How many agents stand between this one and the person.
+    /// The number of agents between this one and the person.
     pub depth: u16,
     /// The run.
     pub run: RunId,
@@ -38,7 +38,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Where a run stands that is to work on a task of this one; its own number is not known yet.
+    /// The origin of a run that is to work on a task of this one; that run's own id is not known yet.
     pub(super) fn below(&self, task: &Task) -> Self {
         Self {
             agent: task.kind.clone(),
@@ -51,29 +51,29 @@ impl Origin {
     }
 }
 
-/// Something said to the agent.
+/// A message to the agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageInputItem {
     /// Where it comes from.
     pub origin: Origin,
     /// The text.
     pub text: String,
-    /// When it was kept.
+    /// When it was committed.
     pub at: Time,
 }
 
-/// Something the agent said.
+/// A text of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageOutputItem {
     /// Where it comes from.
     pub origin: Origin,
     /// The text.
     pub text: String,
-    /// When it was kept.
+    /// When it was committed.
     pub at: Time,
 }
 
-/// A call that the agent asked for.
+/// A call that the agent requested.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCallItem {
     /// Where it comes from.
@@ -84,11 +84,11 @@ pub struct ToolCallItem {
     pub tool: String,
     /// The arguments as the model gave them: an object, or a string that is not JSON.
     pub arguments: Value,
-    /// When it was kept.
+    /// When it was committed.
     pub at: Time,
 }
 
-/// What came of a call.
+/// The output of a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolCallOutputItem {
     /// Where it comes from.
@@ -101,7 +101,7 @@ pub struct ToolCallOutputItem {
     pub output: String,
     /// Whether the call failed.
     pub is_error: bool,
-    /// When it was kept.
+    /// When it was committed.
     pub at: Time,
 }
 
@@ -116,7 +116,7 @@ pub struct NoticeItem {
     pub code: String,
     /// A sentence for people.
     pub text: String,
-    /// When it was kept.
+    /// When it was committed.
     pub at: Time,
 }
 
@@ -133,12 +133,12 @@ impl RunItem {
         }
     }
 
-    /// Whether the run produced it, rather than was told it.
+    /// Whether the run produced it, rather than received it.
     pub(super) fn is_generated(&self) -> bool {
         !matches!(self, Self::MessageInput(_))
     }
 
-    /// What an entry of a transcript says, one thing each.
+    /// The run items of one item of a transcript.
     #[must_use]
     pub fn of(item: &Item, origin: &Origin) -> Vec<Self> {
         let (at, origin) = (item.at, origin.clone());
@@ -178,7 +178,7 @@ impl RunItem {
                 text: notice.text.clone(),
                 at,
             })],
-            // What the model sees instead of older items; those stay in the log.
+            // The model sees it instead of older items, which stay in the transcript.
             ItemBody::Digest(_) => Vec::new(),
         }
     }

@@ -1,5 +1,5 @@
-//! Answers to what was said in a chat: followed as they come about, whole, with the runs of others that
-//! worked for them.
+//! Answers to messages in a chat: followed while they are produced, and complete, with the runs of other
+//! agents that worked for them.
 
 mod follow;
 mod hang_up;
@@ -21,30 +21,30 @@ use crate::thread::{USER, named};
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum StreamEvent {
-    /// An item joined a thread: of the agent that was asked, or of one that works for it.
+    /// A new item in a thread: of the agent that was asked, or of one that works for it.
     Item(RunItem),
-    /// A piece of an answer under way; it arrives whole as an item.
+    /// A piece of an answer in progress; the complete answer arrives as an item.
     Text {
-        /// Whose.
+        /// Where the answer comes from.
         origin: Origin,
         /// The piece.
         text: String,
     },
     /// The pieces since the last item of this thread are void: the model is asked again.
     Void {
-        /// Whose.
+        /// Where the answer comes from.
         origin: Origin,
     },
-    /// Somebody must answer before it goes on: see [`Client::answer`](crate::Client::answer).
+    /// A person must answer before the run goes on: see [`Client::answer`](crate::Client::answer).
     Question(Box<Question>),
-    /// The answer is there. Nothing follows.
+    /// The run has answered. Nothing follows.
     Done(Box<RunResult>),
-    /// There is none, and [`RunResult::error`] says why. Nothing follows.
+    /// The run has no answer, and [`RunResult::error`] says why. Nothing follows.
     Error(Box<RunResult>),
 }
 
-/// Who writes in a thread: what stands behind the recipient in the key that it is found by. One that
-/// was made for a piece of work is its maker's.
+/// The sender of a thread: the part of its key after the recipient. The sender of an agent that was spawned
+/// for a piece of work is its parent.
 #[must_use]
 pub fn sender_of(thread: &Agent) -> String {
     let sender = named(thread).map(|named| named.sender.to_owned());

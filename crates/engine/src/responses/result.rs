@@ -1,4 +1,4 @@
-//! What came of a run.
+//! The result of a run.
 
 use std::collections::HashMap;
 
@@ -8,24 +8,24 @@ use serde::Serialize;
 use super::{Origin, RunItem};
 use crate::{Client, Result};
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunResult {
-    /// The answer; none where the run failed.
+    /// The answer; none if the run failed.
     pub final_output: Option<String>,
     /// Why there is no answer.
     pub error: Option<RunError>,
-    /// What this run produced, in order. That of the runs that worked for it is with them.
+    /// What this run produced, in order. `nested` has what the runs that worked for it produced.
     pub generated_items: Vec<RunItem>,
     /// What the models used and cost, those of the runs that worked for it included.
     pub usage: Tally,
     /// The agent, by name.
     pub agent: String,
-    /// The chat: name it in the next message to go on there.
+    /// The chat; the next message goes on there if it names it.
     pub chat_id: String,
     /// The run.
     pub run_id: RunId,
-    /// The runs that worked for this one, directly or for one of those, in the order of their calls.
+    /// The runs that worked for this one, directly or through another, in the order of their calls.
     pub nested: Vec<NestedRun>,
 }
 
@@ -36,28 +36,28 @@ pub struct RunError {
     pub code: StopReason,
     /// A sentence for people.
     pub text: String,
-    /// The cause in the words of whoever failed, such as a provider, where the sentence does not say it: for
-    /// logs and for whoever develops, since it may name models, addresses and accounts.
+    /// The original error, such as a provider's, if `text` does not contain it: for logs and developers,
+    /// since it may name models, addresses and accounts.
     pub cause: Option<String>,
 }
 
 /// A run that worked for another.
 #[derive(Debug, Clone, Serialize)]
 pub struct NestedRun {
-    /// Where it stands: agent, caller, depth, run and the run whose call it worked for.
+    /// Its agent, caller, depth, run and the run whose call it worked for.
     pub origin: Origin,
     /// What it produced, in order.
     pub generated_items: Vec<RunItem>,
     /// What its own model calls used and cost.
     pub usage: Tally,
-    /// The answer that its caller got; none where it failed.
+    /// The answer that its caller got; none if it failed.
     pub final_output: Option<String>,
     /// Why there is none.
     pub error: Option<RunError>,
 }
 
 impl RunResult {
-    /// Reads what came of a run that has ended.
+    /// Reads the result of a run that has ended.
     pub(super) async fn read(client: &Client, chat_id: String, origin: Origin) -> Result<Self> {
         let run = client.run(origin.run).await?;
         let items = client.items_of(&run).await?;
@@ -107,7 +107,8 @@ fn outcome(client: &Client, kind: &str, run: &Run, items: &[Item]) -> (Option<St
         return (Some(last_words(items, client.reply_of(kind))), None);
     }
     let code = run.stop_reason.unwrap_or(StopReason::Error);
-    // The run's own error is the cause; the sentence stands in the notice of its end. A deleted one has neither.
+    // The run's own error is the cause; the text for people is in the notice of its end. A deleted run has
+    // neither.
     let notice = items.iter().rev().find_map(|item| match &item.body {
         ItemBody::Notice(notice) if notice.level == Level::Error => Some(notice),
         _ => None,
@@ -117,8 +118,8 @@ fn outcome(client: &Client, kind: &str, run: &Run, items: &[Item]) -> (Option<St
     (None, Some(RunError { code, text, cause }))
 }
 
-/// What the run answered: what it sent, where only that is an answer; or else what its last turn
-/// answered, by a call of it or by its text.
+/// The answer of a run: that of a call of its last turn; otherwise the last message that it sent, if only
+/// sent messages are answers; otherwise the text of its last turn.
 fn last_words(items: &[Item], reply: Reply) -> String {
     let outputs = |from: usize| {
         items[from..].iter().rev().filter_map(|item| match &item.body {

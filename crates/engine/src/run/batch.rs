@@ -1,4 +1,4 @@
-//! What waits for the next commit of an activation: nothing of it has happened before.
+//! What waits for the next commit of an activation: until then none of it has happened.
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{Agent, EntityKind, Post, Task, Time};
@@ -7,7 +7,7 @@ use entourage_types::{Agent, EntityKind, Post, Task, Time};
 #[derive(Default)]
 pub(super) struct Batch {
     writes: Vec<Write>,
-    /// What others may have changed since it was read.
+    /// What must still be as it was read, although other writers may have changed it.
     expect: Vec<Expect>,
 }
 
@@ -28,12 +28,12 @@ impl Batch {
         self.expect.extend(expect);
     }
 
-    /// The next commit is refused if the record is in another status by then.
+    /// Makes the store refuse the next commit if the record is in another status by then.
     pub(super) fn expect_status(&mut self, kind: EntityKind, id: impl ToString, status: &'static str) {
         self.expect.push(Expect::Status(kind, id.to_string(), status));
     }
 
-    /// The same for a task, which is to be as it was read.
+    /// Makes the store refuse the next commit if the task is no longer in the status in which it was read.
     pub(super) fn expect_task(&mut self, task: &Task) {
         self.expect_status(EntityKind::Task, task.id, task.status.as_str());
     }
@@ -42,7 +42,7 @@ impl Batch {
         !self.writes.is_empty()
     }
 
-    /// Whether the next commit may be refused for what others did.
+    /// Whether the store may refuse the next commit because another writer changed something.
     pub(super) fn has_expectations(&self) -> bool {
         !self.expect.is_empty()
     }
@@ -52,7 +52,8 @@ impl Batch {
         self.writes.iter().any(|write| matches!(write, Write::ConsumePost(id) if *id == post.id))
     }
 
-    /// Everything that waits, as a commit of the agent's activation. Nothing waits afterwards.
+    /// Returns a fenced commit of the agent's activation that holds the whole batch; the batch is empty
+    /// afterwards.
     pub(super) fn commit(&mut self, agent: &Agent, at: Time) -> Commit {
         let Self { writes, expect } = std::mem::take(self);
         Commit { writes, expect, ..Commit::fenced(agent, at) }

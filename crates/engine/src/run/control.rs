@@ -1,4 +1,4 @@
-//! How an activation is steered from outside, and what it has been asked to do.
+//! How an activation is controlled from outside, and what it was asked to do.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,19 +12,19 @@ use crate::{activations::ActivationGuard, restart::Alone, watchdog::Heartbeat};
 
 /// The controls of one activation.
 pub(super) struct Control {
-    /// When it began to work.
+    /// When it began to work, moved forward by the time that it only waited.
     began: Time,
-    /// Cancelled when the activation is to end where it is: the process stops, or a person intervenes.
+    /// Cancelled when the activation must end where it is: the process stops, or a person intervenes.
     cancel: CancellationToken,
     /// Where it publishes which message it answers.
     answers: Arc<Mutex<Option<PostId>>>,
     /// Beats with each commit and each piece of an answer.
     pulse: Arc<Heartbeat>,
-    /// Whether a person wants it to begin nothing new.
+    /// Whether it is paused: it begins nothing new.
     paused: bool,
-    /// Whether an attempt that is due later is made now.
+    /// Whether to make an attempt now that is due later.
     hurried: bool,
-    /// Held by one that is taken up alone, until it has committed something.
+    /// The turn of a run that is resumed alone, held until its first commit.
     alone: Alone,
 }
 
@@ -53,7 +53,7 @@ impl Control {
         &self.pulse
     }
 
-    /// The activation committed something.
+    /// Records a commit: a sign of life, and the end of a turn alone.
     pub(super) fn committed(&mut self, now: Time) {
         self.pulse.beat(now);
         self.alone = None;
@@ -63,7 +63,7 @@ impl Control {
         now.since(self.began)
     }
 
-    /// The activation has waited, and not worked, for so long.
+    /// Excludes a time that the activation waited from its time at work.
     pub(super) fn waited(&mut self, time: Duration) {
         self.began = self.began + time;
     }
@@ -80,22 +80,23 @@ impl Control {
         self.hurried
     }
 
-    /// The next attempt is made now, whenever it is due.
+    /// Makes the next attempt now, whenever it is due.
     pub(super) fn hurry(&mut self) {
         self.hurried = true;
     }
 
-    /// Whether the attempt that begins is one that a person wants now. Those after it are not.
+    /// Whether a person wants the attempt that begins now. Resets that: later attempts wait until they are
+    /// due.
     pub(super) fn take_hurry(&mut self) -> bool {
         std::mem::take(&mut self.hurried)
     }
 
-    /// The message that the run answers, where it answers no other.
+    /// Returns the message that the run answers, if a run of its own answers it.
     pub(super) fn answers(&self) -> Option<PostId> {
         *self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes which message the run answers, for a caller who wants that no more.
+    /// Publishes which message the run answers, for a caller that cancels that answer.
     pub(super) fn set_answers(&self, post: Option<PostId>) {
         *self.answers.lock().unwrap_or_else(PoisonError::into_inner) = post;
     }

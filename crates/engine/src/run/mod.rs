@@ -1,5 +1,5 @@
-//! A run under way: what one activation knows and does. It lives for one activation only; whatever
-//! it has not committed never happened.
+//! One activation of a run: its state in memory, and what it does. It lives for one activation only; what it
+//! has not committed never happened.
 //!
 //! One file per thing that can happen.
 
@@ -51,22 +51,23 @@ use crate::{
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
 
-/// A run under way. Each part keeps its fields to itself; a file of this folder changes one only through its methods.
+/// A run during one activation. Each part keeps its fields private; the files of this folder change a part
+/// only through its methods.
 pub struct Run<'h> {
     engine: &'h Engine,
     kind: Arc<Kind>,
-    /// What the model is offered.
+    /// The tools and the stable prompt prefix that the model is offered.
     offered: Offered,
     agent: Agent,
     record: RunRow,
-    /// What the author of the message that it answers asked for.
+    /// The run options of the message that the run answers.
     options: Option<RunOptions>,
-    /// Whether the record has been committed.
+    /// Whether the run's row has been committed.
     opened: bool,
     steps: Steps,
     transcript: Transcript,
     inbox: Inbox,
-    /// What goes with the next commit.
+    /// The writes and expectations of the next commit.
     batch: Batch,
     control: Control,
 }
@@ -75,7 +76,7 @@ impl<'h> Run<'h> {
     /// Continues the agent's open run, or begins one.
     ///
     /// # Errors
-    /// When the version of its kind that it started with cannot be read.
+    /// If the version of the kind that the run started with cannot be read.
     pub(crate) async fn open(
         engine: &'h Engine,
         claim: Claim,
@@ -90,7 +91,7 @@ impl<'h> Run<'h> {
         let opened = run.is_some();
         let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume));
         let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
-        // The first commit of a run brings the version of the kind it started with.
+        // The first commit of a run also stores the version of the kind that the run started with.
         let version = if opened { None } else { engine.keep(&kind, now)? };
         let message = inbox::run_options::message_of(&items, &record);
         control.set_answers(message.and_then(|message| message.post));
@@ -112,26 +113,27 @@ impl<'h> Run<'h> {
         })
     }
 
-    /// The same, alone until it has committed something.
+    /// Returns the run with the turn that it holds while it is resumed alone, until its first commit.
     pub(crate) fn alone(mut self, alone: Alone) -> Self {
         self.control.take_up_alone(alone);
         self
     }
 
-    /// Says of a run under way that its process ends in order.
+    /// Records on an open run that its process shuts down cleanly, so that the next process does not count it
+    /// as a crash.
     async fn end_in_order(&self) -> Result<(), StoreError> {
         if !self.opened {
             return Ok(());
         }
         let at = self.engine.now();
-        // What waits in the batch has not happened.
+        // Without the batch: its writes have not happened.
         let said = Commit::fenced(&self.agent, at).write(ended_in_order(&self.record, at));
         self.engine.inner.store.commit(said).await.map(drop)
     }
 
-    /// Whether the run can be driven at all.
+    /// Returns an error if the run's kind no longer exists or cannot work in this engine.
     pub(crate) fn ready(&self) -> Result<()> {
-        // No kind of an engine is without a version.
+        // Every kind of an engine has a version; the placeholder for a removed kind has none.
         if !self.kind.version.is_empty() {
             return self.engine.check_kind(&self.kind).map_err(Interrupt::failed);
         }
@@ -141,7 +143,7 @@ impl<'h> Run<'h> {
         )))
     }
 
-    /// As far as it can go now, up to and including its close.
+    /// Drives the run as far as it can go now, including its close.
     pub(crate) async fn go_on(&mut self) -> Result<(), StoreError> {
         let begun = match self.apply_interventions().await {
             Ok(()) => self.end_session().await,
@@ -161,18 +163,20 @@ impl<'h> Run<'h> {
         programs::drive(self).await
     }
 
-    /// Waits until it is known whether the servers of tools that it may use can be connected, however long
-    /// that may take, and offers what there is then. Whoever only ends a run needs no tools.
+    /// Waits until the engine knows for each server of tools that the kind may use whether it can be
+    /// connected, however long that takes, and then offers the tools that exist. A run that is only ended
+    /// skips this: it needs no tools.
     async fn hear_servers(&mut self) {
         let before = self.engine.now();
         let heard = self.engine.inner.servers.heard(&self.kind, self.control.cancel());
         self.control.pulse().beating(&**self.engine.clock(), heard).await;
-        // The run has not worked meanwhile.
+        // The wait is not time at work.
         self.control.waited(self.engine.now().since(before));
         self.offer_anew();
     }
 
-    /// What every line of the log says that is written meanwhile, however few lines are wanted.
+    /// Returns the span with the ids that every log line of the activation carries; its level is error, so
+    /// that it is active at every log level.
     pub(crate) fn named(&self) -> tracing::Span {
         let Agent { id, root, .. } = &self.agent;
         tracing::error_span!("activation", agent = %id, root = %root, run = %self.record.id)
@@ -190,18 +194,19 @@ impl<'h> Run<'h> {
         self.transcript.items()
     }
 
-    /// The session for whoever goes on with it; nothing when the last of it was not committed.
+    /// Returns the agent and its session for the transcript cache; no items if the last writes were not
+    /// committed.
     pub(crate) fn into_committed(self) -> (Agent, Vec<Item>) {
         (self.agent, if self.batch.has_writes() { Vec::new() } else { self.transcript.into_items() })
     }
 
-    /// Whether the program runs over steps that were finished before: until it has come by them all, it must not
-    /// read anything new.
+    /// Whether the program still replays steps that were finished before the activation: until it has passed
+    /// them all, it must not read anything new.
     fn replaying(&self) -> bool {
         self.steps.finished_before(&self.steps.next_model()).is_some()
     }
 
-    /// Commits writes of this activation, and takes them over into memory once they are durable.
+    /// Commits the batch and these writes, and applies them to the state in memory once they are durable.
     async fn commit(&mut self, writes: Vec<Write>) -> Result<()> {
         let mut commit = self.fenced(self.engine.now());
         commit.writes.extend(writes);
@@ -213,7 +218,7 @@ impl<'h> Run<'h> {
         if self.batch.has_writes() { self.commit(Vec::new()).await } else { Ok(()) }
     }
 
-    /// A commit of this activation, with all that waits in the batch.
+    /// Returns a fenced commit of this activation that holds the whole batch; the batch is empty afterwards.
     fn fenced(&mut self, at: Time) -> Commit {
         self.batch.commit(&self.agent, at)
     }
@@ -238,12 +243,12 @@ impl<'h> Run<'h> {
         Ok(())
     }
 
-    /// The next item of the transcript, which is no step's result, with the write that keeps it.
+    /// Appends an item that is not the result of a step, and returns the write that stores it.
     fn item(&mut self, body: ItemBody, at: Time) -> Write {
         self.join(None, body, at)
     }
 
-    /// The next item of the transcript, with the step whose checkpoint it is, and the write that keeps it.
+    /// Appends an item, with the step whose checkpoint it is (if any), and returns the write that stores it.
     fn join(&mut self, step: Option<StepKey>, body: ItemBody, at: Time) -> Write {
         let item = Item {
             agent: self.agent.id,
@@ -261,11 +266,11 @@ impl<'h> Run<'h> {
         Write::Item(item)
     }
 
-    /// Reads the inbox again when the store said that it grew.
+    /// Reads the inbox again if the store has, or may have, posts that are not in memory.
     async fn refresh(&mut self) -> Result<()> {
         if self.inbox.take_grew() {
             let mut posts = self.engine.inner.store.inbox(self.agent.id).await?;
-            // The store does not know yet what the batch has read.
+            // The store still has the posts that the batch consumes.
             posts.retain(|post| !self.batch.consumes(post));
             self.inbox.replace(posts);
         }

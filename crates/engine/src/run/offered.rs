@@ -1,4 +1,4 @@
-//! What the model is offered: the tools that fit where the agent stands, and the stable prefix of its prompt.
+//! What the model is offered: the tools that fit the agent's position, and the stable prefix of its prompt.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::{
     toolset::{Position, Toolset},
 };
 
-/// The offer, as long as the agent's position does not change.
+/// The offer for the agent's current position.
 pub(super) struct Offered {
     toolset: Arc<Toolset>,
     position: Position,
-    /// The stable prefix, once it was needed.
+    /// The stable prefix, once it has been rendered.
     system: Option<Arc<str>>,
 }
 
@@ -35,32 +35,32 @@ impl Offered {
         self.system.as_ref()
     }
 
-    /// The prefix is kept for the session.
+    /// Keeps the prefix for the session.
     pub(super) fn keep_system(&mut self, system: Arc<str>) -> Arc<str> {
         Arc::clone(self.system.insert(system))
     }
 
-    /// The next session has a prefix of its own.
+    /// Drops the prefix: the next session has its own.
     pub(super) fn forget_system(&mut self) {
         self.system = None;
     }
 }
 
 impl Run<'_> {
-    /// An item that is cut in the prompt lets the agent read the whole of it.
+    /// Offers the tool that reads a whole item, once the prompt shows an item cut.
     pub(super) fn offer_for(&mut self, item: &Item) {
         if !self.offered.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
             self.position_changed();
         }
     }
 
-    /// Offers what fits where the agent stands now.
+    /// Determines the agent's position again, and offers what fits it.
     pub(super) fn position_changed(&mut self) {
         self.offered.position = Position::of(&self.agent, &self.kind, self.transcript.items());
         self.offer_anew();
     }
 
-    /// Offers the tools that there are by now.
+    /// Offers the tools that exist by now.
     pub(super) fn offer_anew(&mut self) {
         let (offers, owner) = (&self.engine.inner.offers, &self.agent.owner);
         self.offered.toolset =

@@ -1,4 +1,4 @@
-//! The rows that an activation writes, as they stand now.
+//! The rows that an activation writes, in their current state.
 
 use entourage_store::Write;
 use entourage_types::{Agent, Kind, Run as RunRow, RunId, Status, StopReason, Time, WaitingOn};
@@ -6,7 +6,7 @@ use entourage_types::{Agent, Kind, Run as RunRow, RunId, Status, StopReason, Tim
 use super::Run;
 
 impl Run<'_> {
-    /// The agent's row as it stands now.
+    /// Sets the agent's status and returns the write of its row.
     pub(super) fn agent_row(&mut self, status: Status, waiting_on: Option<WaitingOn>, at: Time) -> Write {
         self.agent.status = status;
         self.agent.waiting_on = waiting_on;
@@ -15,19 +15,20 @@ impl Run<'_> {
         Write::Agent(self.agent.clone())
     }
 
-    /// The agent's row at rest, in the status in which its last run ended for this reason.
+    /// Sets the agent to the status of its ended run, with the reason if that failed, and returns the write
+    /// of its row.
     pub(super) fn rested_row(&mut self, status: Status, why: Option<StopReason>, at: Time) -> Write {
         self.agent_row(status, None, at);
         self.agent.stop_reason = why.filter(|_| status == Status::Failed);
         Write::Agent(self.agent.clone())
     }
 
-    /// The agent's row when it has slept until now; one at work is known to be.
+    /// Returns the write that sets a sleeping agent to running; none if its row says so already.
     pub(super) fn awake(&mut self, at: Time) -> Option<Write> {
         (self.agent.status != Status::Running).then(|| self.agent_row(Status::Running, None, at))
     }
 
-    /// The run's row in a status.
+    /// Sets the run's status and returns the write of its row.
     pub(super) fn run_row(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
         self.record.status = status;
         self.record.waiting_on = waiting_on;
@@ -35,7 +36,7 @@ impl Run<'_> {
     }
 }
 
-/// A run of an agent that has done nothing yet.
+/// Returns a new run of an agent, which has done nothing yet.
 pub(super) fn blank(agent: &Agent, kind: &Kind, now: Time) -> RunRow {
     RunRow {
         id: RunId::new(),

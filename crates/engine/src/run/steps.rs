@@ -1,5 +1,6 @@
-//! The steps of a run. Each is done once: what it came to is its checkpoint, an item of the transcript that carries
-//! its key, and after a crash the program comes by its finished steps without doing them again.
+//! The steps of a run. Each is done once: its result is its checkpoint, a transcript item that carries its
+//! key. After a crash the program replays its finished steps from their checkpoints instead of doing them
+//! again.
 
 use std::collections::HashMap;
 
@@ -11,16 +12,17 @@ use futures::future::BoxFuture;
 
 use super::{Interrupt, Result, Run};
 
-/// What is on record of the steps of a run.
+/// What is recorded of the steps of a run.
 pub(super) struct Steps {
     run: RunId,
-    /// Those that began before they were done, and those whose outputs wait for others.
+    /// The rows of steps that were recorded before they were done, and of calls whose outputs wait for those
+    /// of others.
     begun: HashMap<StepKey, Step>,
-    /// Where in the session the items stand that are their checkpoints.
+    /// The index in the session of each step's checkpoint item.
     checkpoints: HashMap<StepKey, usize>,
     /// How many items the session had when the activation began.
     before: usize,
-    /// How many model calls the program has come by.
+    /// How many model calls the program has begun, replayed ones included.
     models: u32,
 }
 
@@ -34,12 +36,12 @@ impl Steps {
         steps
     }
 
-    /// What is on record of a step beside its checkpoint.
+    /// Returns the row of a step, if it has one beside its checkpoint.
     pub(super) fn get(&self, key: &StepKey) -> Option<&Step> {
         self.begun.get(key)
     }
 
-    /// The same of a tool call.
+    /// Returns the row of a tool call's step, if it has one beside its checkpoint.
     pub(super) fn of_call(&self, call: &ToolCall) -> Option<&Step> {
         self.get(&StepKey::Tool(call.id))
     }
@@ -54,12 +56,12 @@ impl Steps {
         self.checkpoints.contains_key(key)
     }
 
-    /// Whether any of them waits.
+    /// Whether any step waits.
     pub(super) fn any_open(&self) -> bool {
         self.begun.values().any(|step| step.state.is_open())
     }
 
-    /// Where in the session the checkpoint of a step stands that was finished before the activation began.
+    /// Returns the index of a step's checkpoint, if the step was finished before the activation began.
     pub(super) fn finished_before(&self, key: &StepKey) -> Option<usize> {
         self.checkpoints.get(key).copied().filter(|&at| at < self.before)
     }
@@ -69,42 +71,44 @@ impl Steps {
         StepKey::Model(self.models + 1)
     }
 
-    /// The program begins its next model call, of this key.
+    /// Begins the program's next model call and returns its key.
     pub(super) fn begin_model(&mut self) -> StepKey {
         self.models += 1;
         StepKey::Model(self.models)
     }
 
-    /// Where in the session the turn of the last model call stands, if that was made before the activation.
+    /// Returns the index of the turn of the program's last model call, if that was finished before the
+    /// activation began.
     pub(super) fn finished_turn(&self) -> Option<usize> {
         self.finished_before(&StepKey::Model(self.models))
     }
 
-    /// Where in the session the checkpoint of a step stands.
+    /// Returns the index of a step's checkpoint in the session.
     fn checkpoint(&self, key: &StepKey) -> Option<usize> {
         self.checkpoints.get(key).copied()
     }
 
-    /// An item joins the transcript at this place.
+    /// Registers an item that joins the transcript at this index.
     pub(super) fn joined(&mut self, at: usize, item: &Item) {
-        // What was loaded from elsewhere has no step here, and its calls are answered all the same.
+        // Items that were loaded from a thread store have no step, but an output among them answers its call
+        // too.
         let answered = || match &item.body {
             ItemBody::Output(output) => Some(StepKey::Tool(output.call)),
             _ => None,
         };
-        // Ids of calls mean one call in the whole session; other keys are numbered or named within a run.
+        // A call id is unique in the whole session; other keys are numbered or named within one run.
         let key = item.step.clone().filter(|key| item.run == self.run || key.call().is_some());
         if let Some(key) = key.or_else(answered) {
             self.checkpoints.insert(key, at);
         }
     }
 
-    /// Steps were committed in a new state.
+    /// Takes over steps whose new state was committed.
     pub(super) fn committed(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.begun.extend(steps.into_iter().map(|step| (step.key.clone(), step)));
     }
 
-    /// A step in a new state; it keeps what it began with, its beginning and its attempts.
+    /// Returns the row of a step in a new state; its intent, start and attempts stay the same.
     pub(super) fn row(&self, key: StepKey, state: StepState, at: Time) -> Step {
         let before = self.get(&key);
         Step {
@@ -120,9 +124,9 @@ impl Steps {
     }
 }
 
-/// What a step comes to: the body of the item that is its checkpoint.
+/// The result of a step: the body of its checkpoint item.
 pub(super) trait Checkpointed: Clone + Into<ItemBody> {
-    /// The same, read back.
+    /// Reads the result back from the body of the item.
     fn of(body: &ItemBody) -> Option<&Self>;
 }
 
@@ -136,12 +140,14 @@ impl Checkpointed for Turn {
 }
 
 impl Run<'_> {
-    /// Does a piece of work once. If its key has a checkpoint, this is what the work came to, and it is not done
-    /// again; else it is done, and what it returns becomes the checkpoint. That rides with the next commit, with
-    /// whatever the work wrote: all of it is on record, or none. The work returns its attempts beside.
+    /// Does a piece of work once. If the key has a checkpoint, returns that result and does not do the work
+    /// again. Otherwise does the work, which returns its result and its number of attempts, and makes the
+    /// result the checkpoint. The checkpoint goes into the next commit with everything that the work wrote:
+    /// all of it is recorded, or none.
     ///
     /// # Errors
-    /// What the work says: a step that failed or waits has no checkpoint. A checkpoint of another sort of work.
+    /// The error of the work: a step that failed or waits has no checkpoint. Also if the checkpoint is the
+    /// result of another sort of work.
     pub(super) async fn step<T: Checkpointed>(
         &mut self,
         key: StepKey,
@@ -158,8 +164,8 @@ impl Run<'_> {
         Ok(result)
     }
 
-    /// A step is done, and this is what it came to. What was on record of it ends there; one that was done at once
-    /// needs no record beside its item.
+    /// Returns the writes that complete a step with this result: its checkpoint item, and its row in its
+    /// final state. A step that was done at the first attempt and has no row needs only the item.
     pub(super) fn checkpoint<T: Into<ItemBody>>(
         &mut self,
         key: StepKey,

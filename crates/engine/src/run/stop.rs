@@ -1,29 +1,30 @@
-//! Why a program did not come to its end, and what people read of it.
+//! Why a program did not complete, and what people read about it.
 
 use entourage_llm::Error as ModelError;
 use entourage_store::Error as StoreError;
 use entourage_types::{StopReason, WaitingOn};
 
-/// Why a program did not come to its end in this activation.
+/// Why a program did not complete in this activation.
 #[derive(Debug)]
 pub enum Interrupt {
-    /// It sleeps on disk until what it waits on happens.
+    /// The run sleeps on disk until what it waits on happens.
     Suspended(WaitingOn),
-    /// The process ends, or a person intervenes; the wake-ups stand, and the run goes on from here.
+    /// The process ends, or a person intervenes. The wake-ups stay in the store, and the run continues from
+    /// here.
     Stopping,
-    /// It was ended, with an honest reason.
+    /// The run was ended, for this reason.
     Stopped(Stop),
     /// The store failed, or another activation has taken the agent.
     Store(StoreError),
 }
 
 impl Interrupt {
-    /// The kind, a tool or the engine itself is at fault.
+    /// Creates the interrupt that ends a run for a fault of the kind, a tool or the engine itself.
     pub(crate) fn failed(cause: impl Into<String>) -> Self {
         Self::stopped(StopReason::Error, cause)
     }
 
-    /// Ended for this reason, by a cause that is for people, too.
+    /// Creates the interrupt that ends a run for this reason; people read the cause as it is.
     pub(crate) fn stopped(reason: StopReason, cause: impl Into<String>) -> Self {
         Self::Stopped(Stop::new(reason, cause))
     }
@@ -41,27 +42,28 @@ impl From<serde_json::Error> for Interrupt {
     }
 }
 
-/// Why a run was ended before its program was.
+/// Why a run was ended before its program completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stop {
     /// A stable word.
     pub reason: StopReason,
     /// A sentence for people.
     pub text: String,
-    /// The cause in the words of what failed, which is for logs and programs: a provider's names models,
+    /// The cause in the original text of what failed, for logs and programs: a provider's text names models,
     /// addresses and accounts.
     pub cause: String,
 }
 
 impl Stop {
-    /// One whose cause is for people, too.
+    /// Creates a stop whose cause people read as it is.
     #[must_use]
     pub fn new(reason: StopReason, cause: impl Into<String>) -> Self {
         let cause = cause.into();
         Self { reason, text: cause.clone(), cause }
     }
 
-    /// A model that failed for good, last by `error`; `cause` is everything that was said.
+    /// Creates the stop of a model call that failed for good: `error` is the last error, `cause` lists all of
+    /// them.
     pub(super) fn of_model(error: &ModelError, cause: String) -> Self {
         let reason = if error.is_empty() { StopReason::EmptyResponse } else { StopReason::ModelFailed };
         Self { reason, text: error.for_people().to_owned(), cause }

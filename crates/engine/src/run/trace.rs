@@ -1,5 +1,5 @@
-//! What a run tells of itself to whoever traces: the run, its requests to models, its calls of
-//! tools. Nothing here is looked up or written down where nobody traces.
+//! The spans of a run: the run itself, its requests to models, its tool calls. Without a tracer nothing is
+//! read or built for them.
 
 use entourage_llm::{Error as ModelError, Reply};
 use entourage_store::Error as StoreError;
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Run<'_> {
-    /// A request to a model, the one that was asked for, has been answered, or has failed.
+    /// Traces a request to a model that was answered or has failed; `asked` is the model that was requested.
     pub(super) fn trace_request(
         &self,
         (key, asked): (&str, Option<String>),
@@ -23,7 +23,7 @@ impl Run<'_> {
         answer: &Result<Reply, ModelError>,
         wasted: &[ModelUse],
     ) {
-        // Nobody was asked.
+        // A closed gate sent no request.
         let Some(tracer) = self.tracer().filter(|_| !matches!(answer, Err(ModelError::Busy { .. }))) else {
             return;
         };
@@ -53,7 +53,7 @@ impl Run<'_> {
         });
     }
 
-    /// A call has its output.
+    /// Traces a call that has its output.
     pub(super) fn trace_call(&self, call: &ToolCall, output: &Output) {
         let Some(tracer) = self.tracer() else { return };
         let mut attributes =
@@ -62,7 +62,7 @@ impl Run<'_> {
             attributes.push((gen_ai::TOOL_ARGUMENTS, call.arguments.to_string().into()));
             attributes.push((gen_ai::TOOL_RESULT, output.text.as_str().into()));
         }
-        // What went wrong is what the tool said, which is content.
+        // A fixed text: the tool's own error is content.
         let error = output.error.then(|| "the call failed".to_owned());
         let name = format!("{} {}", gen_ai::EXECUTE_TOOL, call.tool);
         tracer.ended(Span {
@@ -72,7 +72,7 @@ impl Run<'_> {
         });
     }
 
-    /// The run has ended: counted, and traced.
+    /// Counts and traces the end of the run.
     pub(super) async fn tell_of_end(&self, status: Status) {
         metrics::run_ended(status, self.record.stop_reason);
         self.trace_run(status).await;
@@ -80,7 +80,7 @@ impl Run<'_> {
 
     async fn trace_run(&self, status: Status) {
         let Some(tracer) = self.tracer() else { return };
-        // A run that cannot tell its parent is better than none.
+        // A span without its parent is better than none.
         let parent = self.done_for().await.ok().flatten().map(SpanId::of_call);
         let mut attributes = tokens(&self.record.usage).to_vec();
         attributes.push((gen_ai::COST, self.record.cost.nanos().into()));
@@ -100,7 +100,7 @@ impl Run<'_> {
         self.engine.inner.tracer.as_deref()
     }
 
-    /// A span of this run that ends now.
+    /// Returns a span of this run that ends now.
     fn span(&self, id: SpanId, name: String, began: Time) -> Span {
         Span {
             trace: TraceId::of(self.agent.root),
@@ -133,7 +133,7 @@ impl Run<'_> {
         all
     }
 
-    /// When a call was asked for.
+    /// Returns when the model asked for a call.
     fn asked_for(&self, call: CallId) -> Time {
         let asks =
             |body: &ItemBody| matches!(body, ItemBody::Turn(turn) if turn.calls.iter().any(|c| c.id == call));
@@ -141,7 +141,7 @@ impl Run<'_> {
         turn.map_or(self.record.started, |turn| turn.at)
     }
 
-    /// The call that the run was for, when another agent assigned it.
+    /// Returns the call that delegated the run's work, if another agent did.
     async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
         let Some(task) = self.record.tasks.first() else { return Ok(None) };
         let scope = Scope::from(&self.agent.owner);
@@ -158,7 +158,7 @@ fn tokens(usage: &Usage) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// An answer in the conventions' form.
+/// Renders an answer in the form of the GenAI conventions.
 fn said(reply: &Reply) -> String {
     let text = (!reply.text.is_empty()).then(|| json!({ "type": "text", "content": reply.text }));
     let calls = reply.calls.iter().map(

@@ -1,13 +1,13 @@
-//! The transcript of the current session, as an activation has it in memory.
+//! The transcript of the current session, as an activation holds it in memory.
 
 use entourage_types::{Item, Output, RunId, Step};
 
 use super::tools::kept;
 
-/// The items of the session, and how much of tools' outputs they keep.
+/// The items of the session, and how many bytes of tool outputs it keeps.
 pub(super) struct Transcript {
     items: Vec<Item>,
-    /// In bytes; outputs of a turn under way are counted before they join.
+    /// The bytes of outputs, including those of the current turn that have not joined the items yet.
     kept: usize,
 }
 
@@ -21,7 +21,7 @@ impl Transcript {
         &self.items
     }
 
-    /// What a run wrote, the latest first.
+    /// Returns the items that a run wrote at the end of the session, latest first.
     pub(super) fn latest_of(&self, run: RunId) -> impl Iterator<Item = &Item> {
         self.items.iter().rev().take_while(move |item| item.run == run)
     }
@@ -30,14 +30,14 @@ impl Transcript {
         self.items.push(item);
     }
 
-    /// Cuts an output where the session keeps too much already, and counts it. `shown` is how much of one output
-    /// a model sees, in characters.
+    /// Cuts an output if the session already keeps too much, and counts it. `shown` is how many characters of
+    /// one output the model reads.
     pub(super) fn keep_within(&mut self, output: &mut Output, shown: usize) {
         kept::keep_within(&mut self.kept, output, shown);
     }
 
-    /// Lends the items while the run they belong to is changed; nothing may join meanwhile. To be
-    /// [returned](Self::give_back).
+    /// Takes the items out, so that they can be read while the run they belong to is changed; nothing may
+    /// join meanwhile. The caller [returns](Self::give_back) them.
     pub(super) fn lend(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.items)
     }
@@ -46,7 +46,7 @@ impl Transcript {
         self.items = items;
     }
 
-    /// A new session begins.
+    /// Empties the transcript for a new session.
     pub(super) fn clear(&mut self) {
         (self.items, self.kept) = (Vec::new(), 0);
     }

@@ -1,12 +1,9 @@
-//! The beginning of a thread that is kept elsewhere, too: what was said there before is what its
-//! transcript begins with.
+//! The beginning of a kept thread: its transcript begins with the items that the thread store loads.
 
 use std::collections::{HashSet, VecDeque};
 
 use entourage_store::{Error as StoreError, Write};
-use entourage_types::{
-    Agent, Item, ItemBody, KeptThread, Output, OutputEffect, Record, RunId, ThreadKey, ToolCall,
-};
+use entourage_types::{Agent, Item, ItemBody, KeptThread, Output, OutputEffect, RunId, ThreadKey, ToolCall};
 
 use super::{ThreadStoreError, in_time, kept, pending};
 use crate::{Engine, thread};
@@ -19,9 +16,9 @@ pub(crate) struct NotLoaded {
 }
 
 impl Engine {
-    /// What goes into the commit that says something to an agent, beside that: its thread is known from
-    /// then on as one that is kept elsewhere, too, and a new one begins with what was said there before,
-    /// which is counted in its row. The name of the chat is that of the tree unless it is given.
+    /// Returns the further writes of the commit that sends a message to an agent: its thread becomes a kept
+    /// thread, and a new one begins with the items that the thread store loads, which are counted in the
+    /// agent's row. Unless given, the name of the chat is that of the tree.
     pub(crate) async fn keep_thread(
         &self,
         agent: &mut Agent,
@@ -41,11 +38,11 @@ impl Engine {
         };
         let Some(chat) = chat else { return Ok(Ok(Vec::new())) };
         let (recipient, sender) = (named.recipient.to_owned(), named.sender.to_owned());
-        // What was deleted is gone: a thread, or a chat, that takes its place begins anew.
+        // What was deleted is gone: a thread, or a chat, that takes its place begins empty.
         let is_first = named.is_first && agent.root == thread::root_of(&agent.owner, &chat);
         let key = ThreadKey { owner: agent.owner.clone(), chat, recipient, sender };
         let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
-        let mut writes = vec![Write::Entity(thread.entity()?)];
+        let mut writes = vec![Write::record(&thread)?];
         if is_new && is_first {
             let loaded = in_time(&**self.clock(), thread_store.load(&thread.key)).await;
             match loaded.and_then(|loaded| Ok(whole(loaded)?)) {
@@ -62,13 +59,13 @@ impl Engine {
                 }
             }
         } else if agent.items > 0 {
-            // It was there before there was a thread_store.
+            // The thread is older than the thread store: all its items are to be saved.
             writes.push(pending(agent.id, 0, &thread, self.now())?);
         }
         Ok(Ok(writes))
     }
 
-    /// A new agent's transcript begins with these; no run of this engine wrote them.
+    /// Begins a new agent's transcript with these items; no run of this engine wrote them.
     fn begin_with(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
         let (run, at) = (RunId::new(), self.now());
         let from = std::mem::replace(&mut agent.items, bodies.len() as u64);
@@ -78,9 +75,9 @@ impl Engine {
     }
 }
 
-/// What was loaded, as a transcript may hold it: each call has its output before anything else is said,
-/// and nothing is left that meant something in another database only. Also how much of it is kept there:
-/// what answers the last calls is new.
+/// Returns the loaded items as a valid transcript: each call has its output before the next message or turn,
+/// and nothing is left that has a meaning in another database only. Also returns how many of these items need
+/// no save: only the outputs that are added for the last calls do.
 fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
     let (mut bodies, mut known) = (Vec::with_capacity(loaded.len()), HashSet::new());
     let mut open: VecDeque<ToolCall> = VecDeque::new();
@@ -90,7 +87,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
                 if open.pop_front().map(|call| call.id) != Some(output.call) {
                     return Err(format!("entry {at} is an output, and not of the next call without one"));
                 }
-                // Tasks and questions of another database; words stay words.
+                // Other effects refer to tasks and questions of another database.
                 output.effect = output.effect.take().filter(OutputEffect::is_of_words);
             }
             ItemBody::Message(message) => {
@@ -110,7 +107,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
             }
             ItemBody::Digest(digest) => {
                 digest.used = None;
-                // It counts what is not here: whatever is here is seen.
+                // It counts items that are not here: the model sees all that are.
                 if digest.from > bodies.len() as u64 + 1 {
                     digest.from = 0;
                 }
@@ -124,7 +121,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
     Ok((bodies, kept))
 }
 
-/// The output of a call that was under way when the thread was saved for the last time.
+/// The output of a call that was in progress when the thread was saved for the last time.
 fn unanswered(call: ToolCall) -> ItemBody {
     let text = "not answered: what came of it was not kept; it may have taken effect".to_owned();
     ItemBody::Output(Output {

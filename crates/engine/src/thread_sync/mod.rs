@@ -1,6 +1,6 @@
-//! Threads that are kept elsewhere, too: in a database of whoever builds on the engine. What was said
-//! before is loaded in the commit that makes a thread; what joins one is saved from rows that are
-//! written in the commit that it joins in. An engine without a thread_store has nobody here.
+//! Thread sync: threads that a database of the application keeps, too. The commit that creates a thread
+//! contains the items that were loaded from there; new items are saved from pending saves, rows that are
+//! written in the commit of the items. An engine without a thread store does nothing of this.
 
 mod begin;
 mod save;
@@ -18,47 +18,48 @@ use crate::{Clock, Engine};
 
 pub(crate) use begin::NotLoaded;
 
-/// Why a thread_store could not do what it was asked.
+/// Why a thread store could not load or save.
 pub type ThreadStoreError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Keeps threads elsewhere, beside the engine's own database: the hooks to load and save them.
+/// Loads and saves threads in a database of the application, beside the engine's own database.
 ///
 /// Threads are those of chats, which are found by a name. Agents work from the engine's own database, and
 /// never wait for a save.
 #[async_trait]
 pub trait ThreadStore: Send + Sync + 'static {
-    /// What was said in a thread before, oldest first: the [bodies](Item::body) of the items that were
-    /// saved, or messages and turns of other makes; nothing where it is new. Asked before the thread is
-    /// made in this database, perhaps more than once; within 30 seconds.
+    /// Returns the earlier items of a thread, oldest first: the [bodies](Item::body) of the items that were
+    /// saved, or messages and turns from another source; nothing for a new thread. The engine calls it before
+    /// it creates the thread in its own database, perhaps more than once, and waits at most 30 seconds.
     ///
-    /// Items are numbered from 0 in each database. Where all that was saved is given back, numbers go on
-    /// behind it.
+    /// Items are numbered from 0 in each database. If all saved items are returned, the numbers of new items
+    /// follow theirs.
     ///
     /// # Errors
-    /// Why that is not known now. Nothing is said in the thread then: a person gets an error, an agent
-    /// that writes to another an error output.
+    /// Why the items cannot be loaded now. The message is not sent then: a person gets an error, an agent
+    /// that writes to another gets an error output.
     async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError>;
 
-    /// Keeps what joined a thread: the next items, in order and without gaps, each at least once and also
-    /// after a crash. One that comes again is known by its run and number. Threads are saved side by
-    /// side, each one step at a time; within 30 seconds.
+    /// Saves the next items of a thread, in order and without gaps, each at least once, also after a crash. A
+    /// repeated item has the same run and number. Threads are saved side by side, each one step at a time;
+    /// the engine waits at most 30 seconds.
     ///
     /// # Errors
-    /// Why that did not happen: it is tried again, after a second at first and five minutes at the most.
+    /// Why the items were not saved. The engine tries again, after a second at first and after five minutes
+    /// at most.
     async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), ThreadStoreError>;
 }
 
-/// How long a thread_store may take.
+/// How long a call of a thread store may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What notes in each commit what is to be saved.
+/// The store layer that adds pending saves to commits.
 #[derive(Clone)]
 pub(crate) struct Keeping(pub(crate) Arc<dyn ThreadStore>);
 
 #[async_trait]
 impl StoreLayer for Keeping {
     async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Stored<Committed> {
-        // What a thread begins with was loaded, and belongs to no fence.
+        // The items that a thread begins with were loaded, and their commit has no fence of the agent.
         let writer = commit.fence.map(|fence| fence.agent);
         let joined = commit.writes.iter().find_map(|write| match write {
             Write::Item(item) if writer == Some(item.agent) => Some((item.agent, item.seq)),
@@ -71,19 +72,19 @@ impl StoreLayer for Keeping {
     }
 }
 
-/// The thread of an agent, if it is kept elsewhere.
+/// The kept thread of an agent, if it is one.
 async fn kept(store: &dyn Store, agent: AgentId) -> Stored<Option<KeptThread>> {
     let found = store.entity(&Scope::All, EntityKind::Thread, &agent.to_string()).await?;
     Ok(found.map(|entity| KeptThread::from_entity(&entity)).transpose()?)
 }
 
-/// The items of an agent from this one on are to be saved.
+/// The pending save of an agent's items from `first` on.
 fn pending(agent: AgentId, first: u64, thread: &KeptThread, at: Time) -> Stored<Write> {
     let pending = PendingSave { agent, owner: thread.key.owner.clone(), first, from: first, at };
-    Ok(Write::Entity(pending.entity()?))
+    Ok(Write::record(&pending)?)
 }
 
-/// What a thread_store said, within its time. One that crashes takes nobody along.
+/// The result of a call of a thread store, within its time. A panic in it becomes an error.
 async fn in_time<T>(
     clock: &dyn Clock,
     said: impl Future<Output = Result<T, ThreadStoreError>>,

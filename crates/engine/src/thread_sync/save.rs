@@ -1,5 +1,5 @@
-//! Saving threads elsewhere: several side by side, each one step at a time, from the rows that say what
-//! is still to be saved. They go once it is.
+//! Saves kept threads: several side by side, each one step at a time, from pending saves, which are removed
+//! once their items are saved.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -14,13 +14,13 @@ use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use super::{PATIENCE, ThreadStore, ThreadStoreError, in_time, kept};
 use crate::Engine;
 
-/// So many threads are saved at once.
+/// The most threads that are saved at once.
 const PLACES: usize = 8;
-/// So many items of a thread are saved in one step.
+/// The most items of a thread that are saved in one step.
 const ITEMS: u32 = 200;
-/// How many rows are read at once.
+/// Rows per page.
 const ROWS: u32 = 500;
-/// How often the store is looked into for what no hint told of.
+/// How often the store is read for pending saves without a hint.
 const LOOK: Duration = Duration::from_secs(5 * 60);
 /// The delay after a first failure; it doubles from there, up to the longest.
 const FIRST: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ const LONGEST: Duration = Duration::from_secs(5 * 60);
 /// Whether there is more to save of a thread.
 type Saved = (AgentId, Result<bool, ThreadStoreError>);
 
-/// The threads that are to be saved, in memory. All of it can be read again.
+/// The threads that are to be saved, in memory. All of it can be read again from the store.
 #[derive(Default)]
 struct Waiting {
     due: BTreeMap<AgentId, Time>,
@@ -38,7 +38,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// There is something to save, at once unless the last attempt failed.
+    /// Schedules a thread that has items to save, at once unless the last attempt failed.
     fn put(&mut self, agent: AgentId, now: Time) {
         self.due.entry(agent).or_insert(now);
     }
@@ -55,7 +55,7 @@ impl Waiting {
         Some(agent)
     }
 
-    /// When the first is due for whom there is a place.
+    /// When the first thread that has a free place is due.
     fn next(&self) -> Option<Time> {
         let free = self.due.iter().filter(|(agent, _)| !self.under_way.contains(agent));
         free.map(|(_, due)| *due).min().filter(|_| self.under_way.len() < PLACES)
@@ -81,8 +81,8 @@ impl Waiting {
 }
 
 impl Engine {
-    /// Saves what joins the threads that are kept elsewhere, until the engine is
-    /// [stopping](Engine::stopping). What a process leaves pending the next one saves.
+    /// Saves the new items of kept threads, until the engine is [stopping](Engine::stopping). What a process
+    /// leaves pending, the next one saves.
     pub async fn save_threads(&self) {
         let Some(thread_store) = self.thread_store() else { return };
         let mut changed = self.store().changed();
@@ -114,8 +114,8 @@ impl Engine {
         }
     }
 
-    /// Saves what is still to be saved now: each thread until there is no more of it or it fails, and all
-    /// of them within 30 seconds.
+    /// Saves all pending items now: each thread until none is left or a save fails, and all threads within 30
+    /// seconds.
     pub async fn save_rest(&self) {
         let Some(thread_store) = self.thread_store() else { return };
         let mut waiting = Waiting::default();
@@ -157,7 +157,8 @@ impl Engine {
             let query = EntityQuery { page, ..EntityQuery::of(EntityKind::PendingSave) };
             let found = match self.store().entities(&Scope::All, query).await {
                 Ok(found) => found,
-                // What is saved meanwhile leaves the list: the rest of it is read from the beginning.
+                // Rows whose items are saved meanwhile are removed, and the cursor may be among them: read
+                // the rest from the beginning.
                 Err(StoreError::NoRow { .. }) => {
                     after = None;
                     continue;
@@ -182,15 +183,15 @@ impl Engine {
         agent: AgentId,
     ) -> Result<bool, ThreadStoreError> {
         let store = self.store();
-        // What could not be recorded would be saved again and again.
+        // Items whose save cannot be recorded would be saved again and again.
         store.ready().await?;
         let Some(first) = self.pending(agent, 1).await?.into_iter().next() else { return Ok(false) };
         let query = ItemQuery::of(agent, first.from, ITEMS);
         let items = store.items(&Scope::from(&first.owner), query).await?;
-        // Read after the items, so that what joined between the two is saved once.
+        // Read after the items, so that items that are added between the two reads are saved once.
         let rows = self.pending(agent, ROWS).await?;
         let mut done = Commit::new(self.now());
-        // Of a tree that was forgotten meanwhile there is nothing to save.
+        // Of a tree that was pruned meanwhile there is nothing to save.
         let mut last = u64::MAX;
         let mut more = rows.len() == ROWS as usize;
         if let (Some(thread), Some(item)) = (kept(&**store, agent).await?, items.last()) {
@@ -203,16 +204,16 @@ impl Engine {
         if items.len() == ITEMS as usize
             && let Some(row) = rows.iter().rfind(|row| row.first <= last)
         {
-            // The rest of what joined in that commit, in the same place of the line.
+            // The rest of the items of that commit keeps its place in the order.
             done.writes.pop();
             let rest = PendingSave { from: last + 1, ..row.clone() };
-            done.push(Write::Entity(rest.entity()?));
+            done.push(Write::record(&rest)?);
         }
         store.commit(done).await?;
         Ok(more || rows.iter().any(|row| row.first > last))
     }
 
-    /// What is still to be saved of a thread, in its order.
+    /// The pending saves of a thread, in order.
     async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
         let page = Page { limit, ..Page::default() };
         let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::PendingSave) };

@@ -17,7 +17,7 @@ pub const AGENT_ID: &str = "gen_ai.agent.id";
 /// Its kind.
 pub const AGENT_NAME: &str = "gen_ai.agent.name";
 
-/// Whose model it is.
+/// The provider of the model.
 pub const PROVIDER: &str = "gen_ai.provider.name";
 /// The model that was asked.
 pub const REQUEST_MODEL: &str = "gen_ai.request.model";
@@ -35,7 +35,7 @@ pub const TOOL: &str = "gen_ai.tool.name";
 /// The call.
 pub const TOOL_CALL: &str = "gen_ai.tool.call.id";
 
-/// What the model said. Content: only where the operator wants it.
+/// What the model answered. Content: only if the operator wants it.
 pub const OUTPUT_MESSAGES: &str = "gen_ai.output.messages";
 /// What a tool was called with. Content.
 pub const TOOL_ARGUMENTS: &str = "gen_ai.tool.call.arguments";

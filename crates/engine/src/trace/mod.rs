@@ -1,48 +1,48 @@
 //! Spans of what agents do: one trace for each tree, whichever process did which part of it.
 //!
-//! A span is told when what it is about has ended. All that identifies it is derived from ids on
-//! record: the trace from the tree's root, a run's span from the run, a call's from the call. So a
-//! span names its parent without anybody having told it, after a restart and on another node too.
+//! A span is emitted when what it is about has ended. All that identifies it is derived from ids on record:
+//! the trace from the tree's root, a run's span from the run, a call's from the call. So a span names its
+//! parent without any context to pass on, also after a restart and on another node.
 
 pub mod gen_ai;
 
 use entourage_types::{AgentId, CallId, RunId, Time};
 
-/// Where spans go. It must not block: it is called between two steps of a run.
+/// Receives spans. It must not block: it is called between two steps of a run.
 pub trait Tracer: Send + Sync + 'static {
     /// Takes a span that has ended.
     fn ended(&self, span: Span);
 
-    /// Whether spans hold content: what models said, what tools were called with and returned.
+    /// Whether spans hold content: what models answered, what tools were called with and returned.
     fn wants_content(&self) -> bool {
         false
     }
 }
 
-/// Something that was done, from when to when.
+/// One operation, with its begin and its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
     /// The tree it belongs to.
     pub trace: TraceId,
     /// Its id in the trace.
     pub id: SpanId,
-    /// What it was done for; nothing when a person asked for it.
+    /// The span that it was done for; none if a person requested it.
     pub parent: Option<SpanId>,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Whether it went to somebody else and waited for the answer.
+    /// Whether it called another system and waited for the answer.
     pub remote: bool,
     /// When it began.
     pub began: Time,
     /// When it ended.
     pub ended: Time,
-    /// What is to be known about it, under the names of [`gen_ai`].
+    /// Its attributes, under the names of [`gen_ai`].
     pub attributes: Vec<(&'static str, Value)>,
-    /// What went wrong, if something did.
+    /// The error, if it failed.
     pub error: Option<String>,
 }
 
-/// What an attribute says.
+/// The value of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// A text.
@@ -92,13 +92,13 @@ impl SpanId {
         Self::random_half(*run.uuid().as_bytes())
     }
 
-    /// The span of a call of a tool; what was delegated by the call was done for it.
+    /// The span of a call of a tool: the parent of the spans of what the call delegated.
     #[must_use]
     pub fn of_call(call: CallId) -> Self {
         Self::random_half(*call.uuid().as_bytes())
     }
 
-    /// The span of one request to a model. It has no children, so that nobody has to find it.
+    /// The span of one request to a model. It has no children, so that no other span has to name it.
     #[must_use]
     pub fn of_request(run: RunId, key: &str, began: Time) -> Self {
         // FNV-1a.

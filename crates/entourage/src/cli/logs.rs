@@ -22,7 +22,7 @@ const SILENT: &str = "genai=off,rmcp=off,html5ever=off,markup5ever=off,markup5ev
 fn usual(verbose: u8, serves: bool) -> &'static str {
     match (verbose, serves) {
         // Commands show failed attempts and long steps themselves, so the log does not repeat them.
-        (0, false) => "warn,entourage_engine::run::call_model=error,entourage_engine::watch=error",
+        (0, false) => "warn,entourage_engine::run::model::call=error,entourage_engine::watchdog=error",
         (0, true) => "warn,entourage=info,entourage_server=info,entourage_engine=info",
         (1, _) => "info",
         _ => "debug",

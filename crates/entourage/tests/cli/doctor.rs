@@ -86,7 +86,7 @@ fn a_database_that_was_cut_off_is_named_with_what_to_do() {
     assert_eq!(cut.code, 1, "{cut:?}");
     let line = cut.stdout.lines().find(|line| line.contains("database ")).expect("a finding").to_owned();
     assert!(line.starts_with("✗ database"), "{line}");
-    assert!(line.contains("entourage backup") && line.contains("restore a copy"), "{line}");
+    assert!(line.contains("entourage backup") && line.contains("put a copy that"), "{line}");
 }
 
 #[cfg(target_os = "linux")]

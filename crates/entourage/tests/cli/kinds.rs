@@ -43,13 +43,13 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
     has(
         shown(""),
         &[
-            "reply    final_text",
-            "input    steer",
-            "guardrails   none",
-            "sampling the default",
-            "schema   any answer",
-            "context  time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
-            "in doubt a person is asked; give up only after a deadline, and none is set",
+            "reply      final_text",
+            "input      steer",
+            "guardrails none",
+            "sampling   the default",
+            "schema     any answer",
+            "context    time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
+            "in doubt   a person is asked; give up only after a deadline, and none is set",
         ],
     );
     let context = "{sections: [], sessions: idle, idle_minutes: 7, summaries: 2, compact_at: 0.5}";
@@ -60,13 +60,13 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
              guardrails: {{input: [polite], output: [short, kind], attempts: 2}}\n"
         )),
         &[
-            "reply    send_message; a run ends once it has told the user something",
-            "guardrails   input: polite; output: short, kind, 2 more attempts",
-            "sampling temperature 0.2",
-            "schema   {\"type\":\"string\"}",
-            "input    queue",
-            "context  no sections; sessions end after 7 idle minutes; 2 summaries; summed up from 50 % of the window on",
-            "in doubt a person is asked; retry after 60 s",
+            "reply      send_message; a run ends once it has told the user something",
+            "guardrails input: polite; output: short, kind, 2 more attempts",
+            "sampling   temperature 0.2",
+            "schema     {\"type\":\"string\"}",
+            "input      queue",
+            "context    no sections; sessions end after 7 idle minutes; 2 summaries; summed up from 50 % of the window on",
+            "in doubt   a person is asked; retry after 60 s",
         ],
     );
 }
@@ -98,7 +98,7 @@ fn a_check_that_the_program_does_not_have_is_a_mistake_and_its_kind_is_left_out(
     let place = Place::new();
     place.write(
         "data/kinds/clerk.md",
-        "---\nname: clerk\nchecks: { output: [nosuch] }\n---\nYou file papers.\n",
+        "---\nname: clerk\nguardrails: { output: [nosuch] }\n---\nYou file papers.\n",
     );
     let why = "kind `clerk`: there is no guardrail `nosuch` in this program";
     let checked = place.entourage(&["kinds", "check"]);

@@ -34,6 +34,7 @@ use crate::{
     ),
     tags(
         (name = "chats", description = "An orchestrator that leads a chat, and its sub-agents."),
+        (name = "agencies", description = "Agencies: a chart of agents, asked as one, by response or stream."),
         (name = "agents", description = "Create agents, write to them, follow them."),
         (name = "runs", description = "What agents did, step by step, and what it used."),
         (name = "questions", description = "Questions that only a person can answer, and grants."),

@@ -1,4 +1,4 @@
-//! An agent at work: what the tests write with, and what must hold of it whatever happened.
+//! The agent with which the tests write, and what must hold of its rows whatever happened.
 
 use entourage_store::{AgentQuery, Commit, ItemQuery, Page, Result, Store, Write};
 use entourage_store_sqlite::SqliteStore;
@@ -7,7 +7,7 @@ use entourage_types::{
     Time, WakeupId,
 };
 
-/// An agent that has been claimed, and whose every commit says one thing and posts it to itself.
+/// A claimed agent whose every commit writes one message and posts it to the agent itself.
 pub(crate) struct Author {
     agent: Agent,
 }
@@ -47,7 +47,7 @@ impl Author {
     }
 }
 
-/// Asserts that every commit of every [`Author`] is there whole or not at all, and returns how many
+/// Asserts that every commit of every [`Author`] is stored as a whole or not at all, and returns how many
 /// are.
 pub(crate) async fn assert_whole(store: &SqliteStore) -> Result<usize> {
     let all = Scope::All;

@@ -1,4 +1,4 @@
-//! Databases from when the threads that people opened in a chat were children of its first agent.
+//! Databases of versions in which the threads that people opened in a chat were children of its first agent.
 
 use entourage_store::{AgentQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
@@ -8,8 +8,8 @@ use tempfile::TempDir;
 
 use crate::older::of_version;
 
-/// Threads that people opened stand at the top of their chat from then on, and what is below them one
-/// level higher; what agents made stays where it is, in chats and elsewhere.
+/// The migration puts threads that people opened at the top of their chat, and what is below them one level
+/// higher; agents that agents created stay where they are, in chats and elsewhere.
 #[tokio::test]
 async fn threads_that_people_opened_stand_at_the_top_from_then_on() {
     let directory = TempDir::new().unwrap();

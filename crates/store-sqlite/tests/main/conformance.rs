@@ -1,4 +1,4 @@
-//! The embedded store is a store.
+//! The embedded store passes the conformance suite.
 
 use std::{
     collections::BTreeSet,
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::plans;
 
-/// A database file in a directory of its own, and all statements that were begun on it.
+/// A database file in its own directory, and all statements that began on it.
 struct Directory {
     directory: TempDir,
     begun: Arc<Mutex<BTreeSet<String>>>,
@@ -33,7 +33,7 @@ impl Directory {
     }
 }
 
-/// Whatever a property asked of the store, nothing went through rows that grow with what has ended.
+/// Whatever a property asks of the store, no statement scans rows that grow with what has ended.
 impl Drop for Directory {
     fn drop(&mut self) {
         if !std::thread::panicking() {
@@ -48,7 +48,7 @@ impl Place for Directory {
     type Store = SqliteStore;
 
     async fn open(&self) -> Result<SqliteStore> {
-        // The suite ends no machine; without a sync for each commit it takes a tenth of the time.
+        // The suite has no loss of power; without a sync for each commit it takes a tenth of the time.
         let begun = Arc::clone(&self.begun);
         let statements = Statements::new(move |sql| {
             begun.lock().unwrap().insert(sql.to_owned());

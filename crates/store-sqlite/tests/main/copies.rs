@@ -1,4 +1,4 @@
-//! Copies taken while others write: each is one moment, whole, and nobody waits for it.
+//! Copies taken while others write: each is one whole snapshot, and no writer waits for it.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -24,7 +24,7 @@ fn names(directory: &TempDir) -> Vec<String> {
     names
 }
 
-/// 32 authors write, a stranger reads, and copies are taken: nobody is told that the database is busy.
+/// 32 authors write, another connection reads, and copies are taken: none of them finds the database busy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn copies_taken_while_many_write_are_whole_and_in_nobodys_way() {
     let directory = TempDir::new().unwrap();
@@ -84,7 +84,7 @@ fn a_copy_never_takes_the_place_of_a_file() {
     assert_eq!(names(&directory), ["there.db"], "nothing is left of what did not come about");
 }
 
-/// Before a program goes to a new version, its database can be kept as it is.
+/// Before a program is upgraded, its database can be copied in the old version.
 #[test]
 fn a_copy_of_an_older_version_is_of_that_version() {
     let directory = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! Crashes: whatever instant the files are of, they open, and every commit is there whole or not at
-//! all; those that returned are there.
+//! Crashes: at whatever instant the files are copied, they open, and every commit is in them as a whole or
+//! not at all; those that had returned are in them.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::author::{Author, assert_whole};
 
-/// Set for the child that is to be killed: the database it works on.
+/// The environment variable of the child process that will be killed: the path of its database.
 const VICTIM: &str = "ENTOURAGE_TEST_VICTIM";
 
 fn open(path: &Path) -> Result<SqliteStore, Error> {
@@ -132,7 +132,7 @@ async fn a_killed_process_loses_nothing_that_returned_and_frees_the_database() {
     assert!(commits_in(&path).await >= returned);
 }
 
-/// The process that the test above kills; without a path to work on there is nothing to do.
+/// The process that the test above kills; without the path of a database it does nothing.
 #[tokio::test]
 async fn the_victim() {
     let Some(path) = std::env::var_os(VICTIM) else { return };

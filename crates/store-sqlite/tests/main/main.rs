@@ -1,4 +1,5 @@
-//! The embedded store: the conformance suite, and what is its own: opening, crashes, views.
+//! The embedded store: the conformance suite, and tests of what only this store has, such as opening, crashes
+//! and views.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod author;

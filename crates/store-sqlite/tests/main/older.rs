@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 17] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -20,9 +20,11 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("../../migrations/0013_stop_reasons.sql"),
     include_str!("../../migrations/0014_sums_that_fit.sql"),
     include_str!("../../migrations/0015_words_compared.sql"),
+    include_str!("../../migrations/0016_typed_steps.sql"),
+    include_str!("../../migrations/0017_arrival.sql"),
 ];
 
-/// An empty database of this version.
+/// Creates an empty database of this version.
 pub(crate) fn of_version(path: &Path, version: usize) -> Connection {
     let older = Connection::open(path).unwrap();
     for migration in &MIGRATIONS[..version] {

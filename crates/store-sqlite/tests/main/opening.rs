@@ -1,4 +1,4 @@
-//! Opening: what cannot be used says why and is left alone; one process at a time.
+//! Opening: a file that cannot be used is refused with the reason and left unchanged; one process at a time.
 
 use std::{fs, path::Path};
 
@@ -20,7 +20,7 @@ fn open(path: &Path) -> Result<SqliteStore, Error> {
     SqliteStore::open(path, Settings::default())
 }
 
-/// Why `path` is refused.
+/// Returns the reason why `path` is refused.
 fn refusal(path: &Path) -> String {
     match open(path) {
         Ok(_) => panic!("{} was opened", path.display()),
@@ -62,7 +62,7 @@ async fn an_emptied_file_is_refused_where_its_log_is_still_there() {
     let log = |path: &Path| path.with_extension("db-wal");
     let store = open(&path).unwrap();
     Author::begin(&store).await.unwrap();
-    // As a crash leaves the log; and then the file is emptied.
+    // The log as a crash leaves it, beside a file that was emptied.
     fs::copy(log(&path), log(&cut)).unwrap();
     fs::write(&cut, "").unwrap();
     let before = fs::read(log(&cut)).unwrap();
@@ -70,7 +70,7 @@ async fn an_emptied_file_is_refused_where_its_log_is_still_there() {
     let why = refusal(&cut);
     assert!(why.contains("it is empty, but its log") && why.contains("entourage backup"), "{why}");
     assert!(fs::read(log(&cut)).unwrap() == before, "nothing of it is lost");
-    // Without one, an empty file is a new database, as SQLite has it.
+    // Without a log, an empty file is a new database, as for SQLite.
     fs::remove_file(log(&cut)).unwrap();
     open(&cut).unwrap();
 }
@@ -159,7 +159,8 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
     assert_eq!(steps[0].output().unwrap().answer(), Some("f"));
 }
 
-/// Version 11 had events under the id of their tree, and why an agent failed in its last run alone.
+/// Version 11 stored events under the id of their tree, and the reason why an agent failed only in its last
+/// run.
 #[tokio::test]
 async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
     let directory = TempDir::new().unwrap();
@@ -195,7 +196,7 @@ async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
             old.execute(insert, values).unwrap();
         }
     }
-    // As many trees were told of at the same time, and one of what is gone.
+    // The events of two trees alternate with events of trees that no longer exist.
     for seq in 3..6 {
         event(ids[1], seq, "running");
         event(ids[0], seq, "failed");
@@ -223,7 +224,7 @@ async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
     for (id, expected) in ids.iter().zip([vec![3, 4, 5], vec![3, 4, 5], vec![], vec![]]) {
         assert_eq!(numbers(*id).await, expected);
     }
-    // What they used is more than an integer holds; they can be removed all the same.
+    // Their usage exceeds the largest integer; they can be removed all the same.
     for id in &ids {
         store.commit(Commit::new(Time::from_micros(9)).write(Write::PruneAgent(*id))).await.unwrap();
         assert!(numbers(*id).await.is_empty());
@@ -407,7 +408,7 @@ async fn what_steps_of_version_15_kept_is_taken_over() {
     for (key, (state, value, ..)) in keys.iter().zip(&rows) {
         old.execute(insert, [&run.to_string(), &key.to_string(), *state, &value.to_string()]).unwrap();
     }
-    // What does not read back is its own agent's damage.
+    // A step that cannot be decoded concerns its own agent only.
     old.execute(insert, [&RunId::new().to_string(), "tool/broken", "open", "{"]).unwrap();
     drop(old);
     let steps = open(&path).unwrap().steps(&Scope::All, run).await.unwrap();

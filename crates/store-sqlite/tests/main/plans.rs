@@ -1,15 +1,15 @@
-//! How SQLite goes about the statements that a store begins: none goes through a table that grows with
-//! what has ended, sorts its rows, or makes an index for itself.
+//! SQLite's plans for the statements of a store: none scans a table that grows with what has ended, sorts its
+//! rows, or builds an index of its own.
 
 use rusqlite::Connection;
 
-/// What grows with what has ended.
+/// The tables that grow with what has ended.
 const GROWING: [&str; 7] = ["agents", "items", "runs", "steps", "events", "entities", "usage_of_owners"];
 
-/// Panics where a statement goes about it otherwise.
+/// Panics if a statement's plan does any of that.
 pub(crate) fn expect_narrow<'a>(connection: &Connection, statements: impl Iterator<Item = &'a String>) {
     for sql in statements {
-        // Statements of triggers are told as comments.
+        // Statements of triggers are reported as comments.
         let plans = ["SELECT", "INSERT", "UPDATE", "DELETE"].iter().any(|verb| sql.starts_with(verb));
         if !plans || is_allowed(sql) {
             continue;
@@ -23,15 +23,15 @@ pub(crate) fn expect_narrow<'a>(connection: &Connection, statements: impl Iterat
     }
 }
 
-/// What may be wide all the same.
+/// Whether a statement may be wide all the same.
 fn is_allowed(sql: &str) -> bool {
     let is_list = sql.contains("WHERE true") || sql.contains("WHERE runs.spent");
-    // What is asked of all owners at once is asked by rounds of maintenance and the operator: the steps of
-    // those that they ask are counted beside the store's queries.
+    // Only maintenance jobs and the operator list rows of all owners at once: tests beside the store's
+    // queries count the steps of these lists.
     is_list && !sql.contains("owner = ?")
-        // As many rows as there are versions of kinds.
+        // This has as many rows as there are versions of kinds.
         || sql.contains("GROUP BY of_kind")
-        // Of the few that have something to read, of one run, of one tree, of one agent's wake-ups and children.
+        // These have few rows: agents with posts, one run, one tree, one agent's wake-ups and children.
         || sql.contains("(SELECT agent FROM inbox)")
         || sql.contains("FROM steps WHERE run = ?")
         || sql.contains("agent IN (SELECT id FROM agents WHERE root = ?)")
@@ -39,7 +39,7 @@ fn is_allowed(sql: &str) -> bool {
         || sql.contains("WHERE parent = ?1 UNION")
 }
 
-/// Whether a line of a plan takes the longer the more has ended.
+/// Whether a line of a plan takes longer the more has ended.
 fn is_wide(line: &str) -> bool {
     let scans = |table: &&str| {
         let rest = line.strip_prefix("SCAN ").and_then(|rest| rest.strip_prefix(*table));

@@ -1,4 +1,4 @@
-//! What runs used: from before it was kept, and after the runs are gone.
+//! Usage of runs: from before usage was stored, and after the runs are removed.
 
 use entourage_store::{Commit, Store, UsageQuery, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
@@ -17,7 +17,7 @@ async fn sums(store: &SqliteStore, by: &[UsageBy]) -> Vec<entourage_types::Usage
     store.usage(&Scope::Owner(Owner::local()), query).await.unwrap()
 }
 
-/// A run that used so many tokens of input in one call.
+/// A run that used this many tokens of input in one call.
 fn used(agent: &Agent, input: u64) -> Run {
     let mut run = Run {
         id: RunId::new(),
@@ -108,7 +108,8 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     assert_eq!(seen, "2026-11-21 3 3210 6");
 }
 
-/// Counts that no provider means, as earlier versions took them: they are added up as far as a count goes.
+/// Counts that no provider can mean, but that earlier versions accepted: their sums stop at the largest
+/// count.
 #[tokio::test]
 async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
     const LARGE: u64 = 9_000_000_000_000_000_000;
@@ -130,7 +131,7 @@ async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
     let view = "SELECT calls || ' ' || input_tokens FROM usage_list";
     let seen: String = thread_store.query_row(view, [], |row| row.get(0)).unwrap();
     assert_eq!(seen, format!("3 {}", i64::MAX));
-    // They can be removed, and stay counted.
+    // The runs can be removed, and their usage stays counted.
     store.commit(Commit::new(AT).write(Write::PruneAgent(root.id))).await.unwrap();
     let gone = sums(&store, &[UsageBy::Agent]).await.remove(0).tally;
     assert_eq!((gone.usage.input, gone.calls), (i64::MAX.cast_unsigned(), 3));

@@ -4,8 +4,8 @@ use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{
     About, Agent, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output, Owner,
-    Question, QuestionId, QuestionStatus, Record, Run, RunId, Status, StopReason, Task, TaskId, TaskResult,
-    Time, ToolCall, Turn, Usage,
+    Question, QuestionId, QuestionStatus, Run, RunId, Status, StopReason, Task, TaskId, TaskResult, Time,
+    ToolCall, Turn, Usage,
 };
 use rusqlite::{Connection, types::Value};
 use serde_json::json;
@@ -137,9 +137,9 @@ async fn every_view_reads_as_people_do() {
     };
     commit.push(Write::Run(run));
     commit.push(Write::Agent(agent));
-    commit.push(Write::Task(task));
-    commit.push(Write::Question(question));
-    commit.push(Write::Entity(note.entity().unwrap()));
+    commit.push(Write::record(&task).unwrap());
+    commit.push(Write::record(&question).unwrap());
+    commit.push(Write::record(&note).unwrap());
     store.commit(commit).await.unwrap();
 
     // While the store is open, as a person would.

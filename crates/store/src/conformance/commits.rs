@@ -1,6 +1,6 @@
-//! A commit happens at once or not at all, and is told once it has happened.
+//! A commit is applied as a whole or not at all, and its hints are sent once it has happened.
 
-use entourage_types::{Agent, EntityKind, EventBody, Record, Scope, Status};
+use entourage_types::{Agent, EntityKind, EventBody, Scope, Status};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{
@@ -9,18 +9,18 @@ use super::{
 };
 use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, Fence, Result, Store, Write};
 
-/// One write of every sort that leaves a trace, by an outsider.
+/// An outsider's commit with writes of several types, each of which leaves a trace.
 fn much(known: &Agent) -> Commit {
     let new = known.child("digger", "digs", None, at(1));
     let mut commit = Commit::new(at(1))
         .write(Write::NewAgent(new))
-        .write(Write::Entity(request(&known.owner, "a request", "done")))
+        .write(Write::entity(request(&known.owner, "a request", "done")))
         .write(Write::ScheduleWakeup(wakeup(known, at(1))));
     commit.post(post(known.id, "hello"), &known.owner);
     commit
 }
 
-/// What [`much`] would have left.
+/// Asserts that nothing of [`much`] is stored.
 async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
     let all = Scope::All;
     let tree = AgentQuery { root: Some(known.root), ..AgentQuery::default() };
@@ -32,7 +32,7 @@ async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
     Ok(())
 }
 
-/// An expectation that does not hold: none of the commit's writes are there.
+/// If an expectation does not hold, none of the commit's writes is stored.
 pub async fn a_refused_expectation_leaves_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -41,7 +41,7 @@ pub async fn a_refused_expectation_leaves_nothing(place: impl Place) -> Result<(
     assert_nothing(&store, &known).await
 }
 
-/// A fence that another claim has passed: none of the commit's writes are there.
+/// If another claim has raised the epoch since, none of the commit's writes is stored.
 pub async fn a_refused_fence_leaves_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -53,20 +53,20 @@ pub async fn a_refused_fence_leaves_nothing(place: impl Place) -> Result<()> {
     assert_nothing(&store, &known).await
 }
 
-/// A last write that cannot be: none of those before it are there either.
+/// If the last write is refused, none of the writes before it is stored either.
 pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let theirs = request(&stranger(), "theirs", "done");
-    store.commit(Commit::new(at(1)).write(Write::Entity(theirs))).await?;
+    store.commit(Commit::new(at(1)).write(Write::entity(theirs))).await?;
     let stolen = request(&owner(), "theirs", "stolen");
-    for last in [Write::NewAgent(known.clone()), Write::Entity(stolen.clone())] {
+    for last in [Write::NewAgent(known.clone()), Write::entity(stolen.clone())] {
         let refused = store.commit(much(&known).write(last)).await;
         assert!(refused.is_err());
         assert_nothing(&store, &known).await?;
     }
-    // Nor does it use up numbers of a commit that is written at the same moment.
-    let stolen = Commit::new(at(1)).write(Write::Entity(stolen));
+    // Nor does it use up numbers of a commit that is written at the same time.
+    let stolen = Commit::new(at(1)).write(Write::entity(stolen));
     let (told, refused) = tokio::join!(store.commit(much(&known)), store.commit(stolen));
     assert!(told.is_ok() && refused.is_err());
     let events = store.events(&Scope::All, known.root, 0, 10).await?;
@@ -75,14 +75,15 @@ pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Every sort of expectation, as it holds and as it does not.
+/// Each expectation, both when it holds and when it does not; `AtRest` has its own property in
+/// [`retention`](super::retention).
 pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let unknown = Agent::root(owner(), "helper", "never made", at(0));
     let kind = EntityKind::Request;
     let (there, not_there) = ("there".to_owned(), "not there".to_owned());
-    store.commit(Commit::new(at(1)).write(Write::Entity(request(&owner(), &there, "open")))).await?;
+    store.commit(Commit::new(at(1)).write(Write::entity(request(&owner(), &there, "open")))).await?;
 
     for holds in [
         Expect::Agent(known.id),
@@ -121,7 +122,7 @@ pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> 
     Ok(())
 }
 
-/// Two writes of one row in one commit: the second stays.
+/// If a commit writes a row twice, the second write stays.
 pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -130,7 +131,7 @@ pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
     for (status, word) in [(Status::Running, "open"), (Status::Failed, "done")] {
         agent.status = status;
         commit.push(Write::Agent(agent.clone()));
-        commit.push(Write::Entity(request(&owner(), "twice", word)));
+        commit.push(Write::entity(request(&owner(), "twice", word)));
     }
     store.commit(commit).await?;
     assert_eq!(store.agent(&Scope::All, known.id).await?, Some(agent));
@@ -140,8 +141,8 @@ pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// When a commit returned, its hint has been sent, and what the hint says can be read; a refused
-/// commit sends none.
+/// Once a commit has returned, its hints have been sent, and what they contain can be read; a refused commit
+/// sends none.
 pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -159,7 +160,7 @@ pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
         .write(Write::Item(item.clone()))
         .write(Write::Run(run))
         .write(Write::ScheduleWakeup(wake.clone()))
-        .write(Write::Entity(note(&agent, "a note", "tells nobody").entity()?));
+        .write(Write::record(&note(&agent, "a note", "tells nobody"))?);
     store.commit(commit).await?;
     let Ok(hint) = hints.try_recv() else { panic!("the commit returned and its hint was not sent") };
     assert_eq!(woken.try_recv().as_deref(), Ok([wake].as_slice()));

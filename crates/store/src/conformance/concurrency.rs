@@ -1,4 +1,4 @@
-//! Many at once: writers wait for each other and never fail for it, readers see whole commits.
+//! Concurrency: writers wait for each other and never fail because of it; readers see whole commits.
 
 use std::{
     sync::Arc,
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{Commit, EntityQuery, ItemQuery, Result, Store, Write};
 
-/// Thirty-two agents write, each its own transcript and its neighbour's inbox: once, or again and again for
-/// so many seconds as the environment's `WRITERS_SECONDS` says.
+/// Thirty-two agents write at once, each to its own transcript and to its neighbour's inbox: one round, or
+/// rounds for as many seconds as the environment variable `WRITERS_SECONDS` says.
 pub async fn many_writers_see_no_busy_error(place: impl Place) -> Result<()> {
     let seconds = std::env::var("WRITERS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
     let (store, began) = (Arc::new(place.open().await?), Instant::now());
@@ -60,8 +60,7 @@ async fn many_writers<S: Store>(store: &Arc<S>) -> Result<()> {
     Ok(())
 }
 
-/// Rows that are always changed together are never seen apart, and what a commit returned for is
-/// seen by every read that starts afterwards.
+/// No read sees a part of a commit, and every read that starts after a commit has returned sees it.
 pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
     const COMMITS: usize = 50;
     let store = Arc::new(place.open().await?);
@@ -70,7 +69,7 @@ pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
         for round in 0..COMMITS {
             let mut commit = Commit::new(at(1));
             for name in ["left", "right"] {
-                commit.push(Write::Entity(request(&owner(), name, &round.to_string())));
+                commit.push(Write::entity(request(&owner(), name, &round.to_string())));
             }
             writing.commit(commit).await?;
             let all = EntityQuery::of(EntityKind::Request);

@@ -1,5 +1,5 @@
-//! Who may write what. A commit that breaks these rules is a fault of its author and is refused
-//! whole, as [`Error::RuleViolation`] where no other error names the cause.
+//! Which writer may write what. A commit that breaks these rules is a bug of its author and is refused as a
+//! whole, with [`Error::RuleViolation`] if no other error names the cause.
 
 use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope, Status};
 
@@ -23,8 +23,8 @@ pub async fn an_agent_is_made_once(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// A new agent has the items that its row counts, in the commit that makes it, whoever makes it; they
-/// are told, and its transcript goes on behind them.
+/// The commit that creates an agent contains exactly the items that the agent's row counts, whether an
+/// outsider or an activation creates it; each item has its event, and the transcript continues after them.
 pub async fn an_agent_may_begin_with_items(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let begun = |mut agent: Agent, count: u64| {
@@ -69,7 +69,7 @@ pub async fn an_agent_may_begin_with_items(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Two agents of one tree never have the same key; in another tree it is free.
+/// Two agents of one tree never have the same key; agents of different trees may.
 pub async fn a_key_is_unique_in_its_tree(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (here, there) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -110,7 +110,7 @@ pub async fn an_agent_never_moves(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// The row, the items and the runs that an activation writes are those of its agent.
+/// A commit of an activation with another agent's row, item or run is refused as a whole.
 pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -119,7 +119,7 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
     let (their_item, their_run) = (say(&mut other, RunId::new(), "forged"), run(&theirs));
     for write in [Write::Agent(theirs.clone()), Write::Item(their_item), Write::Run(their_run)] {
         let commit = Commit::fenced(&agent, at(2))
-            .write(Write::Entity(request(&owner(), "before", "done")))
+            .write(Write::entity(request(&owner(), "before", "done")))
             .write(write.clone());
         let refused = store.commit(commit).await;
         assert!(matches!(refused, Err(Error::RuleViolation(_))), "{write:?}: {refused:?}");
@@ -129,7 +129,7 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
     Ok(())
 }
 
-/// A step is of a run that is there and is the writer's own, or that its commit brings.
+/// The run of a step is an existing run of the writer, or is written by the same commit.
 pub async fn a_step_is_of_a_run_of_its_writer(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -152,7 +152,8 @@ pub async fn a_step_is_of_a_run_of_its_writer(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Without a fence nothing of a transcript, a run or an inbox is written or taken.
+/// A commit without a fence writes no row, item, run or step of an existing agent, consumes no post or
+/// wake-up, and drops no wake-up whose agent exists.
 pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut agent = new_root(&store, owner()).await?;
@@ -181,7 +182,8 @@ pub async fn an_outsider_writes_no_transcript(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// A post or a wake-up for an agent that is not there is refused; one made in the same commit is.
+/// A post or a wake-up for an agent that does not exist is refused; an agent that the same commit creates
+/// exists.
 pub async fn nothing_is_posted_to_nobody(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = Agent::root(owner(), "helper", "helps", at(0));
@@ -202,14 +204,15 @@ pub async fn nothing_is_posted_to_nobody(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// What the events of a tree would tell of is refused where its root is gone, or goes in the same commit.
+/// A write with an event is refused if the root of the event's tree does not exist or is removed by the same
+/// commit.
 pub async fn a_tree_that_is_not_there_is_told_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (tree, gone) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     store.commit(Commit::new(at(1)).write(Write::PruneAgent(gone.id))).await?;
-    let asked = |agent: &Agent| Write::Question(question(agent));
-    let forgets = Commit::new(at(2)).write(asked(&tree)).write(Write::PruneAgent(tree.id));
-    for (commit, root) in [(Commit::new(at(2)).write(asked(&gone)), &gone), (forgets, &tree)] {
+    let asked = |agent: &Agent| Write::record(&question(agent));
+    let forgets = Commit::new(at(2)).write(asked(&tree)?).write(Write::PruneAgent(tree.id));
+    for (commit, root) in [(Commit::new(at(2)).write(asked(&gone)?), &gone), (forgets, &tree)] {
         let refused = store.commit(commit).await;
         assert!(matches!(refused, Err(Error::NoAgent { agent }) if agent == root.id), "{refused:?}");
     }
@@ -222,11 +225,11 @@ pub async fn a_tree_that_is_not_there_is_told_nothing(place: impl Place) -> Resu
     Ok(())
 }
 
-/// An id that another owner uses stays theirs.
+/// An entity whose id another owner's entity has is refused.
 pub async fn an_entity_never_passes_to_another_owner(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let write =
-        |owner: &Owner, status| Commit::new(at(1)).write(Write::Entity(request(owner, "one", status)));
+        |owner: &Owner, status| Commit::new(at(1)).write(Write::entity(request(owner, "one", status)));
     store.commit(write(&owner(), "open")).await?;
     let refused = store.commit(write(&stranger(), "stolen")).await;
     assert!(matches!(&refused, Err(Error::Exists { id, .. }) if id == "one"), "{refused:?}");
@@ -235,7 +238,8 @@ pub async fn an_entity_never_passes_to_another_owner(place: impl Place) -> Resul
     Ok(())
 }
 
-/// What rows are known by fits into the columns and indexes of every database.
+/// Names by which rows are found have no NUL and at most 512 bytes, to fit into the columns and indexes of
+/// every database.
 pub async fn names_are_plain_and_bounded(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -249,8 +253,8 @@ pub async fn names_are_plain_and_bounded(place: impl Place) -> Result<()> {
             Write::NewAgent(child),
             Write::NewAgent(of_kind),
             Write::NewAgent(stranger),
-            Write::Entity(request(&owner(), name, "done")),
-            Write::Entity(request(&owner(), "id", name)),
+            Write::entity(request(&owner(), name, "done")),
+            Write::entity(request(&owner(), "id", name)),
         ];
         for write in outside {
             let refused = store.commit(Commit::new(at(1)).write(write)).await;

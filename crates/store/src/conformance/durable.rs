@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{Commit, EntityQuery, Error, Result, Store, Write};
 
-/// Closed and opened again: the same rows, the same numbers, and the old epochs still refused.
+/// A store that is closed and opened again has the same rows and the same numbers, and still refuses old
+/// epochs.
 pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -24,7 +25,7 @@ pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
         .write(Write::Step(step.clone()))
         .write(Write::Post(post.clone()))
         .write(Write::ScheduleWakeup(wake.clone()))
-        .write(Write::Entity(note.clone()))
+        .write(Write::entity(note.clone()))
         .write(Write::Agent(agent.clone()));
     store.commit(commit).await?;
     let events = store.events(&Scope::All, known.root, 0, 100).await?;

@@ -1,4 +1,4 @@
-//! Entities: written whole, found by what they belong to, by status and by words.
+//! Entities: written as a whole, found by tree, agent, status and words.
 
 use entourage_types::{Agent, Entity, EntityKind, Note, Owner, Record, Scope, Status, Task};
 
@@ -9,14 +9,14 @@ use super::{
 use crate::{Commit, EntityQuery, Error, Page, Result, Store, Write};
 
 async fn keep(store: &impl Store, entity: &Entity) -> Result<()> {
-    store.commit(Commit::new(at(1)).write(Write::Entity(entity.clone()))).await.map(|_| ())
+    store.commit(Commit::new(at(1)).write(Write::entity(entity.clone()))).await.map(|_| ())
 }
 
 async fn ids(store: &impl Store, scope: &Scope, query: EntityQuery) -> Result<Vec<String>> {
     Ok(store.entities(scope, query).await?.into_iter().map(|entity| entity.id).collect())
 }
 
-/// Every field, when new and when changed; the same id of another kind is another row.
+/// Every field reads back, of a new and of a changed entity; the same id under another kind is another row.
 pub async fn an_entity_is_written_whole(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let root = new_root(&store, owner()).await?;
@@ -46,7 +46,7 @@ pub async fn an_entity_is_written_whole(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// By kind, tree, agent and status, alone and together.
+/// Entities are found by kind, tree, agent and status, alone and combined.
 pub async fn queries_restrict(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -54,7 +54,7 @@ pub async fn queries_restrict(place: impl Place) -> Result<()> {
     let [a, b, c] = [task(&one, child.id), task(&child, one.id), task(&two, two.id)];
     let done = Task { status: Status::Succeeded, ..b.clone() };
     for task in [&a, &b, &c, &done] {
-        store.commit(Commit::new(at(1)).write(Write::Task(task.clone()))).await?;
+        store.commit(Commit::new(at(1)).write(Write::record(&task.clone())?)).await?;
     }
     let all = EntityQuery::of(EntityKind::Task);
     let [a, b, c] = [a, b, c].map(|task| task.id.to_string());
@@ -73,8 +73,8 @@ pub async fn queries_restrict(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Oldest or newest first, in pages that meet without a gap, also while rows change; a page after
-/// a row that is not to be seen is empty.
+/// Lists go from the oldest or from the newest, in pages that join without gaps, also if rows change; a page
+/// after a row that the scope does not include is refused with [`Error::NoRow`].
 pub async fn pages_go_both_ways(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut names: Vec<String> = ["m", "z", "a", "q", "b"].map(str::to_owned).to_vec();
@@ -123,8 +123,8 @@ async fn keep_notes(store: &impl Store, agent: &Agent, notes: &[(&str, &str)]) -
     Ok(())
 }
 
-/// All of the words, in any case and order, the last of them by its beginning; the best match
-/// first; one's own only; together with the other conditions.
+/// Search finds the scope's entities that contain all of the words, in any case and order, the last word as a
+/// prefix; the best match comes first; other conditions restrict further.
 pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
@@ -137,11 +137,11 @@ pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
     assert_eq!(search(&store, &owner(), "spade").await?, ["Spade", "Shed"]);
     assert_eq!(search(&store, &owner(), "the spa").await?, ["Shed"]);
     assert_eq!(search(&store, &owner(), "spade clay").await?, [""; 0]);
-    // Of a text without end the first words count.
+    // Only the first words of a very long query count.
     let endless = |begin: &str| format!("{begin} {}", "clay ".repeat(100_000));
     assert_eq!(search(&store, &owner(), &endless(&"spade ".repeat(32))).await?, ["Spade", "Shed"]);
     assert_eq!(search(&store, &owner(), &endless(&"spade ".repeat(31))).await?, [""; 0]);
-    // And of a long one what stands near its beginning.
+    // And of these only the ones near its beginning.
     let far = format!("spade{}clay", " ".repeat(100_000));
     assert_eq!(search(&store, &owner(), &far).await?, ["Spade", "Shed"]);
     assert_eq!(search(&store, &stranger(), "spade").await?, ["Theirs"]);
@@ -182,7 +182,7 @@ pub async fn search_text_is_data(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// What a changed row no longer says, it is no longer found by.
+/// Search finds a changed entity by its new text, and no longer by its old text.
 pub async fn search_follows_changes(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
@@ -204,7 +204,7 @@ pub async fn search_follows_changes(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// A page ends with the row by which it has as many bytes as were asked for, so that it is never empty.
+/// A page ends with the row at which it reaches the requested number of bytes, so that it is never empty.
 pub async fn pages_end_by_their_bytes(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();

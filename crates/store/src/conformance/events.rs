@@ -1,8 +1,8 @@
-//! Events: each change told once, numbered without gaps in its tree, readable from any cursor.
+//! Events: one for each change, numbered without gaps in its tree, readable from any cursor.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use entourage_types::{Agent, Event, EventBody, Record, RunId, Scope, Status, Time, WaitingOn};
+use entourage_types::{Agent, Event, EventBody, RunId, Scope, Status, Time, WaitingOn};
 
 use super::{
     Place,
@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{Commit, Result, Store, Write, derive};
 
-/// A commit of every sort of write tells what the derivation says, under the commit's time, with
-/// its items filled in.
+/// A commit with writes of many types has the events that the derivation returns, at the commit's time, with
+/// items filled in.
 pub async fn each_change_is_told(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -30,9 +30,9 @@ pub async fn each_change_is_told(place: impl Place) -> Result<()> {
         .write(Write::Step(step(run.id, "model/0", done())))
         .write(Write::Step(step(run.id, "tool/1", open())))
         .write(Write::NewAgent(child.clone()))
-        .write(Write::Task(task(&agent, child.id)))
-        .write(Write::Question(question(&agent)))
-        .write(Write::Entity(note(&agent, "a", "b").entity()?))
+        .write(Write::record(&task(&agent, child.id))?)
+        .write(Write::record(&question(&agent))?)
+        .write(Write::record(&note(&agent, "a", "b"))?)
         .write(Write::Post(post(child.id, "dig")))
         .write(Write::ScheduleWakeup(wakeup(&child, at(8))))
         .write(Write::Agent(agent.clone()));
@@ -46,13 +46,13 @@ pub async fn each_change_is_told(place: impl Place) -> Result<()> {
         .collect();
     assert_eq!(store.events(&Scope::All, known.root, 1, 100).await?, expected);
 
-    // The status has not changed since: nothing to tell.
+    // The status has not changed since, so there is no event.
     store.commit(Commit::fenced(&agent, at(8)).write(Write::Agent(agent.clone()))).await?;
     assert_eq!(store.events(&Scope::All, known.root, 1, 100).await?.len(), expected.len());
     Ok(())
 }
 
-/// Any cursor and any limit give the events that follow, and no others.
+/// A read from any cursor with any limit returns the events that follow, and no others.
 pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -78,15 +78,16 @@ pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Each tree counts from 1; the agents of one tree share its numbers; a tree is found by its root.
+/// The numbers of each tree begin at 1; the agents of one tree share its numbers; a tree is found by its
+/// root.
 pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
     let commit = Commit::new(at(1))
-        .write(Write::Question(question(&two)))
-        .write(Write::Question(question(&child)))
-        .write(Write::Question(question(&two)));
+        .write(Write::record(&question(&two))?)
+        .write(Write::record(&question(&child))?)
+        .write(Write::record(&question(&two))?);
     store.commit(commit).await?;
     let told = async |root: &Agent| -> Result<Vec<(u64, bool)>> {
         let events = store.events(&Scope::All, root.id, 0, 100).await?;
@@ -102,8 +103,8 @@ pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Eight agents of one tree commit at once: the numbers have no gaps, each agent's items are told
-/// in order, and the hints told the same facts.
+/// Eight agents of one tree commit at once: the numbers have no gaps, the events of each agent's items are in
+/// order, and the hints have the same events.
 pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place) -> Result<()> {
     const COMMITTERS: usize = 8;
     const COMMITS: usize = 25;
@@ -150,7 +151,7 @@ pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place)
     Ok(())
 }
 
-/// The clocks of two machines differ; what one tree tells is in order all the same.
+/// The times of a tree's events never go back, even if the clocks of two machines differ.
 pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -164,7 +165,7 @@ pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> 
     store.commit(Commit::new(at(1)).write(child(&other))).await?;
     let apart = store.events(&Scope::All, other.id, 1, 10).await?;
     assert_eq!(apart[0].at, at(1), "each tree for itself");
-    // A clock that was a day ahead is not waited for.
+    // Events do not wait for a clock that was a day ahead.
     let ahead = at(7) + Duration::from_secs(86_400);
     for moment in [ahead, at(8)] {
         store.commit(Commit::new(moment).write(child(&root))).await?;

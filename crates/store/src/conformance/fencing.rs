@@ -1,4 +1,4 @@
-//! One agent, one writer: claims raise the epoch, and only the last one's commits succeed.
+//! One writer for each agent: claims raise the epoch, and only commits under the last claim succeed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Commit, Error, ItemQuery, Result, Store, Write};
 
-/// Once a claim returned, no commit under an earlier epoch succeeds, and the new one's do.
+/// Once a claim has returned, no commit under an earlier epoch succeeds, and commits under the new one do.
 pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
@@ -22,7 +22,7 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
     let wakeup = wakeup(&agent, at(9));
     let known = Commit::fenced(&second, at(1)).write(Write::Run(run.clone()));
     store.commit(known.write(Write::Post(post.clone())).write(Write::ScheduleWakeup(wakeup.clone()))).await?;
-    // Whatever it would write, be it nothing.
+    // Whatever the commit writes, even nothing.
     let writes = [
         None,
         Some(Write::Agent(first.clone())),
@@ -69,7 +69,7 @@ pub async fn claims_are_serial(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// The run that has not ended, its steps, the items, the inbox and the wake-ups, due or not.
+/// A claim returns the run that has not ended, its steps, the items, the inbox and the wake-ups, due or not.
 pub async fn a_claim_reads_all_that_there_is(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
@@ -100,7 +100,7 @@ pub async fn a_claim_reads_all_that_there_is(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Items of earlier sessions stay readable but are not claimed; nor is a run that has ended.
+/// A claim returns no items of earlier sessions, which stay readable, and no run that has ended.
 pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
@@ -125,7 +125,7 @@ pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result
     Ok(())
 }
 
-/// Items below the number asked for are left out; those of an earlier session are in any case.
+/// A claim leaves out items below the requested number, and those of an earlier session in any case.
 pub async fn a_claim_reads_no_item_that_is_held(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
@@ -150,7 +150,7 @@ pub async fn a_claim_reads_no_item_that_is_held(place: impl Place) -> Result<()>
     Ok(())
 }
 
-/// Claiming an agent that is not there gives none; a commit under its name is refused.
+/// A claim of an agent that does not exist returns none; a commit with its fence is refused.
 pub async fn a_claim_of_nobody_is_none(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let nobody = Agent::root(owner(), "helper", "never made", at(0));

@@ -1,4 +1,4 @@
-//! Two handles on the same rows, as two processes have: what one writes the other reads and claims.
+//! Two handles on the same rows, as in two processes: one reads and claims what the other writes.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::{
     UsageQuery,
 };
 
-/// A place of which two handles can be open at once, each with hints of its own commits.
+/// A place on which two handles can be open at once, each with hints of its own commits only.
 #[async_trait]
 pub trait Handles: Place {
-    /// Opens two.
+    /// Opens two handles.
     async fn open_two(&self) -> Result<[Self::Store; 2]>;
 }
 
-/// Such a place, as one whose store writes through one handle and does all else through the other: to run the
-/// whole suite over both.
+/// A place whose store commits through one handle, and reads and claims through the other: to run the whole
+/// suite over two handles.
 pub struct TwoHandles<P>(pub P);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Inboxes and wake-ups: kept until they are served, then gone.
+//! Inboxes and wake-ups: stored until they are consumed, then gone.
 
 use entourage_types::{PostId, Wakeup};
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Commit, Result, Store, Write};
 
-/// The order of the commits, whatever the ids and the moments; each post as it was written.
+/// Posts are read in the order of their commits, whatever their ids and times, each as it was written.
 pub async fn posts_are_in_the_order_of_their_arrival(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -22,7 +22,7 @@ pub async fn posts_are_in_the_order_of_their_arrival(place: impl Place) -> Resul
     Ok(())
 }
 
-/// A commit returns whether the fenced agent's inbox has posts that it did not read.
+/// A commit returns whether the fenced agent's inbox has posts that it did not consume.
 pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -45,7 +45,7 @@ pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<(
     Ok(())
 }
 
-/// The posts and wake-ups of another agent are not one's to take.
+/// A commit that consumes posts or wake-ups of another agent succeeds and leaves them.
 pub async fn reading_takes_ones_own_posts_only(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -64,7 +64,7 @@ pub async fn reading_takes_ones_own_posts_only(place: impl Place) -> Result<()> 
     Ok(())
 }
 
-/// By due time, then id; pages of any size meet without a gap; what is due later is not there yet.
+/// Wake-ups are read by due time, then id; pages of any size join without gaps; those due later are left out.
 pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let agents = [new_root(&store, owner()).await?, new_root(&store, stranger()).await?];
@@ -90,7 +90,7 @@ pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()>
     Ok(())
 }
 
-/// Gone once served; written again, it is due at its new time only.
+/// A consumed wake-up is gone; one that is written again is due at its new time only.
 pub async fn a_served_wakeup_is_gone(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;

@@ -1,8 +1,8 @@
-//! The public conformance suite: a store is what passes it.
+//! The public conformance suite: a type is a store if it passes.
 //!
-//! Each property is a function over a [`Place`]. To run them all for a store of your own, take this
-//! crate, or `entourage`, as a dev-dependency with the feature `conformance`, say where your store keeps
-//! its rows, and expand the tests:
+//! Each property is a function over a [`Place`]. To run them all for a store of your own, add this crate, or
+//! `entourage`, as a dev-dependency with the feature `conformance`, implement [`Place`] for where your store
+//! keeps its rows, and expand the tests:
 //!
 //! ```text
 //! struct Database { name: String }
@@ -25,8 +25,8 @@
 //! entourage_store::conformance!(Database::new); // or entourage::store::conformance!
 //! ```
 //!
-//! The caller needs `tokio` with its test macro. What the suite expects beyond the words of
-//! [`Store`] is said where it is checked.
+//! The calling crate needs `tokio` with its test macro. What the suite requires beyond the documentation of
+//! [`Store`] is documented at the property that checks it.
 #![cfg(feature = "conformance")]
 
 pub mod commits;
@@ -51,18 +51,18 @@ use async_trait::async_trait;
 
 use crate::{Result, Store};
 
-/// Where a store keeps its rows: empty when made, and no two alike.
+/// Where a store keeps its rows, such as a database: empty when created, and separate from every other place.
 #[async_trait]
 pub trait Place: Send + Sync + 'static {
     /// The store under test.
     type Store: Store;
 
-    /// Opens what is kept here. The suite opens again only after it has dropped the store.
+    /// Opens the store of this place. The suite opens it again only after it has dropped the store.
     async fn open(&self) -> Result<Self::Store>;
 }
 
-/// Expands to one test for each property of two handles that are open at once, given the path of a function that
-/// makes a place of [`Handles`](handles::Handles); and to the whole suite over both.
+/// Expands to one test for each property of two handles that are open at once, and to the whole suite over
+/// two handles, given the path of a function that creates a place of [`Handles`](handles::Handles).
 #[macro_export]
 macro_rules! conformance_of_handles {
     ($place:path) => {
@@ -93,7 +93,7 @@ macro_rules! conformance_of_handles {
     };
 }
 
-/// Expands to one test for each property, given the path of a function that makes a [`Place`].
+/// Expands to one test for each property, given the path of a function that creates a [`Place`].
 #[macro_export]
 macro_rules! conformance {
     ($place:path) => {

@@ -1,5 +1,5 @@
-//! What two writers with a handle each want at the same moment: one of them has it, or both in some order, and
-//! never half of either. Two hundred rounds of each.
+//! Races of two writers with a handle each: one of them succeeds, or both in some order, and neither in part.
+//! Two hundred rounds of each race.
 
 use std::{future::Future, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{AgentQuery, Commit, Committed, Error, Expect, ItemQuery, Result, Sto
 
 const ROUNDS: u64 = 200;
 
-/// Does both at once; which of them is begun first changes from round to round.
+/// Runs both at once; which of them starts first alternates from round to round.
 async fn at_once<A: Send + 'static, B: Send + 'static>(
     round: u64,
     one: impl Future<Output = A> + Send + 'static,
@@ -30,7 +30,8 @@ async fn at_once<A: Send + 'static, B: Send + 'static>(
     }
 }
 
-/// How often each of two orders came about. Both must: a rule for an order that never comes is not tried.
+/// Counts how often each of two orders occurred. Both must occur: otherwise the rule for one of them is not
+/// tested.
 #[derive(Default)]
 struct Orders(u64, u64);
 
@@ -48,12 +49,12 @@ impl Drop for Orders {
     }
 }
 
-/// The two handles, shared with what is spawned.
+/// Opens the two handles, to be shared with spawned tasks.
 async fn two<P: Handles>(place: &P) -> Result<[Arc<P::Store>; 2]> {
     Ok(place.open_two().await?.map(Arc::new))
 }
 
-/// Two commits at once, each through its own handle.
+/// Runs two commits at once, each through its own handle.
 async fn both<S: Store>(
     handles: &[Arc<S>; 2],
     round: u64,
@@ -64,7 +65,7 @@ async fn both<S: Store>(
     at_once(round, async move { first.commit(one).await }, async move { second.commit(other).await }).await
 }
 
-/// Asserts that one of two happened and that the other was refused so.
+/// Asserts that one of two commits succeeded and that the other was refused as expected.
 fn one_of(outcomes: &(Result<Committed>, Result<Committed>), is_refusal: fn(&Error) -> bool) {
     match outcomes {
         (Ok(_), Err(refusal)) | (Err(refusal), Ok(_)) if is_refusal(refusal) => {}
@@ -72,12 +73,12 @@ fn one_of(outcomes: &(Result<Committed>, Result<Committed>), is_refusal: fn(&Err
     }
 }
 
-/// The numbers of a tree's events have no gaps, and begin at this one.
+/// Asserts that the numbers of a tree's events have no gaps, and begin at `first`.
 fn without_gaps(events: &[Event], first: u64) {
     assert!(events.iter().map(|event| event.seq).eq(first..first + events.len() as u64), "{events:?}");
 }
 
-/// Two make the last agent that a tree has room for.
+/// Two writers create the last agent that a tree has room for: one succeeds.
 pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     for round in 0..ROUNDS {
@@ -94,12 +95,13 @@ pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Resu
     Ok(())
 }
 
-/// Two change a record that must be in a status, and two make the same one.
+/// Two writers create the same record, and two change a record that must be in a status: one of each
+/// succeeds.
 pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     for round in 0..ROUNDS {
         let id = round.to_string();
-        let record = |status| Write::Entity(request(&owner(), &id, status));
+        let record = |status| Write::entity(request(&owner(), &id, status));
         let make = |status| {
             Commit::new(at(1)).expect(Expect::Absent(EntityKind::Request, id.clone())).write(record(status))
         };
@@ -118,7 +120,7 @@ pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()
     Ok(())
 }
 
-/// A tree at rest is forgotten while somebody writes to it, wakes it, or takes it up.
+/// A tree at rest is removed while another writer posts to it or wakes it: one of them succeeds.
 pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
@@ -141,7 +143,7 @@ pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()
     Ok(())
 }
 
-/// A tree is forgotten while an activation takes its root up, which then writes nothing.
+/// A tree is removed while an activation claims its root: the activation then writes nothing.
 pub async fn a_tree_is_forgotten_while_it_is_claimed(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
@@ -171,7 +173,8 @@ pub async fn a_tree_is_forgotten_while_it_is_claimed(place: impl Handles) -> Res
     Ok(())
 }
 
-/// An activation commits while another takes its agent up: that one reads the commit, or it is refused.
+/// An activation commits while another claims its agent: the claim reads the commit, or the commit is
+/// refused.
 pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
@@ -200,7 +203,7 @@ pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> 
     Ok(())
 }
 
-/// Events are forgotten while the tree has a new one.
+/// Events of a tree are removed while it gets a new one: the new one stays, and the numbers have no gaps.
 pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
@@ -221,7 +224,7 @@ pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handl
     Ok(())
 }
 
-/// Somebody writes to an agent whose activation commits: it hears of it with that commit or with the next.
+/// A post arrives while the agent's activation commits: this commit or the next one reports it.
 pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
@@ -237,14 +240,14 @@ pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<(
         let (committed, posted) = both(&handles, round, first, news).await?;
         posted?;
         orders.saw(committed?.inbox);
-        // Whether it came before or after: what the activation reads next is true.
+        // Whether the post arrived before or after, the next commit reports it.
         assert!(handles[0].commit(next).await?.inbox);
         assert_eq!(handles[0].inbox(root.id).await?.len(), 1);
     }
     Ok(())
 }
 
-/// Two write to the same two trees, each to another one first.
+/// Two writers write to the same two trees in opposite order: both succeed.
 pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     let one = new_root(&*handles[0], owner()).await?;
@@ -278,7 +281,7 @@ pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Resul
     Ok(())
 }
 
-/// A handle is told of its own commits, and of no other's.
+/// A handle sends hints of the commits made through it, and of no others.
 pub async fn a_handle_hears_of_its_own_commits(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     let mut heard = [handles[0].changed(), handles[1].changed()];

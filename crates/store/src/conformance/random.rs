@@ -1,4 +1,4 @@
-//! Any history of commits, claims and restarts reads as it does in memory, in the plainest store.
+//! Any history of commits, claims and restarts reads as it does in the simplest store, the one in memory.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
     UsageQuery, Write,
 };
 
-/// One thing that happens. Numbers choose among what there is by then.
+/// One act of a history. Numbers select among what exists by then.
 #[derive(Debug, Clone)]
 enum Act {
     Claim(usize),
@@ -106,7 +106,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A history, and what the plainest store makes of it.
+/// A history so far: the simplest store with its results, and the time.
 struct World {
     memory: MemoryStore,
     now: u64,
@@ -147,7 +147,7 @@ impl World {
                 commit.push(write);
             }
         }
-        // As an engine does: the row last, when it or the number of items changed.
+        // As an engine does: the row last, if it or the number of items has changed.
         if let Some(agent) = agent.filter(|agent| !known.agents.contains(agent)) {
             commit.push(Write::Agent(agent));
         }
@@ -155,7 +155,7 @@ impl World {
     }
 }
 
-/// What there is when a commit is made.
+/// What exists when a commit is built.
 struct Known {
     agents: Vec<Agent>,
     runs: Vec<Run>,
@@ -189,7 +189,7 @@ impl Known {
         }
     }
 
-    /// What anybody may write.
+    /// Returns the write if any writer may make it.
     fn outside(&self, deed: &Deed, now: u64) -> Option<Write> {
         Some(match deed {
             Deed::Root { stranger } => {
@@ -209,27 +209,27 @@ impl Known {
             }
             Deed::Task { from, to } => {
                 let task = task(&self.agent(*from), self.agent(*to).id);
-                Write::Task(Task { updated: at(now), ..task })
+                Write::record(&Task { updated: at(now), ..task }).ok()?
             }
             Deed::Question { of, open } => {
                 let mut question = question(&self.agent(*of));
                 if !open {
                     question.status = QuestionStatus::Declined;
                 }
-                Write::Question(question)
+                Write::record(&question).ok()?
             }
-            Deed::Record { id, stranger, open, text } => Write::Entity(Entity {
+            Deed::Record { id, stranger, open, text } => Write::entity(Entity {
                 text: text.map(|text| format!("word{text}")),
                 updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
-            // Somebody is left to go on with.
+            // At least one agent remains for the rest of the history.
             Deed::Prune { of } if self.agents.len() > 1 => Write::PruneAgent(self.agent(*of).id),
             _ => return None,
         })
     }
 
-    /// What only the activation of this agent may.
+    /// Returns the write if only the activation of this agent may make it.
     fn inside(
         &self,
         deed: &Deed,
@@ -327,7 +327,7 @@ async fn replay(place: impl Place, acts: &[Act]) -> Result<()> {
     Ok(())
 }
 
-/// Every row as every owner reads it, each with what was asked for.
+/// Reads every row under every scope.
 async fn all(store: &impl Store) -> Result<Vec<String>> {
     let mut read = vec![format!("{:?}", store.due(at(1_000_000), None, 10_000).await?)];
     for scope in [Scope::All, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
@@ -341,7 +341,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
         {
             let query = UsageQuery { by: by.to_vec(), ..UsageQuery::default() };
             let mut sums = store.usage(&scope, query).await?;
-            // Where rows came to say less, a store may keep a sum of nothing.
+            // If rows were written again with less usage, a store may keep a sum of zero.
             sums.retain(|sum| sum.tally != Tally::default());
             read.push(format!("{sums:?}"));
         }
@@ -351,7 +351,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{:?}", store.items(&scope, items).await?));
         }
         for agent in agents {
-            // An epoch may be ahead of what is read; claims and commits tell it.
+            // A claimed epoch may be ahead of the row that is read; claims and commits show it.
             read.push(format!("{:?}", Agent { epoch: 0, ..agent.clone() }));
             read.push(format!("{:?}", store.items(&scope, ItemQuery::of(agent.id, 0, 10_000)).await?));
             read.push(format!("{:?}", store.events(&scope, agent.id, 0, 10_000).await?));
@@ -369,11 +369,10 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
     Ok(read)
 }
 
-/// Replays random histories on the store and in memory, and compares all that they return and
-/// keep.
+/// Replays random histories on the store and in memory, and compares everything that both return and store.
 ///
 /// # Panics
-/// When they differ, with the shortest history found for it.
+/// If they differ, with the shortest history found that shows it.
 pub fn any_history_reads_as_it_does_in_memory<P: Place>(place: impl Fn() -> P) {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,

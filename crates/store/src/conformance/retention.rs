@@ -1,7 +1,7 @@
-//! Forgetting: numbers are never given twice, nobody at work loses anything, and what is left is as
-//! it was.
+//! Removal: numbers are never given twice, an agent at work loses nothing, and the remaining rows are
+//! unchanged.
 
-use entourage_types::{Agent, EntityKind, EventBody, Record, RunId, Scope, Status};
+use entourage_types::{Agent, EntityKind, EventBody, RunId, Scope, Status};
 
 use super::{
     Place,
@@ -15,8 +15,8 @@ async fn numbers(store: &impl Store, root: entourage_types::AgentId) -> Result<V
     Ok(store.events(&Scope::All, root, 0, 100).await?.iter().map(|event| event.seq).collect())
 }
 
-/// Events below a number go, the last of a tree never does, and the next gets the next number, also
-/// after the store was opened again.
+/// Events below a number are removed, except the last one of a tree; the next event gets the next number,
+/// also after the store was opened again.
 pub async fn forgotten_events_keep_their_numbers(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (tree, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -39,13 +39,13 @@ pub async fn forgotten_events_keep_their_numbers(place: impl Place) -> Result<()
     assert_eq!(store.items(&Scope::All, ItemQuery::of(tree.id, 0, 100)).await?.len(), 4);
     drop(store);
     let store = place.open().await?;
-    store.commit(Commit::new(at(4)).write(Write::Question(question(&tree)))).await?;
+    store.commit(Commit::new(at(4)).write(Write::record(&question(&tree))?)).await?;
     assert_eq!(numbers(&store, tree.id).await?, [5, 6]);
     Ok(())
 }
 
-/// An agent goes with all that is its own, children before their parents, a root with its tree; the
-/// next tree is untouched, and whoever is gone is written to by nobody.
+/// An agent is removed with everything that belongs to it, children before their parents, a root with its
+/// tree; other trees are untouched, and a post to a removed agent is refused.
 pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (tree, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -58,18 +58,18 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
             .write(Write::Run(run.clone()))
             .write(Write::Step(step(run.id, "tool/1", open())))
             .write(Write::Item(item))
-            .write(Write::Question(question(&agent)))
+            .write(Write::record(&question(&agent))?)
             .write(Write::Post(post(agent.id, "dig")))
             .write(Write::ScheduleWakeup(wakeup(&agent, at(3))))
-            .write(Write::Entity(note(&agent, "depth", "two metres").entity()?));
+            .write(Write::record(&note(&agent, "depth", "two metres"))?);
         store.commit(commit).await?;
         runs.push(run.id);
     }
-    store.commit(Commit::new(at(2)).write(Write::Entity(request(&owner(), "kept", "done")))).await?;
+    store.commit(Commit::new(at(2)).write(Write::entity(request(&owner(), "kept", "done")))).await?;
 
     let orphaned = store.commit(Commit::new(at(3)).write(Write::PruneAgent(tree.id))).await;
     assert!(matches!(orphaned, Err(Error::RuleViolation(_))), "{orphaned:?}");
-    // One that stands beside it at the top depends on it, too, and goes before it.
+    // A sibling of the root, without a parent, depends on the root, too, and is removed before it.
     let beside = Agent { root: tree.root, ..Agent::root(owner(), "helper", "digs beside it", at(3)) };
     store.commit(Commit::new(at(3)).write(Write::NewAgent(beside.clone()))).await?;
     let alone = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
@@ -112,8 +112,8 @@ pub async fn a_forgotten_agent_leaves_nothing(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Where the last event of a tree is about an item of an agent that was forgotten, as after a tree was
-/// forgotten in part, its events are still there to be read, without that item.
+/// If the last event of a tree is about an item of a removed agent, as after a tree was removed in part, the
+/// tree's events can still be read, without that item.
 pub async fn an_event_outlives_the_item_that_it_names(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;
@@ -130,16 +130,16 @@ pub async fn an_event_outlives_the_item_that_it_names(place: impl Place) -> Resu
     Ok(())
 }
 
-/// An entity of no tree goes, once or twice, and can be new again; one of a tree stays with it, and no
-/// agent forgets anything.
+/// An entity of no tree is removed, even twice, and can be created again; one of a tree stays with the tree,
+/// and no activation removes an entity.
 pub async fn a_forgotten_entity_is_gone(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;
     let kept = note(&tree, "depth", "two metres");
     let new = Commit::new(at(2))
-        .write(Write::Entity(request(&owner(), "old", "done")))
-        .write(Write::Entity(request(&owner(), "young", "done")))
-        .write(Write::Entity(kept.entity()?));
+        .write(Write::entity(request(&owner(), "old", "done")))
+        .write(Write::entity(request(&owner(), "young", "done")))
+        .write(Write::record(&kept)?);
     store.commit(new).await?;
     let [old, young] = ["old", "young"].map(|key| request(&owner(), key, "done").id);
     let own = claim(&store, tree.id).await?.agent;
@@ -161,8 +161,8 @@ fn forget(kind: EntityKind, id: &str) -> Write {
     Write::PruneEntity(kind, id.to_owned())
 }
 
-/// A tree is at rest when nobody in it works, waits, has anything to read or to wake for, or has
-/// changed lately.
+/// A tree is at rest if none of its agents is queued, running or waiting, has posts or wake-ups, or has
+/// changed recently.
 pub async fn a_tree_is_at_rest_or_refuses(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;

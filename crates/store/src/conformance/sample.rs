@@ -10,7 +10,7 @@ use entourage_types::{
 
 use crate::{Claim, Commit, Error, Result, Store, Write};
 
-/// A moment, so many microseconds after the first.
+/// The time this many microseconds after a fixed one.
 pub(crate) fn at(micros: u64) -> Time {
     Time::from_micros(1_790_000_000_000_000) + Duration::from_micros(micros)
 }
@@ -37,7 +37,7 @@ pub(crate) async fn new_child(store: &impl Store, parent: &Agent) -> Result<Agen
     Ok(agent)
 }
 
-/// Claims an agent that is there.
+/// Claims an existing agent.
 pub(crate) async fn claim(store: &impl Store, agent: AgentId) -> Result<Claim> {
     store.claim(agent, 0).await?.ok_or(Error::NoAgent { agent })
 }
@@ -63,12 +63,12 @@ pub(crate) fn run(agent: &Agent) -> Run {
     }
 }
 
-/// What an open step waits for.
+/// The state of an open step.
 pub(crate) fn open() -> StepState {
     StepState::Open(Wait::Until { until: at(100) })
 }
 
-/// A step that is done.
+/// The state of a step that is done.
 pub(crate) fn done() -> StepState {
     StepState::Done(None)
 }
@@ -77,7 +77,7 @@ pub(crate) fn step(run: RunId, key: &str, state: StepState) -> Step {
     Step { run, key: key.into(), state, intent: None, attempt: 1, used: None, started: at(1), updated: at(1) }
 }
 
-/// The item that would come next in the agent's transcript, counted in its row.
+/// Returns the next item of the agent's transcript, and counts it in the agent's row.
 pub(crate) fn say(agent: &mut Agent, run: RunId, text: &str) -> Item {
     let message = Message::new(Author::User, text, None);
     next(agent, run, ItemBody::Message(message))
@@ -178,7 +178,7 @@ pub(crate) fn request(owner: &Owner, id: &str, status: &str) -> Entity {
     }
 }
 
-/// What a spawned task came to.
+/// Returns the result of a spawned task.
 pub(crate) async fn join<T>(task: tokio::task::JoinHandle<Result<T>>) -> Result<T> {
     task.await.map_err(|error| Error::Database(error.to_string()))?
 }

@@ -1,4 +1,4 @@
-//! On whose behalf a read happens.
+//! The scope of a read.
 
 use entourage_types::{EntityKind, ModelUse, Record, Scope, Usage, UsageBy};
 
@@ -10,7 +10,8 @@ use crate::{
     AgentQuery, Commit, EntityQuery, Error, ItemQuery, Page, Result, RunQuery, Store, UsageQuery, Write,
 };
 
-/// Every read, by the owner, by the engine and by a stranger, whom nothing tells that the rows exist.
+/// Every read, under the owner's scope, under [`Scope::All`], and under another owner's, which reveals in no
+/// way that the rows exist.
 pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -22,7 +23,7 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
         .write(Write::Item(say(&mut agent, run.id, "secret")))
         .write(Write::Run(run.clone()))
         .write(Write::Step(step(run.id, "model/0", done())))
-        .write(Write::Entity(note.clone()));
+        .write(Write::entity(note.clone()));
     store.commit(commit).await?;
 
     for (scope, sees) in
@@ -81,7 +82,7 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
         }
     }
 
-    // A stranger's page after a row that is not theirs is refused like one after no row at all.
+    // A page after another owner's row is refused like one after a row that does not exist.
     let theirs = new_root(&store, stranger()).await?;
     for hidden in [known.id.to_string(), "agt_none".to_owned()] {
         let page = Page { after: Some(hidden.clone()), newest_first: true, ..Page::default() };

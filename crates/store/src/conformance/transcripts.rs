@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{Commit, Error, ItemQuery, Page, Result, RunCount, RunQuery, Store, Write};
 
-/// An item is the next one or is refused; the agent's row always says how many there are.
+/// An item that is not the next one is refused; the agent's row always has the number of items.
 pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -60,7 +60,7 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
     Ok(())
 }
 
-/// Every sort of item, with text of every sort and size.
+/// Items of every type read back, with text of every sort and size.
 pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
@@ -116,8 +116,8 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Runs keep every field, change in place, and are found by id, agent and tree, in the order they
-/// were started.
+/// Runs keep every field, change in place, and are found by id, agent and tree, in the order in which they
+/// were first committed.
 pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let root = new_root(&store, owner()).await?;
@@ -161,7 +161,7 @@ pub async fn runs_read_back_whole(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Whoever's they are, and only as long as they have not ended.
+/// Runs are found while they have not ended, those of all owners or of one.
 pub async fn runs_that_have_not_ended_are_found(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
@@ -184,7 +184,8 @@ pub async fn runs_that_have_not_ended_are_found(place: impl Place) -> Result<()>
     Ok(())
 }
 
-/// Of each version of each kind, whoever's they are, those that have ended apart.
+/// Runs are counted for each version of each kind, those of all owners or of one, with or without those that
+/// have ended.
 pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let one = new_root(&store, owner()).await?;
@@ -239,7 +240,7 @@ pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<(
     Ok(())
 }
 
-/// Steps keep every field and their order, also when they change later.
+/// Steps keep every field, and their order even when they change later.
 pub async fn steps_are_in_the_order_they_were_begun(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;

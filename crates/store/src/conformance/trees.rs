@@ -14,7 +14,7 @@ async fn ids(store: &impl Store, query: AgentQuery) -> Result<Vec<AgentId>> {
     Ok(store.agents(&Scope::Owner(owner()), query).await?.iter().map(|agent| agent.id).collect())
 }
 
-/// By tree, parent, kind, key and status, alone and together; every field reads back.
+/// Agents are found by tree, parent, kind, key and status, alone and combined; every field reads back.
 pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -29,7 +29,7 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
     store.commit(Commit::fenced(&agent, at(3)).write(Write::Agent(agent.clone()))).await?;
     assert_eq!(store.agent(&Scope::All, child.id).await?, Some(agent));
 
-    // One that stands at the top of the first one's tree, beside it.
+    // A sibling of the first root, without a parent, in the same tree.
     let beside = Agent { root: one.id, ..Agent::root(owner(), "neighbour", "looks on", at(4)) };
     store.commit(Commit::new(at(4)).write(Write::NewAgent(beside.clone()))).await?;
     assert_eq!(store.agent(&Scope::All, beside.id).await?, Some(beside.clone()));
@@ -58,7 +58,7 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Why an agent failed is kept with it, and who was stopped is found apart from who failed by itself.
+/// An agent keeps the reason why it failed, and a query finds stopped agents apart from failed ones.
 pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut ended = Vec::new();
@@ -74,7 +74,7 @@ pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -
         );
         ended.push(known.id);
     }
-    // One that ends once more, for another reason, is told of again.
+    // An agent that ends again for another reason has another event.
     let agent = claim(&store, ended[1]).await?.agent;
     for (why, told) in
         [(Some(StopReason::Cancelled), 3), (Some(StopReason::Cancelled), 3), (Some(StopReason::MaxSteps), 4)]
@@ -90,7 +90,7 @@ pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -
     Ok(())
 }
 
-/// By what is in their inboxes and by whether anything will wake them.
+/// Agents are found by whether their inbox has posts and by whether they have wake-ups.
 pub async fn agents_with_something_to_do_are_found(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut agents = Vec::new();
@@ -121,7 +121,7 @@ pub async fn agents_with_something_to_do_are_found(place: impl Place) -> Result<
     Ok(())
 }
 
-/// Oldest or newest first, in pages that meet without a gap.
+/// Lists go from the oldest or from the newest, in pages that join without gaps.
 pub async fn pages_of_agents_go_both_ways(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut made = Vec::new();
@@ -147,7 +147,7 @@ pub async fn pages_of_agents_go_both_ways(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// How many of these commits, all made at once, are taken; the others are refused as expected.
+/// Returns how many of these concurrent commits succeed; the others must be refused as expected.
 async fn taken_of(
     store: &Arc<impl Store + 'static>,
     commits: impl Iterator<Item = Commit>,
@@ -170,7 +170,7 @@ async fn taken_of(
     Ok(taken)
 }
 
-/// A tree takes agents up to its limit, whoever makes them and however many at once.
+/// A tree accepts agents up to its limit, however many are created at once.
 pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
     let store = Arc::new(place.open().await?);
     let (root, other) = (new_root(&*store, owner()).await?, new_root(&*store, owner()).await?);
@@ -189,7 +189,8 @@ pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// An agent takes children up to its limit, however many are made at once and whatever else its tree has.
+/// An agent accepts children up to its limit, however many are created at once and whatever other agents its
+/// tree has.
 pub async fn too_many_children_are_refused(place: impl Place) -> Result<()> {
     let store = Arc::new(place.open().await?);
     let root = new_root(&*store, owner()).await?;

@@ -1,4 +1,4 @@
-//! What was used, added up.
+//! Sums of usage.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{Commit, Result, Store, UsageQuery, Write};
 
-/// An answer whose tokens tell it from the others.
+/// An answer that its tokens distinguish from the others.
 fn answer(model: &str, input: u64, cost: Option<u64>) -> ModelUse {
     let usage = Usage { input, output: 2, cached: 3, cache_written: 4, reasoning: 1 };
     ModelUse { model: model.to_owned(), usage, cost: cost.map(Cost::from_nanos) }
 }
 
-/// A run of this agent that used these, as it stands in the store.
+/// Stores and returns a run of this agent with these answers.
 async fn ran(store: &impl Store, agent: &Agent, answers: &[(Time, ModelUse)]) -> Result<Run> {
     let agent = claim(store, agent.id).await?.agent;
     let mut run = run(&agent);
@@ -27,7 +27,8 @@ async fn ran(store: &impl Store, agent: &Agent, answers: &[(Time, ModelUse)]) ->
     Ok(run)
 }
 
-/// Usage is added up by anything, of any part, by owner, and on the day it was kept on.
+/// Usage is summed by every grouping and over every part, for the owner alone, and on the day on which it was
+/// counted.
 pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (today, tomorrow) = (at(0), at(0) + Duration::from_secs(24 * 60 * 60));
@@ -87,7 +88,7 @@ pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
     let tally = Tally { calls: 3, unpriced: 1, usage, cost };
     assert_eq!(all[0], UsageRow { model: Some("a".into()), tally, ..UsageRow::default() });
 
-    // Whoever is forgotten has used what it used.
+    // The usage of removed agents stays counted.
     let forget = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(root.id));
     store.commit(forget).await?;
     for (query, expected) in [
@@ -95,7 +96,7 @@ pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
         (by(&[UsageBy::Owner]), vec![11_110]),
         (by(&[UsageBy::Day]), vec![10_110, 1_000]),
         (by(&[UsageBy::Kind]), vec![10_000, 1_110]),
-        // What is known of it is owner, day, model and kind.
+        // Owner, day, model and kind are all that is known of it.
         (by(&[UsageBy::Agent]), vec![11_110]),
         (by(&[UsageBy::Tree, UsageBy::Kind]), vec![10_000, 1_110]),
         (UsageQuery { from: Some(day.1), ..by(&[UsageBy::Run]) }, vec![1_000]),
@@ -106,7 +107,7 @@ pub async fn usage_adds_up_by_anything(place: impl Place) -> Result<()> {
     Ok(())
 }
 
-/// Sums are those over the rows as they stand, however often a row is written, and whether a commit is
+/// Sums are those over the stored rows, however often a row is written, and whether or not a commit is
 /// refused.
 pub async fn usage_follows_the_rows<P: Place>(place: P) -> Result<()> {
     let mut store = place.open().await?;
@@ -122,7 +123,7 @@ pub async fn usage_follows_the_rows<P: Place>(place: P) -> Result<()> {
     run.charge(&answer("a", 1, None), at(0));
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
     assert_eq!(sums(&store).await?, [(1, 1)]);
-    // Nothing more was used, and then more of the same and of another, twice in one commit.
+    // First without more usage, then with more of the same model and of another, by two writes in one commit.
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
     let first = run.clone();
     run.charge(&answer("a", 10, None), at(0));
@@ -137,13 +138,13 @@ pub async fn usage_follows_the_rows<P: Place>(place: P) -> Result<()> {
     agent = claim(&store, root.id).await?.agent;
     assert!(store.commit(refused).await.is_err());
     assert_eq!(sums(&store).await?, [(2, 11), (1, 100)]);
-    // After a restart the rows are where it goes on from.
+    // After a restart, counting continues from the stored rows.
     drop(store);
     store = place.open().await?;
     let commit = Commit::fenced(&claim(&store, agent.id).await?.agent, at(5)).write(Write::Run(run));
     store.commit(commit).await?;
     assert_eq!(sums(&store).await?, [(3, 1_011), (1, 100)]);
-    // Rows are written whole: the last write counts, also where it says less.
+    // Rows are written as a whole: the last write counts, even if it has less usage.
     let commit = Commit::fenced(&claim(&store, agent.id).await?.agent, at(6)).write(Write::Run(first));
     store.commit(commit).await?;
     let of_something: Vec<_> = sums(&store).await?.into_iter().filter(|(calls, _)| *calls > 0).collect();

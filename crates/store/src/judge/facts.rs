@@ -1,28 +1,28 @@
-//! What a store found when it looked up what a commit depends on.
+//! The facts that a store found for the lookups of a commit.
 
 use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Time};
 
 use super::Lookup;
 use crate::{Commit, Error, Result};
 
-/// How a record stands.
+/// The state of an existing record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// Its status.
     pub status: String,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Owner,
 }
 
-/// How a store finds what a [`Lookup`] names, inside the transaction that writes.
+/// Finds what each [`Lookup`] names, inside the transaction that writes.
 pub trait Find {
-    /// What can go wrong meanwhile.
+    /// The error of a failed lookup.
     type Error;
 
     /// [`Lookup::Writer`].
     ///
     /// # Errors
-    /// When the store fails, as with all others.
+    /// If the store fails, as in all other methods.
     fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>, Self::Error>;
     /// [`Lookup::Exists`].
     fn exists(&mut self, agent: AgentId) -> Result<bool, Self::Error>;
@@ -42,18 +42,18 @@ pub trait Find {
     fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>, Self::Error>;
 }
 
-/// What was found, by what was looked up.
+/// What the lookups of a commit found.
 #[derive(Debug, Default)]
 pub struct Facts {
     /// The fenced agent.
     pub writer: Option<Agent>,
-    /// The agents that are there, of those that were looked for.
+    /// The agents that exist, of those that were looked up.
     pub agents: Vec<AgentId>,
-    /// New agents with the one whose place each would take.
+    /// New agents, each with the existing agent that it conflicts with.
     pub taken: Vec<(AgentId, AgentId)>,
-    /// Runs that are there, with their agents.
+    /// The runs that exist, with their agents.
     pub runs: Vec<(RunId, AgentId)>,
-    /// Records that are there.
+    /// The records that exist.
     pub records: Vec<(EntityKind, String, Standing)>,
     /// Sizes of trees, by their roots.
     pub trees: Vec<(AgentId, u32)>,
@@ -61,7 +61,7 @@ pub struct Facts {
     pub children: Vec<(AgentId, u32)>,
     /// The roots of trees that are not at rest.
     pub stirring: Vec<AgentId>,
-    /// Agents with those that cannot be without them.
+    /// Agents, each with the agents that depend on it.
     pub dependents: Vec<(AgentId, Vec<AgentId>)>,
 }
 
@@ -69,7 +69,7 @@ impl Facts {
     /// Looks up what a commit depends on.
     ///
     /// # Errors
-    /// When the store fails.
+    /// If the store fails.
     pub fn of<S: Find>(commit: &Commit, store: &mut S) -> Result<Self, S::Error> {
         let mut facts = Self::default();
         for lookup in commit.lookups() {
@@ -81,8 +81,8 @@ impl Facts {
                 }
                 Lookup::Run(run) => facts.runs.extend(store.run(run)?.map(|agent| (run, agent))),
                 Lookup::Record(kind, id) => {
-                    let standing = store.record(kind, &id)?;
-                    facts.records.extend(standing.map(|standing| (kind, id, standing)));
+                    let standing = store.record(kind, id)?;
+                    facts.records.extend(standing.map(|standing| (kind, id.to_owned(), standing)));
                 }
                 Lookup::AgentsOfTree(root) => facts.trees.push((root, store.agents_of_tree(root)?)),
                 Lookup::Children(parent) => facts.children.push((parent, store.children(parent)?)),
@@ -104,10 +104,10 @@ impl Facts {
         self.runs.iter().find(|(known, _)| *known == run).map(|(_, agent)| *agent)
     }
 
-    /// How many there are of what was counted.
+    /// Returns the count that was looked up for `of`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where a store did not count.
+    /// [`Error::Corrupt`] if the store did not look it up.
     pub(super) fn count(counts: &[(AgentId, u32)], of: AgentId) -> Result<u32> {
         let found = counts.iter().find(|(known, _)| *known == of).map(|(_, count)| *count);
         found.ok_or_else(|| Error::Corrupt(format!("the store did not look up how many there are of {of}")))

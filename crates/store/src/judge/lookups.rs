@@ -4,32 +4,33 @@ use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
 
 use crate::{Commit, Expect, Write};
 
-/// One thing that a store looks up, inside the transaction that writes.
+/// One fact that a store looks up, inside the transaction that writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup<'c> {
     /// The fenced agent's row, with its epoch.
     Writer(AgentId),
-    /// Whether there is such an agent.
+    /// Whether the agent exists.
     Exists(AgentId),
-    /// The agent in whose place a new one would be: of the same id, or of the same key in its tree.
+    /// The existing agent that a new one conflicts with: of the same id, or of the same key in its tree.
     InPlaceOf(&'c Agent),
-    /// The agent whose run it is, if there is such a run.
+    /// The agent of the run, if the run exists.
     Run(RunId),
-    /// Status and owner of a record, if there is such a record.
-    Record(EntityKind, String),
+    /// Status and owner of the record, if it exists.
+    Record(EntityKind, &'c str),
     /// How many agents the tree of this root has.
     AgentsOfTree(AgentId),
     /// How many children an agent has.
     Children(AgentId),
-    /// Whether anybody in the tree of this root is at work, waits, has something to read or to wake for, or has
-    /// changed since this moment.
+    /// Whether any agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or
+    /// has changed after this time.
     Stirs(AgentId, Time),
-    /// The agents that cannot be without this one: its children, and the others of its tree where it is the root.
+    /// The agents that cannot exist without this one: its children, and all others of its tree if it is the
+    /// root.
     Dependents(AgentId),
 }
 
 impl Commit {
-    /// What a store looks up before [`judge`](Commit::judge), each thing once.
+    /// Returns what a store looks up before [`judge`](Commit::judge), each fact once.
     #[must_use]
     pub fn lookups(&self) -> Vec<Lookup<'_>> {
         let mut wanted = Wanted { commit: self, lookups: Vec::with_capacity(self.writes.len()) };
@@ -39,7 +40,7 @@ impl Commit {
         for expected in &self.expect {
             wanted.add(match expected {
                 Expect::Agent(agent) => Lookup::Exists(*agent),
-                Expect::Absent(kind, id) | Expect::Status(kind, id, _) => Lookup::Record(*kind, id.clone()),
+                Expect::Absent(kind, id) | Expect::Status(kind, id, _) => Lookup::Record(*kind, id),
                 Expect::TreeBelow(root, _) => Lookup::AgentsOfTree(*root),
                 Expect::ChildrenBelow(parent, _) => Lookup::Children(*parent),
                 Expect::AtRest(root, since) => Lookup::Stirs(*root, *since),
@@ -51,7 +52,7 @@ impl Commit {
         wanted.lookups
     }
 
-    /// Whether the commit makes this agent.
+    /// Whether the commit creates this agent.
     pub(super) fn makes(&self, agent: AgentId) -> bool {
         self.writes.iter().any(|write| matches!(write, Write::NewAgent(new) if new.id == agent))
     }
@@ -69,7 +70,7 @@ impl<'c> Wanted<'c> {
         }
     }
 
-    /// Of the writer, and of those that the commit makes, it is known.
+    /// Looks up whether an agent exists, unless it is the writer or is created by the commit: then it does.
     fn add_exists(&mut self, agent: AgentId) {
         let is_writer = self.commit.fence.is_some_and(|fence| fence.agent == agent);
         if !is_writer && !self.commit.makes(agent) {
@@ -89,12 +90,10 @@ impl<'c> Wanted<'c> {
                 self.add(Lookup::Exists(*agent));
                 self.add(Lookup::Dependents(*agent));
             }
+            Write::Record(entity, _) => self.add(Lookup::Record(entity.kind, &entity.id)),
             _ => {}
         }
-        if let Some(record) = write.record() {
-            self.add(Lookup::Record(record.kind, record.id));
-        }
-        if let Some(root) = write.told_in() {
+        if let Some(root) = write.emits_in() {
             self.add_exists(root);
         }
     }

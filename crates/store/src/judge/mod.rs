@@ -1,32 +1,35 @@
-//! Whether a commit may happen: its fence, what it expects, and the rules of its writes, the same for every store.
-//! A store looks up what [`Commit::lookups`] names, inside the transaction that writes; [`Commit::judge`] decides
-//! by that and by nothing else; the store applies what was judged.
+//! Decides whether a commit is accepted, by its fence, its expectations and the rules of its writes, the same
+//! for every store. A store looks up what [`Commit::lookups`] names, inside the transaction that writes;
+//! [`Commit::judge`] decides by these facts alone; the store applies an accepted commit.
 
 mod facts;
 mod lookups;
 mod rules;
 
-use entourage_types::{Agent, AgentId, EventBody};
+use entourage_types::{Agent, AgentId, Entity, EventBody};
 
 pub use facts::{Facts, Find, Standing};
 pub use lookups::Lookup;
 
-use crate::{Commit, Error, Expect, Fence, Result, Write, commit::RecordKey, derive};
+use crate::{Commit, Error, Expect, Fence, Result, Write, derive};
 
-/// A commit that may happen.
+/// An accepted commit.
 #[derive(Debug)]
 pub struct Judged {
-    /// The fenced agent as it stands before; none for an outsider.
+    /// The fenced agent as stored before the commit; none for an outsider.
     pub writer: Option<Agent>,
-    /// What the commit tells: the tree, the agent, and what happened. Numbers are the store's to give.
+    /// The events of the commit: the root of the tree, the agent, and the body. The store assigns the
+    /// numbers.
     pub events: Vec<(AgentId, AgentId, EventBody)>,
 }
 
 impl Commit {
-    /// Decides whether the commit may happen. Nothing is written yet, so that a refusal undoes nothing.
+    /// Decides whether the commit is accepted. The store has written nothing yet, so a refusal undoes
+    /// nothing.
     ///
     /// # Errors
-    /// Why not: [`Error::Fenced`], what one of its expectations says, or the rule that it breaks.
+    /// If the commit is refused: [`Error::Fenced`], the error of an expectation that does not hold, or that
+    /// of a broken rule.
     pub fn judge(&self, facts: &Facts) -> Result<Judged> {
         let writer = self.fence.map(|fence| fenced(fence, facts)).transpose()?;
         for expected in &self.expect {
@@ -40,23 +43,23 @@ impl Commit {
         };
         let is_left = |root| self.is_there(root, facts, writer) && !is_gone(root);
         match events.iter().find(|(root, ..)| !is_left(*root)) {
-            // Nobody could read what is told of a tree that is not there.
+            // No reader could find the events of a tree whose root does not exist.
             Some((root, ..)) => Err(Error::NoAgent { agent: *root }),
             None => Ok(Judged { writer: writer.cloned(), events }),
         }
     }
 
-    /// Whether an agent is there once the commit has happened, unless it is forgotten by it.
+    /// Whether an agent exists after the commit, unless the commit removes it.
     fn is_there(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> bool {
         writer.is_some_and(|writer| writer.id == agent || writer.root == agent)
             || facts.agents.contains(&agent)
             || self.makes(agent)
     }
 
-    /// What the rows that are there forbid: a second agent of one id or key, a post to nobody, a row that passes
-    /// to another agent or owner, a child without its parent.
+    /// Refuses what the existing rows forbid: a second agent of one id or key, a post to an agent that does
+    /// not exist, a row that moves to another agent or owner, a child without its parent.
     fn fits(&self, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
-        let mut records: Vec<RecordKey<'_>> = Vec::new();
+        let mut records: Vec<&Entity> = Vec::new();
         for (at, write) in self.writes.iter().enumerate() {
             let before = &self.writes[..at];
             match write {
@@ -83,15 +86,15 @@ impl Commit {
                 Write::PruneAgent(agent) => childless(*agent, before, facts)?,
                 _ => {}
             }
-            if let Some(record) = write.record() {
-                let is_theirs = |other: &RecordKey<'_>| {
+            if let Write::Record(record, _) = write {
+                let is_theirs = |other: &&Entity| {
                     (other.kind, &other.id) == (record.kind, &record.id) && other.owner != record.owner
                 };
                 let standing = facts.record(record.kind, &record.id);
-                if standing.is_some_and(|standing| standing.owner != *record.owner)
+                if standing.is_some_and(|standing| standing.owner != record.owner)
                     || records.iter().any(is_theirs)
                 {
-                    return Err(Error::Exists { kind: record.kind, id: record.id });
+                    return Err(Error::Exists { kind: record.kind, id: record.id.clone() });
                 }
                 records.push(record);
             }
@@ -99,7 +102,7 @@ impl Commit {
         Ok(())
     }
 
-    /// What nobody could ever read is not written.
+    /// Refuses a post or a wake-up whose agent does not exist: no activation could ever read it.
     fn addressee(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
         if self.is_there(agent, facts, writer) { Ok(()) } else { Err(Error::NoAgent { agent }) }
     }
@@ -137,12 +140,12 @@ fn expect(expected: &Expect, facts: &Facts) -> Result<()> {
     }
 }
 
-/// Whether a new agent would be a second one: of the same id, or of the same key in the tree.
+/// Whether a new agent conflicts with this one: of the same id, or of the same key in the tree.
 pub(crate) fn is_same(agent: &Agent, new: &Agent) -> bool {
     agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
 }
 
-/// The agent in whose place a new one would be, of those there are and of those made before it.
+/// Returns the agent that a new one conflicts with, of the existing ones and of those created by `before`.
 fn in_place_of(new: &Agent, before: &[Write], facts: &Facts) -> Option<AgentId> {
     let made = before.iter().find_map(|write| match write {
         Write::NewAgent(agent) if is_same(agent, new) => Some(agent.id),
@@ -151,7 +154,7 @@ fn in_place_of(new: &Agent, before: &[Write], facts: &Facts) -> Option<AgentId> 
     made.or_else(|| facts.taken.iter().find(|(id, _)| *id == new.id).map(|(_, taken)| *taken))
 }
 
-/// An agent is forgotten after those that depend on it.
+/// Refuses to remove an agent before the agents that depend on it.
 fn childless(agent: AgentId, before: &[Write], facts: &Facts) -> Result<()> {
     if !facts.agents.contains(&agent) {
         return Err(Error::NoAgent { agent });

@@ -1,12 +1,12 @@
-//! Who may write what, as far as the commit itself shows it.
+//! Which writer may write what, as far as the commit itself shows it.
 
 use entourage_types::{Agent, AgentId, LONGEST_NAME, StepKey};
 
 use crate::{Commit, Error, Result, Write};
 
 impl Commit {
-    /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as it
-    /// stands; none for an outsider.
+    /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as stored; none for
+    /// an outsider.
     pub(super) fn validate(&self, writer: Option<&Agent>) -> Result<()> {
         self.writes.iter().try_for_each(is_plain)?;
         let new = begun(&self.writes)?;
@@ -17,7 +17,8 @@ impl Commit {
     }
 }
 
-/// What a row is known and found by is short, and has no NUL: not every database can hold or index that.
+/// Refuses a long name or a NUL where a row is identified or found by it, and a NUL in titles and errors: not
+/// every database can store or index these.
 fn is_plain(write: &Write) -> Result<()> {
     let all =
         |names: &[&str]| match names.iter().find(|name| name.len() > LONGEST_NAME || name.contains('\0')) {
@@ -41,12 +42,13 @@ fn is_plain(write: &Write) -> Result<()> {
             StepKey::Named(name) => all(&[name]),
             _ => Ok(()),
         },
-        Write::Entity(entity) => all(&[entity.owner.as_str(), &entity.id, &entity.status]),
-        other => other.record().map_or(Ok(()), |record| all(&[record.owner.as_str(), &record.id])),
+        Write::Record(entity, _) => all(&[entity.owner.as_str(), &entity.id, &entity.status]),
+        _ => Ok(()),
     }
 }
 
-/// The agents that a commit makes: each begins with as many items as it says, in order.
+/// Returns the agents that a commit creates. Refuses one whose row does not count the items that it begins
+/// with, or whose items are not in order.
 fn begun(writes: &[Write]) -> Result<Vec<AgentId>> {
     let mut new = Vec::new();
     for write in writes {
@@ -63,8 +65,8 @@ fn begun(writes: &[Write]) -> Result<Vec<AgentId>> {
     Ok(new)
 }
 
-/// An activation writes its own agent only, where it stands, and appends to its transcript; and those
-/// that it makes.
+/// An activation writes only its own agent, without moving it, and appends to its transcript; besides, it
+/// writes the agents that it creates.
 fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()> {
     let mut items = agent.items;
     let mut claimed = None;
@@ -108,7 +110,8 @@ fn same_place(before: &Agent, after: &Agent) -> bool {
         && before.key == after.key
 }
 
-/// An outsider creates, posts and records; a transcript that is there and its runs are not its business.
+/// An outsider creates, posts, records and prunes. It writes no run, no step and no row or item of an
+/// existing agent, and it consumes no post and no wake-up.
 fn by_outsider(writes: &[Write], new: &[AgentId]) -> Result<()> {
     let foreign = writes.iter().find(|write| match write {
         Write::Item(item) => !new.contains(&item.agent),

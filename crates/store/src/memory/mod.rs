@@ -1,6 +1,6 @@
-//! A store in memory, in the plainest way: rows in lists, one commit at a time. It passes the
-//! conformance suite and is the yardstick that the suite's random histories compare others with;
-//! and an engine whose work need not outlive its process may use it.
+//! A store in memory, as simple as possible: rows in lists, one commit at a time. It passes the conformance
+//! suite, and the suite's random histories compare other stores with it. An engine whose work need not
+//! outlive its process may use it.
 
 mod rows;
 mod search;
@@ -24,12 +24,12 @@ use crate::{
 };
 use rows::Rows;
 
-/// Hints kept for a subscriber that is busy.
+/// The number of hints buffered for a subscriber.
 const HINTS: usize = 1024;
 
-/// A store in memory. Clones are the same store; the rows go with the last of them.
+/// A store in memory. Clones are the same store; its rows are freed with the last clone or handle.
 ///
-/// Reads look at every row of a sort, so it is for some thousand rows, not for many.
+/// A read scans all rows of its type, so the store suits some thousand rows, not more.
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     rows: Arc<Mutex<Rows>>,
@@ -48,7 +48,7 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Another handle on the same rows: with hints of its own commits, as another process has.
+    /// Returns another handle on the same rows, with hints of its own commits only, as in another process.
     #[must_use]
     pub fn handle(&self) -> Self {
         Self { rows: Arc::clone(&self.rows), ..Self::default() }
@@ -59,7 +59,7 @@ impl MemoryStore {
     }
 }
 
-/// A row that is read by its owner, in pages.
+/// A row that has an owner and is read in pages.
 trait Owned: Clone {
     fn owner(&self) -> &Owner;
     fn id(&self) -> String;
@@ -80,8 +80,8 @@ macro_rules! owned {
 }
 owned!(Agent, Run, Entity);
 
-/// The rows of a page: those that the scope sees, after the page's row, of which those that fit. Refuses a
-/// page after a row that is not among them.
+/// Returns the rows of a page: those that the scope includes, after the page's row, and that fit. Refuses a
+/// page after a row that the scope does not include.
 fn page<'a, T: Owned + Debug + 'a>(
     rows: impl DoubleEndedIterator<Item = &'a T>,
     scope: &Scope,
@@ -109,7 +109,7 @@ fn page<'a, T: Owned + Debug + 'a>(
     }
 }
 
-/// The rows up to the one by which they have so many bytes.
+/// Returns the rows up to the one at which they reach this many bytes.
 fn within<T: Debug>(bytes: usize, rows: impl Iterator<Item = T>) -> Vec<T> {
     if bytes == usize::MAX {
         return rows.collect();
@@ -131,7 +131,7 @@ fn only<T: PartialEq>(condition: Option<&T>, value: &T) -> bool {
     condition.is_none_or(|condition| condition == value)
 }
 
-/// Whether a run is one of those asked for.
+/// Whether a run matches the query.
 fn fits(rows: &Rows, query: &RunQuery, run: &Run) -> bool {
     let is_of_tree = |root| rows.agent(run.agent).is_some_and(|agent| agent.root == root);
     only(query.id.as_ref(), &run.id)
@@ -277,10 +277,10 @@ impl Store for MemoryStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {
-        // Told under the lock, so that hints come in the order of the commits.
+        // The hints are sent under the lock, so that they arrive in the order of the commits.
         let mut rows = self.rows();
         let (committed, events, wakeups) = rows.commit(commit)?;
-        // Nobody may be listening; that is theirs.
+        // Sending fails without a subscriber, which is no error.
         if !wakeups.is_empty() {
             let _ = self.woken.send(wakeups.into());
         }

@@ -13,13 +13,13 @@ use crate::{
     judge::{Facts, Find, Judged, Standing, is_same},
 };
 
-/// All rows, each sort in the order it was made.
+/// All rows, those of each type in the order of their first writes.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     pub(super) agents: Vec<Agent>,
     pub(super) runs: Vec<Run>,
     pub(super) entities: Vec<Entity>,
-    /// What runs that were removed used, for their owners.
+    /// The usage of removed runs, by owner and kind.
     pub(super) removed: Vec<(Spender, Vec<Spent>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
@@ -28,7 +28,7 @@ pub(super) struct Rows {
     events: BTreeMap<AgentId, Vec<Event>>,
 }
 
-/// What a commit did, told, and whom it woke.
+/// The result, the events and the wake-ups of a commit.
 type Done = (Committed, Vec<Event>, Vec<Wakeup>);
 
 fn put<T>(rows: &mut Vec<T>, row: T, same: impl Fn(&T, &T) -> bool) {
@@ -99,7 +99,7 @@ impl Rows {
         })
     }
 
-    /// Nothing is written before it is judged, so that a refusal undoes nothing.
+    /// Applies a commit. Nothing is written before the commit is judged, so a refusal undoes nothing.
     pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
         let facts = Facts::of(&commit, &mut &*self)?;
         let Judged { writer, events: told } = commit.judge(&facts)?;
@@ -178,11 +178,9 @@ impl Rows {
             Write::PruneEntity(kind, id) => {
                 self.entities.retain(|kept| kept.root.is_some() || (kept.kind, &kept.id) != (kind, &id));
             }
-            entity => {
-                if let Some(entity) = entity.entity()? {
-                    let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
-                    put(&mut self.entities, entity, same);
-                }
+            Write::Record(entity, _) => {
+                let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
+                put(&mut self.entities, entity, same);
             }
         }
         Ok(())
@@ -202,7 +200,7 @@ impl Rows {
         self.items.remove(&id);
         self.inbox.remove(&id);
         self.events.remove(&id);
-        // Events of the tree name items by their number; the items are gone.
+        // Events of the tree refer to items by number; these items no longer exist.
         for event in self.events.values_mut().flatten().filter(|event| event.agent == id) {
             if let EventBody::Item { item, .. } = &mut event.body {
                 *item = None;

@@ -1,11 +1,11 @@
-//! Entities by the words in their text.
+//! Search for entities by the words in their text.
 
 use entourage_types::Entity;
 
 use crate::words::{sought_words, tokens};
 
-/// The entities with all of these words, those first that say them most often. The last word may
-/// go on. No text is query syntax; text without a word finds nothing.
+/// Returns the entities that contain all of these words, those with the most occurrences first. The last word
+/// matches as a prefix. No text is query syntax; text without a word finds nothing.
 pub(super) fn best(entities: Vec<Entity>, text: &str) -> Vec<Entity> {
     let mut phrases: Vec<Vec<String>> = sought_words(text).map(|words| tokens(words).collect()).collect();
     let Some(last) = phrases.pop() else { return Vec::new() };
@@ -21,7 +21,7 @@ pub(super) fn best(entities: Vec<Entity>, text: &str) -> Vec<Entity> {
     found.into_iter().map(|(_, entity)| entity).collect()
 }
 
-/// How often the phrase is said, its last word as `last` compares it.
+/// Counts the occurrences of the phrase; `last` compares its last word.
 fn times(said: &[String], phrase: &[String], last: impl Fn(&str, &str) -> bool) -> usize {
     let Some((end, begin)) = phrase.split_last() else { return 0 };
     said.windows(phrase.len())

@@ -80,8 +80,12 @@ struct Approvals {
 impl Approvals {
     fn see(&mut self, write: &Write) {
         match write {
-            Write::Question(question) if question.about == About::Approval => {
-                self.asked.insert(question.call, (question.id, question.otherwise));
+            Write::Record(..) => {
+                if let Some(question) =
+                    write.as_record::<Question>().filter(|asked| asked.about == About::Approval)
+                {
+                    self.asked.insert(question.call, (question.id, question.otherwise));
+                }
             }
             Write::Post(post) => {
                 let PostBody::Answer { question, call, answer } = &post.body else { return };

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::Write;
-use entourage_types::{Action, AgentId, EventBody, Post, PostBody, PostId, QuestionStatus, Status, TaskId};
+use entourage_types::{
+    Action, AgentId, EventBody, Post, PostBody, PostId, QuestionStatus, Status, Task, TaskId,
+};
 
 use super::{Found, Invariant::Ended, Whole};
 use crate::Fact;
@@ -78,7 +80,7 @@ pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
             }
         }
         for write in &commit.writes {
-            let Write::Task(task) = write else { continue };
+            let Some(task) = write.as_record::<Task>() else { continue };
             let begun = task.status.is_terminal() || about.contains(&task.id) || trying.contains(&task.to);
             found.must(begun, Ended, task.to, || format!("{} is under way, and nobody said why", task.id));
         }

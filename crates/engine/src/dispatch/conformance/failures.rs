@@ -1,4 +1,4 @@
-//! What the suite asks of a dispatcher where activations fail, the store does, or hints are lost.
+//! The properties of a dispatcher if activations fail, the store fails, or hints are lost.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::dispatch::Advance;
 
 /// More commits than any store keeps hints for.
 const HINTS: usize = 1_100;
-/// More failures in a row than any dispatcher would take for an agent's own.
+/// More consecutive failures than any dispatcher would accept from an agent before it gives up.
 const FULL: u32 = 40;
 
 /// A failed or crashed activation is tried again, later.
@@ -32,7 +32,7 @@ pub async fn delivers_again_after_a_failure_or_a_crash(subject: &dyn Subject) {
     assert!(recorder.seen().given_up.is_empty());
 }
 
-/// An agent whose activations always fail is given up, once, and the others go on.
+/// The dispatcher gives up an agent whose activations always fail, once, and the others go on.
 pub async fn gives_up_on_an_agent_that_always_fails(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), 3).await;
     let poisoned = made[1].id;
@@ -46,8 +46,8 @@ pub async fn gives_up_on_an_agent_that_always_fails(subject: &dyn Subject) {
     nothing_is_due(subject).await;
 }
 
-/// While the store cannot be used no run is ended for that, however often it is tried; once the store
-/// is back, all go on by themselves.
+/// While the store is unusable, the dispatcher ends no run for that, however often it tries; once the store
+/// is back, all agents go on by themselves.
 pub async fn waits_for_a_store_that_cannot_be_used_as_long_as_it_takes(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), 3).await;
     let recorder =
@@ -62,19 +62,19 @@ pub async fn waits_for_a_store_that_cannot_be_used_as_long_as_it_takes(subject: 
     nothing_is_due(subject).await;
 }
 
-/// Wake-ups of which no hint is left, because there were more than the store keeps for one that is
-/// busy, are read from the store.
+/// Wake-ups whose hints were lost, because there were more than the store keeps for a busy subscriber, are
+/// read from the store.
 pub async fn misses_nothing_where_hints_are_lost(subject: &dyn Subject) {
     let made = agents(subject, &Owner::local(), HINTS + 1).await;
-    // Those whose hints are lost are due before the one that is served first: whoever only looks on from
-    // there misses them.
+    // Wake-ups whose hints are lost are due before the one that is served first: a dispatcher that only reads
+    // on from there misses them.
     let earlier = subject.clock().now();
     subject.pass(Duration::from_secs(1));
     let now = subject.clock().now();
     let recorder = Recorder::new(subject, |_, _| Does::Serve);
     let (stop, dispatcher) = (CancellationToken::new(), subject.dispatcher(8));
     let engine: Arc<dyn Advance> = Arc::<Recorder>::clone(&recorder);
-    // Driven by this test alone, so that it hears of nothing while others commit.
+    // Only this test polls the dispatcher, so that it receives no hint while the test commits.
     let mut run = pin!(dispatcher.run(engine, subject.store(), subject.clock(), stop.clone()));
     wake(subject, &made[..1], now).await;
     tokio::select! {

@@ -1,5 +1,4 @@
-//! Work that nobody wants any more: the calls under way are answered for, and whoever works for one of
-//! them ends too.
+//! Drops work: gives the open calls outputs, and ends the agents that work for them.
 
 use std::collections::HashSet;
 
@@ -13,35 +12,36 @@ use crate::run::{Result, Run};
 
 /// How work is dropped.
 pub(in crate::run) struct Dropped {
-    /// What the calls under way are answered with.
+    /// The cause that the outputs of the open calls name.
     cause: &'static str,
-    /// What is done to whoever works for them.
+    /// What is done to the agents that work for them.
     action: Action,
-    /// Whether that includes those who work for calls that were answered at once.
+    /// Whether that includes the agents that work for calls which already have their outputs.
     all: bool,
 }
 
 impl Dropped {
-    /// A new instruction takes its place: whoever was made for it goes, and whoever was there before is
-    /// stopped and keeps what it remembers.
+    /// A new instruction takes its place: deletes agents spawned for the work; stops pre-existing ones and
+    /// keeps their memory.
     pub(in crate::run) const BY_NEW_WORK: Self =
         Self { cause: "the user changed the work", action: Action::Delete, all: false };
-    /// It is stopped; everybody may be written to again.
+    /// A person stops it: stops all agents that work for it; they accept new messages.
     pub(in crate::run) const BY_STOP: Self =
         Self { cause: "the work was stopped", action: Action::Stop, all: true };
 }
 
-/// Whether a stop concerns what the agent is doing.
+/// Whether a stop concerns the agent's current work.
 pub(in crate::run) enum Concerned {
     Now,
-    /// The message that it is about has not been read yet.
+    /// The agent has not read the message in question yet.
     Later,
-    /// That was answered, or there is nothing to stop.
+    /// The message has been answered, or there is nothing to stop.
     Never,
 }
 
 impl Run<'_> {
-    /// Whether a stop of the answer to this message, or of whatever is done, concerns this run.
+    /// Whether this run is concerned by a stop of the answer to this message or, if none is given, of any
+    /// work.
     pub(in crate::run) fn concerns(&self, message: Option<PostId>) -> Concerned {
         let Some(message) = message else {
             return if self.has_work() { Concerned::Now } else { Concerned::Never };
@@ -55,7 +55,7 @@ impl Run<'_> {
         }
     }
 
-    /// The calls under way are answered for, and whoever works for one of them ends, in one commit.
+    /// Gives the open calls outputs and ends the agents that work for them, in one commit.
     pub(in crate::run) async fn drop_work(&mut self, how: &Dropped) -> Result<()> {
         let mut writes = Vec::new();
         let tasks = self.tasks_of_calls(how.all).await?;
@@ -67,7 +67,7 @@ impl Run<'_> {
             })
             .collect();
         for (task, action) in &tasks {
-            self.drop_task(task.clone(), *action, &mut writes);
+            self.drop_task(task.clone(), *action, &mut writes)?;
         }
         self.answer_for_open_calls(how.cause, &mut writes).await?;
         if !writes.is_empty() {
@@ -79,7 +79,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whoever works on a task that was dropped need not go on until it comes to read that.
+    /// Cancels the activation that works on a dropped task, so that it does not continue until it reads the
+    /// intervention.
     pub(in crate::run) fn cut_dropped(&self, task: &Task, action: Action) {
         match task.post.filter(|_| action == Action::Stop) {
             Some(post) => self.engine.inner.live.cut_answer(task.to, post),
@@ -87,7 +88,8 @@ impl Run<'_> {
         }
     }
 
-    /// The tasks under way that this run's open calls wait for; or all that any of its calls assigned.
+    /// Returns the open tasks that this run's open calls wait for; if `all`, those that any of its calls
+    /// assigned.
     async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>> {
         let calls: HashSet<CallId> = self
             .items()
@@ -115,11 +117,16 @@ impl Run<'_> {
         Ok(tasks)
     }
 
-    /// A task is dropped, and who works on it is told, with these writes.
-    pub(in crate::run) fn drop_task(&mut self, task: Task, action: Action, writes: &mut Vec<Write>) {
+    /// Adds the writes that cancel a task and post an intervention to the agent that works on it.
+    pub(in crate::run) fn drop_task(
+        &mut self,
+        task: Task,
+        action: Action,
+        writes: &mut Vec<Write>,
+    ) -> Result<()> {
         self.batch.expect_task(&task);
         let at = self.engine.now();
-        // Without the post there is no telling what else it is doing.
+        // Only the task's post limits a stop to this task; without it the agent is deleted.
         let action = if task.post.is_some() { action } else { Action::Delete };
         let wanted = Intervention {
             id: InterventionId::new(),
@@ -137,10 +144,12 @@ impl Run<'_> {
         let (id, text, of) = (wanted.id, wanted.text.clone(), wanted.of);
         let body = PostBody::Intervention { id, action, text, of };
         let post = Post { id: PostId::new(), agent: task.to, at, wakeup: WakeupId::new(), body };
-        let mut commit = Commit::new(at).write(Write::Intervention(wanted));
+        let mut commit = Commit::new(at).write(Write::record(&wanted)?);
         commit.post(post, &task.owner);
         writes.append(&mut commit.writes);
-        // Nobody is given a result, so there is none: whoever follows would wait for it to be read.
-        writes.push(Write::Task(Task { status: Status::Cancelled, result: None, updated: at, ..task }));
+        // No agent reads a result, so the task has none: a client that follows it would wait for it to be
+        // read.
+        writes.push(Write::record(&Task { status: Status::Cancelled, result: None, updated: at, ..task })?);
+        Ok(())
     }
 }

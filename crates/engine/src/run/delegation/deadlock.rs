@@ -1,7 +1,7 @@
-//! Nobody waits in a circle. Whoever writes to an agent that is at work looks first whether that one
-//! waits for the writer; two who write at the same instant both look before either has written. So
-//! whoever wrote to an agent that was there before looks again before it sleeps: of the messages that
-//! close a circle the last one is unread, and its writer sees all the others.
+//! Prevents agents from waiting for each other in a circle. Before an agent writes to another one that is at
+//! work, it checks whether that one waits for the writer. Two agents that write at the same instant both
+//! check before either has written. Therefore an agent that wrote to a pre-existing one checks again before
+//! it sleeps: of the messages that close a circle the last one is unread, and its writer sees all the others.
 
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ use entourage_types::{
 use crate::run::{Result, Run, tools::kept::output};
 
 impl Run<'_> {
-    /// Whether a call under way waits for an agent that was there before.
+    /// Whether an open call waits for an agent that existed before the call.
     pub(in crate::run) fn was_met(&self, call: CallId) -> bool {
         let wait = self.steps.get(&StepKey::Tool(call)).and_then(Step::wait);
         matches!(wait, Some(Wait::Task { existing: Some(_), .. }))
     }
 
-    /// Why an agent cannot answer this one, if so: it waits for an answer of this one, be it by way of
-    /// others. What merely is busy answers later.
+    /// Returns why an agent cannot answer this one, if it waits, directly or through others, for an answer of
+    /// this one. An agent that is merely busy answers later.
     pub(in crate::run) async fn cannot_answer(&self, agent: &Agent) -> Result<Option<String>> {
         let is_at_work = matches!(agent.status, Status::Running | Status::Waiting);
         if !is_at_work || !self.is_awaited_by(agent.id).await? {
@@ -34,13 +34,13 @@ impl Run<'_> {
         )))
     }
 
-    /// Looks again, before it sleeps, at those who were written to. Where a message has closed a circle
-    /// and was not read, it is taken back in one commit with the output of its call.
+    /// Checks the recipients of these calls again before the agent sleeps. If a message closed a circle and
+    /// is unread, withdraws it in one commit with the output of its call.
     pub(in crate::run) async fn break_deadlocks(&mut self, calls: &[ToolCall]) -> Result<()> {
         for (index, call) in calls.iter().enumerate() {
             let Some((task, why)) = self.closed_by(call).await? else { continue };
             let mut writes = Vec::new();
-            self.drop_task(task.clone(), Action::Stop, &mut writes);
+            self.drop_task(task.clone(), Action::Stop, &mut writes)?;
             let effect = Some(OutputEffect::Delegated(task.id));
             let refused = Output { effect, ..output(call, why, true) };
             self.finish(calls, index, refused, writes).await?;
@@ -49,7 +49,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The task of a call that closed a circle and that nobody has read yet, with what is wrong.
+    /// Returns the task of a call that closed a circle and is still unread, with the reason.
     async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
         let wait = self.steps.of_call(call).and_then(Step::wait);
         let Some(Wait::Task { task, existing: Some(met) }) = wait else { return Ok(None) };
@@ -65,8 +65,8 @@ impl Run<'_> {
         Ok((is_unread && task.status == Status::Queued).then_some((task, why)))
     }
 
-    /// Whether an agent waits for an answer of this one, be it by way of others: what is written to it
-    /// now would never be read.
+    /// Whether an agent waits, directly or through others, for an answer of this one: it would never read
+    /// what this one writes to it now.
     async fn is_awaited_by(&self, agent: AgentId) -> Result<bool> {
         let mut seen = HashSet::from([agent]);
         let mut left = vec![agent];

@@ -1,5 +1,5 @@
-//! Work for another agent: the one way to have children. Agent, task, message and wake-up are one
-//! commit with the call that asked for them.
+//! Delegates work to another agent: the only way to have children. Agent, task, message and wake-up are one
+//! commit with the step of the call that asked for them.
 
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
@@ -12,8 +12,7 @@ use crate::run::{Interrupt, Result, Run, tools::call::handed_over, tools::kept::
 use crate::{thread, thread_sync::NotLoaded, titles::title_of};
 
 impl Run<'_> {
-    /// Gives work to another agent. What is not allowed becomes the call's output, and the agent
-    /// goes on.
+    /// Delegates work to another agent. A refusal becomes the call's output, and the agent continues.
     pub(in crate::run) async fn delegate(
         &mut self,
         calls: &[ToolCall],
@@ -77,12 +76,13 @@ impl Run<'_> {
                 options: Some(self.options_below()),
             },
         };
-        // What expects something may be refused by itself.
+        // A batch with expectations may be refused for reasons of its own, so it is committed separately.
         if self.batch.has_expectations() {
             self.flush().await?;
         }
         let mut commit = self.fenced(at);
-        // A new agent's commit may be refused; what waited in the batch then goes with the next.
+        // The store may refuse the commit of a new agent; the writes of the batch then go into the next
+        // commit.
         let waiting = if is_new { commit.writes.clone() } else { Vec::new() };
         if is_new {
             let limits = &self.kind.limits;
@@ -92,14 +92,14 @@ impl Run<'_> {
         }
         commit.writes.extend(kept);
         commit.post(post, &child.owner);
-        commit.push(Write::Task(task.clone()));
+        commit.push(Write::record(&task.clone())?);
         let worker = format!("{} {}", child.kind, child.id);
         let wait = match work.wait {
             false => Wait::HandedOver { task: task.id, worker: worker.clone() },
             true => Wait::Task { task: task.id, existing: (!is_new).then_some(child.id) },
         };
         commit.push(Write::Step(self.steps.row(StepKey::Tool(call.id), StepState::Open(wait), at)));
-        // Who waits for a new agent, and has nothing else to do, sleeps from here on.
+        // A run that waits for a new agent and has nothing else to do falls asleep with this commit.
         let sleeps = (is_new && work.wait && self.only_waits_beside(calls, index)).then(|| {
             match self.waits_on(calls) {
                 WaitingOn::User => WaitingOn::User,
@@ -136,7 +136,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether all other calls of the turn are done, or wait as well, for agents that cannot wait for this one.
+    /// Whether every other call of the turn is done, or waits too, but not for an agent that could wait for
+    /// this one.
     fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let waits = |call: &ToolCall| {
             let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
@@ -145,8 +146,8 @@ impl Run<'_> {
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }
 
-    /// Who shall work: the agent of a thread, or a new one. The inner error is a refusal for the model
-    /// to read.
+    /// Returns the agent that is to work (that of a thread, or a new one), and whether it is new. The inner
+    /// error is a refusal that the model reads.
     async fn worker(
         &self,
         kind: &str,

@@ -1,5 +1,5 @@
-//! Calls are made side by side, and some of what they come to waits for calls before them: work for
-//! others and questions keep the order of the calls, and an answer comes after all else.
+//! The calls of a turn run concurrently, and some of their outcomes wait for earlier calls: delegations and
+//! questions keep the order of the calls, and an answer comes after everything else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use entourage_types::ToolCall;
 
 use crate::run::questions::approve::Hold;
 
-/// What a call comes to.
+/// The outcome of a call.
 pub(in crate::run) enum Came {
     /// What its tool returned.
     Ran(Result<Outcome, Error>),
-    /// It is not made before a person has said so.
+    /// The call is held back until a person approves it.
     Held(Hold),
 }
 
@@ -22,17 +22,17 @@ impl Came {
     }
 }
 
-/// The calls under way, and what those came to that must wait for one before them.
+/// The calls in progress, and the outcomes that must wait for an earlier call.
 #[derive(Default)]
 pub(in crate::run) struct Order {
     under_way: BTreeSet<usize>,
-    /// Those of them whose tools ask the person.
+    /// Those whose tools ask the person.
     asking: BTreeSet<usize>,
     held: BTreeMap<usize, Came>,
 }
 
 impl Order {
-    /// A call is under way, of a tool that asks the person or of another.
+    /// Registers a call in progress; `asks` says whether its tool asks the person.
     pub(in crate::run) fn begun(&mut self, index: usize, asks: bool) {
         self.under_way.insert(index);
         if asks {
@@ -40,10 +40,11 @@ impl Order {
         }
     }
 
-    /// A call has come to something. Returns what can be settled now: work for others and questions wait
-    /// for the calls of the same tool before them, questions and approvals for all those before them whose tools
-    /// ask the person, an answer for all calls of the turn. Leave waits for no other call, which may take its
-    /// time; nor does the question whether a call happened that was interrupted, which is about the past.
+    /// Registers the outcome of a call and returns the outcomes that can be settled now. A delegation or a
+    /// question waits for earlier calls of the same tool, a question or an approval for all earlier calls
+    /// whose tools ask the person, an answer for all calls of the turn. An approval waits for no other call,
+    /// which may take long; nor does the question whether an interrupted call happened, which is about the
+    /// past.
     pub(in crate::run) fn ended(
         &mut self,
         calls: &[ToolCall],
@@ -104,8 +105,8 @@ mod tests {
         Came::Held(Hold::Invented(Address { written: url.clone(), url, host: "example.com".into() }))
     }
 
-    /// Ends these calls in this order; `ask_` begins the names of tools that ask the person, and what needs
-    /// leave is not begun. Returns which were settled after each of them.
+    /// Ends these calls in this order, and returns which were settled after each of them. Names of tools that
+    /// ask the person begin with `ask_`; calls that need approval are not begun.
     fn settled(calls: &[ToolCall], ended: Vec<(usize, Came)>) -> Vec<Vec<usize>> {
         let mut order = Order::default();
         let begun = ended.iter().filter(|(_, came)| !matches!(came, Came::Held(_)));

@@ -1,5 +1,5 @@
-//! More for an agent that was made before: it takes its task up again, or its question is answered.
-//! No task and no agent is made, and all of it is one commit with the call's output.
+//! More work for an existing sub-agent: its task is reactivated, or its question answered. No task and no
+//! agent is created, and everything is one commit with the call's output.
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
@@ -11,8 +11,8 @@ use crate::run::{Result, Run, tools::kept::output};
 use crate::{questions::closing, sub_agents::is_below};
 
 impl Run<'_> {
-    /// Passes words on to an agent that this one made. Where that is not possible, the output says
-    /// why, and nothing else changes.
+    /// Passes a text on to an agent that this one created. If that is not possible, the output says why, and
+    /// nothing else changes.
     pub(in crate::run) async fn reactivate(
         &mut self,
         calls: &[ToolCall],
@@ -33,7 +33,7 @@ impl Run<'_> {
             Ok(question) => question,
             Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
         };
-        // What follows may be refused, so nothing may ride along with it.
+        // The store may refuse the commit that follows, so the batch must not be part of it.
         self.flush().await?;
         let at = self.engine.now();
         let worker = format!("{} {}", child.kind, child.id);
@@ -41,7 +41,7 @@ impl Run<'_> {
         let said = match question {
             Some(question) => {
                 let question = Question { answered_by: Some(self.agent.id), ..question };
-                let (closed, question) = closing(question, Answer::Text(text), commit);
+                let (closed, question) = closing(question, Answer::Text(text), commit)?;
                 commit = closed;
                 format!("Question {} of {worker} was answered with this.", question.id)
             }
@@ -49,7 +49,7 @@ impl Run<'_> {
                 let seen = Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str());
                 commit.expect.push(seen);
                 let from = Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() };
-                // What is under way goes on under the options that it was begun under.
+                // A run in progress keeps the options under which it began.
                 let options = task.status.is_terminal().then(|| self.options_below());
                 let body = PostBody::Message { from, text, task: Some(task.id), queued: false, options };
                 let post = Post { id: PostId::new(), agent: child.id, at, wakeup: WakeupId::new(), body };
@@ -57,7 +57,7 @@ impl Run<'_> {
                 commit.post(post, &child.owner);
                 match task.status.is_terminal() {
                     true => {
-                        commit.push(Write::Task(again));
+                        commit.push(Write::record(&again)?);
                         format!(
                             "{worker} takes task {} up again. Its result will come as a message.",
                             task.id
@@ -73,8 +73,8 @@ impl Run<'_> {
         self.finish(calls, index, output, commit.writes).await
     }
 
-    /// What comes of words for an agent that waits for a verdict on a call. No agent gives one: the user
-    /// is told where to.
+    /// Returns the output of a call that writes to an agent which waits for a verdict on a call. No agent may
+    /// give one: the output says where the user can.
     fn leave_to_user(&self, call: &ToolCall, child: &Agent, question: &Question) -> Output {
         let (id, asks) = (question.id, &question.text);
         let text = format!(
@@ -91,7 +91,8 @@ impl Run<'_> {
         Output { effect: is_told.then_some(OutputEffect::Said(words)), ..output(call, text, true) }
     }
 
-    /// An agent that this one made, with the task it has from it. The inner error is a refusal.
+    /// Returns an agent that this one created, with the latest task that it has from this one and that was
+    /// not cancelled. The inner error is a refusal.
     async fn own(&self, id: AgentId) -> Result<Result<(Agent, Task), String>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
@@ -114,7 +115,7 @@ impl Run<'_> {
         Ok(Err(format!("agent {id} has no task of yours; start another one")))
     }
 
-    /// The questions that wait for the user, of this agent and of those below it, the oldest first.
+    /// Returns the open questions to the user, of this agent and of those below it, oldest first.
     async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let query = EntityQuery {
@@ -135,16 +136,16 @@ impl Run<'_> {
     }
 }
 
-/// The question about a call that keeps the words from being read: the one that was named, or that of the
-/// agent itself, which reads nothing before it is answered.
+/// Returns the question about a call that prevents the text from being read: the one that was named, or the
+/// agent's own, before whose answer the agent reads nothing.
 fn waits_for_verdict(asked: &[Question], named: Option<QuestionId>, child: AgentId) -> Option<&Question> {
     let is_on_call = |question: &&Question| question.about != About::Information;
     let is_meant = |question: &&Question| named.map_or(question.agent == child, |id| question.id == id);
     asked.iter().filter(is_on_call).find(is_meant)
 }
 
-/// Which of the open questions is answered: the one that was named, or else the only one. The error is a
-/// refusal for the model to read.
+/// Returns which open question is answered: the one that was named, otherwise the only one. The error is a
+/// refusal that the model reads.
 fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, String> {
     let open: Vec<_> = asked.into_iter().filter(|question| question.about == About::Information).collect();
     let choice = || {

@@ -1,5 +1,6 @@
-//! What must be let pass before the model reads it, and before anybody is told it. A message that is
-//! refused ends the run; refused words go back to the model once, with the reason.
+//! Guardrails accept or refuse what the model is to read and what users and other agents are to read. A
+//! refused message ends the run; a refused text goes back to the model with the reason, as often as the kind
+//! allows.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -16,18 +17,18 @@ use crate::{
     prompt::REFUSED,
 };
 
-/// What refuses an answer before which too few calls were answered.
+/// The name under which an answer is refused if too few calls succeeded before it.
 const MIN_CALLS: &str = "guardrails.min_calls";
-/// What refuses an answer that is not as the kind says.
+/// The name under which an answer is refused that does not match the kind's schema.
 const SCHEMA: &str = "output_schema";
-/// What passed the guardrails before it was read.
+/// The code of the notice that the input guardrails accepted the messages before it.
 const PASSED: &str = "input_accepted";
 
-/// The guardrails that go on while the model is asked.
+/// The input guardrails that run while the model is asked.
 pub(in crate::run) struct ParallelGuardrails(Option<BoxFuture<'static, Result<()>>>);
 
 impl ParallelGuardrails {
-    /// Returns once one of them refuses, and never when none does.
+    /// Returns once one of them refuses; never if none does.
     pub(in crate::run) async fn refusal(&mut self) -> Interrupt {
         match self.settled().await {
             Ok(()) => std::future::pending().await,
@@ -45,9 +46,10 @@ impl ParallelGuardrails {
 }
 
 impl Run<'_> {
-    /// Has what the agent was told since its last turn pass the guardrails.
+    /// Asks the input guardrails about the messages since the agent's last turn.
     pub(in crate::run) async fn check_input(&mut self) -> Result<()> {
-        // Those of the kind are there; the speaker's must be before the model is asked.
+        // The kind's guardrails are known to exist; the one that the caller named must exist before the model
+        // is asked.
         if let Some(validator) = self.options.as_ref().and_then(|options| options.validator.as_ref()) {
             self.engine.named_guardrail(validator).map_err(Interrupt::failed)?;
         }
@@ -65,7 +67,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Begins the guardrails that go on while the model is asked.
+    /// Starts the input guardrails that run while the model is asked.
     pub(in crate::run) fn start_parallel_guardrails(&self) -> Result<ParallelGuardrails> {
         let names = &self.kind.guardrails.parallel;
         let texts = if names.is_empty() { Vec::new() } else { self.told_in(self.items()) };
@@ -75,8 +77,8 @@ impl Run<'_> {
         Ok(ParallelGuardrails(Some(self.passing(names, &texts)?.boxed())))
     }
 
-    /// Waits until all of them let pass what the model has answered by now; where one does not, the
-    /// answer is thrown away.
+    /// Waits for the parallel guardrails once the model has answered. If one refuses, the answer is counted
+    /// and discarded.
     pub(in crate::run) async fn let_pass(
         &mut self,
         beside: &mut ParallelGuardrails,
@@ -93,10 +95,10 @@ impl Run<'_> {
         settled
     }
 
-    /// Whether these words of the last turn may be the answer. Those that may not go back to the model.
+    /// Whether this text of the last turn may be the answer. A refused text goes back to the model.
     ///
     /// # Errors
-    /// An [`Interrupt`] when it was refused as often as the kind allows, or a check cannot be asked.
+    /// An [`Interrupt`] if texts were refused as often as the kind allows, or a guardrail cannot be asked.
     pub async fn may_answer(&mut self, words: &str) -> Result<bool> {
         if self.was_refused() {
             return Ok(false);
@@ -105,7 +107,8 @@ impl Run<'_> {
             Ok(None) => return Ok(true),
             Ok(Some(refusal)) => refusal,
             Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
-                // The words stand in the transcript already: nobody is told what no check let pass.
+                // The text is in the transcript already; the notice marks it as withheld, since no guardrail
+                // accepted it.
                 let notice = Notice::new(Level::Info, REFUSED, format!("not told: {}", stop.cause));
                 let at = self.engine.now();
                 let withheld = self.item(ItemBody::Notice(notice), at);
@@ -124,7 +127,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Whether the output guardrails let these words pass, which no model wrote and none can better.
+    /// Whether the output guardrails accept a text that no model wrote and none can improve.
     ///
     /// # Errors
     /// An [`Interrupt`] when one of them cannot be asked.
@@ -138,14 +141,14 @@ impl Run<'_> {
         self.kind.guardrails.output.iter().cloned().chain(validator).collect()
     }
 
-    /// Returns a refusal if an output guardrail rejects what the call is to say.
+    /// Returns a refusal if an output guardrail rejects the call's user-visible text.
     pub(in crate::run) async fn refused(
         &self,
         call: &ToolCall,
         effect: Option<&OutputEffect>,
     ) -> Result<Option<Output>> {
         let Some(OutputEffect::Answer(words) | OutputEffect::Said(words)) = effect else { return Ok(None) };
-        // What is told the user on the way to the answer need not be as the answer must be.
+        // A text that the user reads before the answer need not match the answer's schema.
         let is_last = self.kind.conversational || self.kind.reply == entourage_types::Reply::SendMessage;
         let is_answer = is_last || matches!(effect, Some(OutputEffect::Answer(_)));
         let Some((by, why)) = self.refusal(words, is_answer).await? else { return Ok(None) };
@@ -154,10 +157,10 @@ impl Run<'_> {
         Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..output(call, text, true) }))
     }
 
-    /// Which check refuses these words, and why; none where they pass.
+    /// Returns which guardrail refuses the text, and why; none if all accept it.
     ///
     /// # Errors
-    /// [`Interrupt::Stopped`] when words were refused as often as the kind allows.
+    /// [`Interrupt::Stopped`] if texts were refused as often as the kind allows.
     async fn refusal(&self, words: &str, is_answer: bool) -> Result<Option<Refusal>> {
         let names = self.output_guardrails();
         let own = match self.unfounded() {
@@ -178,7 +181,7 @@ impl Run<'_> {
         Ok(Some((name, why)))
     }
 
-    /// What keeps these words from being an answer as the kind's `output_schema` says.
+    /// Returns why the text does not match the kind's `output_schema`; none if it does, or need not.
     async fn unfit(&self, words: &str, is_answer: bool) -> Result<Option<String>> {
         if !is_answer || self.kind.output_schema.is_none() {
             return Ok(None);
@@ -188,7 +191,7 @@ impl Run<'_> {
         })
     }
 
-    /// Why an answer has no ground yet: fewer calls were answered than the kind asks for.
+    /// Returns why an answer lacks sources, if fewer calls succeeded than the kind requires.
     fn unfounded(&self) -> Option<String> {
         let wanted = self.kind.guardrails.min_calls as usize;
         let answered = |item: &&Item| matches!(&item.body, ItemBody::Output(output) if !output.error);
@@ -204,37 +207,38 @@ impl Run<'_> {
         self.items().iter().filter(|item| item.run == self.record.id)
     }
 
-    /// Whether the turn that the program has just come by was refused before.
+    /// Whether the turn that the program has just passed was refused before.
     fn was_refused(&self) -> bool {
         self.since_turn().any(is_refusal)
     }
 
-    /// Where the turn stands that the program has just come by, if it was finished when the run was opened.
+    /// Returns the index of the turn that the program has just passed, if the turn was finished before the
+    /// activation.
     pub(in crate::run) fn finished_turn(&self) -> Option<usize> {
         self.steps.finished_turn()
     }
 
-    /// What stands before the turn that the program has just come by: all there is, unless the program runs over
-    /// turns that were finished before.
+    /// Returns the items before the turn that the program has just passed; all items, unless the program
+    /// replays turns that were finished before.
     pub(in crate::run) fn until_turn(&self) -> &[Item] {
         self.finished_turn().map_or(self.items(), |at| &self.items()[..at])
     }
 
-    /// What stands between the turn that the program has just come by and the next one, of a turn that was
-    /// finished when the run was opened.
+    /// Returns the items between the turn that the program has just passed and the next one, if the turn was
+    /// finished before the activation; otherwise none.
     pub(in crate::run) fn since_turn(&self) -> impl Iterator<Item = &Item> {
         let after = self.finished_turn().map(|at| &self.items()[at + 1..]).unwrap_or_default();
         after.iter().take_while(|item| !matches!(item.body, ItemBody::Turn(_)))
     }
 
-    /// What it was told since its last turn or since that passed the guardrails before.
+    /// Returns the messages since the run's last turn that the input guardrails have not accepted yet.
     fn unchecked(&self) -> Vec<String> {
         let passed = |item: &&Item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == PASSED);
         let since = self.items().iter().rev().take_while(|item| !passed(item)).count();
         self.told_in(&self.items()[self.items().len() - since..])
     }
 
-    /// What it was told since its last turn, as far as these items go back.
+    /// Returns the messages since the run's last turn, as far as these items go back.
     fn told_in(&self, items: &[Item]) -> Vec<String> {
         let is_turn = |item: &Item| matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some());
         let since = items.iter().rev().take_while(|item| item.run == self.record.id && !is_turn(item));
@@ -257,7 +261,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asks the guardrails of what it was told; the first that refuses ends the run.
+    /// Asks these guardrails about messages; the first one that refuses ends the run.
     fn passing(
         &self,
         names: &[String],
@@ -280,8 +284,8 @@ impl Run<'_> {
         }
     }
 
-    /// Asks the guardrails of these names one after the other, about each of these texts. What is asked
-    /// owns all it needs, so that it may go on beside a call of the model.
+    /// Asks the guardrails of these names one after the other, about each of these texts. The future owns all
+    /// it needs, so that it can run beside a call of the model.
     fn asking(
         &self,
         names: &[String],
@@ -317,10 +321,10 @@ impl Run<'_> {
     }
 }
 
-/// Which check refuses, and why.
+/// The name of the guardrail that refuses, and why.
 type Refusal = (String, String);
 
-/// One check, within its time. Nothing gets by one that crashes.
+/// Asks one guardrail, within its time limit. A guardrail that panics lets no text pass.
 async fn asked_of(
     name: &str,
     check: &dyn Guardrail,
@@ -339,7 +343,7 @@ async fn asked_of(
     }
 }
 
-/// Whether somebody asks the agent for something; results of work it gave away are none.
+/// Whether a message asks the agent for something; the results of work that it delegated do not.
 fn is_request(message: &Message) -> bool {
     message.from == Author::User || message.options.is_some()
 }

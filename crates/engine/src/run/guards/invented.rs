@@ -1,7 +1,7 @@
-//! Addresses that only an agent chose: what stands in one is told to its host, so that text which an
-//! agent has read can have it tell a stranger what else it has read. Whether private data was read, and
-//! who gave an address, follows from the transcripts of the whole tree, since agents tell each other, and
-//! from the instructions of its kinds as they are now.
+//! Addresses that only an agent chose. A request sends its address to a host, so a text that an agent has
+//! read could make the agent reveal to a stranger what else it has read. Whether private data was read, and
+//! who gave an address, follows from the transcripts of the whole tree, since agents pass texts on to each
+//! other, and from the instructions of its kinds as they are now.
 
 use std::{
     num::NonZeroUsize,
@@ -20,12 +20,13 @@ use crate::run::{Result, Run};
 
 /// Rows read at once.
 const PAGE: u32 = 500;
-/// How many agents' reading is known.
+/// How many agents the cache holds.
 const AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
-/// How many bytes of addresses that they were given are kept.
+/// How many bytes of given addresses the cache holds.
 const BYTES: usize = 16 << 20;
 
-/// What agents' transcripts have shown of their reading so far. Losing it costs time and nothing else.
+/// Caches what agents' transcripts have shown so far: whether they read private data, and which addresses
+/// they were given. Losing it costs time and nothing else.
 pub(crate) struct Reading(Mutex<Shelf>);
 
 struct Shelf {
@@ -33,13 +34,13 @@ struct Shelf {
     bytes: usize,
 }
 
-/// What the items of a transcript below a number have shown.
+/// What the items of a transcript before the number `from` have shown.
 #[derive(Debug, Clone, Default)]
 struct Known {
     from: u64,
-    /// Private data was read.
+    /// Whether private data was read.
     private: bool,
-    /// The words that may be addresses, of what people, pages and search results said; one a line.
+    /// The words that may be addresses, from the texts of people, pages and search results; one per line.
     given: Arc<String>,
 }
 
@@ -60,7 +61,7 @@ impl Default for Reading {
 }
 
 impl Reading {
-    // One that was forgotten may be made anew under the same id.
+    // A pruned agent may be created again under the same id: the creation time tells them apart.
     fn of(&self, agent: &Agent) -> Known {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.known.get(&(agent.id, agent.created)).cloned().unwrap_or_default()
@@ -69,7 +70,7 @@ impl Reading {
     fn keep(&self, agent: &Agent, known: Known) {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.bytes += known.given.len();
-        // What was known of it before, or of another one that has to go.
+        // The previous entry of this agent, or an evicted entry of another.
         let mut gone = shelf.known.push((agent.id, agent.created), known);
         while gone.is_some() || shelf.bytes > BYTES {
             shelf.bytes -= gone.take().map_or(0, |(_, known)| known.given.len());
@@ -80,7 +81,7 @@ impl Reading {
     }
 }
 
-/// An address, and how it may stand in a text.
+/// An address, and the spellings in which a text may contain it.
 struct Sought {
     address: Address,
     spellings: Vec<String>,
@@ -98,9 +99,9 @@ impl Sought {
     }
 }
 
-/// What an item says of its agent's reading.
+/// What an item shows of its agent's reading.
 enum Says<'a> {
-    /// What a person, a page or a search result said.
+    /// A text of a person, a page or a search result.
     Given(&'a str),
     /// Private data was read.
     Private,
@@ -109,9 +110,9 @@ enum Says<'a> {
 }
 
 impl Run<'_> {
-    /// Those of these addresses that nobody but the agents of this tree chose, if private data was read in
-    /// it; what the instructions of their kinds name is not chosen by them. Items never change, so that each
-    /// is looked at once, and for all addresses together.
+    /// Returns those of the addresses that only agents of this tree chose, if private data was read in the
+    /// tree. An address in the instructions of their kinds is not chosen by them. Items never change, so each
+    /// is scanned once, for all addresses together.
     pub(in crate::run) async fn invented(&self, addresses: Vec<Address>) -> Result<Vec<Address>> {
         if addresses.is_empty() {
             return Ok(addresses);
@@ -119,7 +120,7 @@ impl Run<'_> {
         let mut left: Vec<Sought> = addresses.into_iter().map(Sought::from).collect();
         left.retain(|sought| !sought.stands_in(&self.kind.instructions));
         let mut private = false;
-        // Here stands what the store has not got yet, and mostly the addresses themselves.
+        // These items include those that are not in the store yet, and mostly contain the addresses.
         for item in self.items() {
             match self.says(item).await? {
                 Says::Given(text) => left.retain(|sought| !sought.stands_in(text)),
@@ -138,7 +139,7 @@ impl Run<'_> {
         for agent in &tree {
             let known = self.read_on(agent, |_| false).await?;
             left.retain(|sought| !sought.stands_in(&known.given));
-            // Who wrote the kinds is trusted with more than an address.
+            // The author of the kinds is trusted with more than an address.
             if let Some(kind) = kinds.get(&agent.kind) {
                 left.retain(|sought| !sought.stands_in(&kind.instructions));
             }
@@ -149,7 +150,7 @@ impl Run<'_> {
         Ok(left.into_iter().map(|sought| sought.address).collect())
     }
 
-    /// Whether private data was read in this tree, by what is on record of it.
+    /// Whether private data was read in this tree, according to the stored transcripts.
     async fn was_private_read(&self, tree: &[Agent]) -> Result<bool> {
         for agent in tree {
             if self.read_on(agent, |known| known.private).await?.private {
@@ -159,8 +160,8 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// What the transcript of an agent shows: what is known, and what was written since, until that is
-    /// enough.
+    /// Returns what the transcript of an agent shows: the cached state and the items written since, read
+    /// until `is_enough`.
     async fn read_on(&self, agent: &Agent, is_enough: impl Fn(&Known) -> bool) -> Result<Known> {
         let mut known = self.engine.inner.reading.of(agent);
         while !is_enough(&known)
@@ -178,7 +179,8 @@ impl Run<'_> {
         Ok(known)
     }
 
-    /// The next items of an agent from a number on, which moves behind them; none where there are no more.
+    /// Returns the next items of an agent from number `from` on, and moves `from` behind them; none if there
+    /// are no more.
     async fn page(&self, agent: AgentId, from: &mut u64) -> Result<Option<Vec<Item>>> {
         let query = ItemQuery::of(agent, *from, PAGE);
         let items = self.engine.inner.store.items(&self.scope(), query).await?;
@@ -196,10 +198,11 @@ impl Run<'_> {
                     }
                     _ => Says::Given(&output.text),
                 },
-                // What failed may repeat what it was given.
+                // The text of a failed call may repeat its arguments.
                 Some(Source::Public | Source::Person | Source::Agents) => Says::Nothing,
                 Some(Source::Private) => Says::Private,
-                // An agent's own tool, or one that was there once; or one that never was.
+                // A tool of the agent's own, or one that existed once; with an error, perhaps one that never
+                // existed.
                 None if output.error => Says::Nothing,
                 None => Says::Private,
             },
@@ -207,8 +210,8 @@ impl Run<'_> {
         })
     }
 
-    /// Whether the answer to a question is words of the user, for whatever they want: not an answer that
-    /// another agent wrote, nor words in place of leave, which are about the very address that they name.
+    /// Whether the answer to a question is the user's own text about anything: not an answer that another
+    /// agent wrote, nor a text instead of a verdict, which is about the very address that it names.
     async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
         let (store, id) = (&self.engine.inner.store, question.to_string());
         let found = store.entity(&self.scope(), EntityKind::Question, &id).await?;
@@ -217,7 +220,7 @@ impl Run<'_> {
             .is_some_and(|question| question.about == About::Information && question.answered_by.is_none()))
     }
 
-    /// All agents of the tree, those that were deleted included.
+    /// Returns all agents of the tree, including deleted ones.
     async fn tree(&self) -> Result<Vec<Agent>> {
         let mut agents: Vec<Agent> = Vec::new();
         loop {
@@ -238,16 +241,15 @@ impl Run<'_> {
     }
 }
 
-/// The words of a text that may have an address in them. What stands in the text as a whole stands in one
-/// of them as a whole, but for the bare name of a host without a dot.
+/// Returns the words of a text that may contain an address. An address that the text contains as a whole is
+/// whole in one of them, except for the bare name of a host without a dot.
 fn words_with_addresses(text: &str) -> impl Iterator<Item = &str> {
     let may_have =
         |word: &&str| word.trim_end_matches(['.', ',', ';', ':', '!', '?']).contains(['.', ':', '/']);
     text.split_whitespace().filter(may_have)
 }
 
-/// Whether an address stands in a text as a whole. Letters count as they are: their case alone could
-/// say something.
+/// Whether a text contains an address as a whole. Case counts: it alone could carry data.
 fn gives(text: &str, needle: &str) -> bool {
     !needle.is_empty()
         && text.match_indices(needle).any(|(at, _)| {
@@ -257,7 +259,7 @@ fn gives(text: &str, needle: &str) -> bool {
         })
 }
 
-/// Whether an address is over where this text begins.
+/// Whether an address ends where this text begins.
 fn ends(rest: &str) -> bool {
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     let mut rest = rest.chars();
@@ -331,7 +333,7 @@ mod tests {
             let agent = Agent::root(Owner::local(), "a", "", Time::from_micros(0));
             let given = Arc::new("a".repeat(BYTES / 3 + 1));
             reading.keep(&agent, Known { from: 1, private: false, given: Arc::clone(&given) });
-            // The same again, as it was read on.
+            // The same agent again, after more of it was read.
             reading.keep(&agent, Known { from: 2, private: false, given });
             agents.push(agent);
         }

@@ -1,5 +1,5 @@
-//! The limits of a run, looked at before each model call. The first one that is met leaves one more call,
-//! without tools: what that answers is the run's answer. It ends with the limit as its reason.
+//! The limits of a run, checked before each model call. The first one that is met leaves one more call,
+//! without tools: what the model answers then is the run's answer. The run ends with the limit as its reason.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use entourage_types::{Item, ItemBody, Level, Notice, StopReason, ToolCall};
 
 use crate::run::{Interrupt, Result, Run, guards::loop_detection};
 
-/// A limit that is met, and what is said of it.
+/// A limit that is met, and the text that says so.
 pub(in crate::run) struct Met {
     reason: StopReason,
     said: String,
@@ -22,7 +22,8 @@ impl Met {
 }
 
 impl Run<'_> {
-    /// Announces the last model call when a limit is met, or nearly; ends the run where that call was made.
+    /// Announces the last model call if a limit is met, or nearly; ends the run if that call was made, or if
+    /// no call is left.
     pub(in crate::run) fn within_limits(&mut self) -> Result<()> {
         if let Some(notice) = self.last_call() {
             let is_turn = |item: &&Item| matches!(item.body, ItemBody::Turn(_));
@@ -40,7 +41,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What announced the last model call of this run, if it is at that.
+    /// Returns the notice that announced the last model call of this run, if there is one.
     pub(in crate::run) fn last_call(&self) -> Option<&Notice> {
         self.latest_first().find(|item| is_last_call(item)).and_then(|item| match &item.body {
             ItemBody::Notice(notice) => Some(notice),
@@ -48,14 +49,14 @@ impl Run<'_> {
         })
     }
 
-    /// Ends the run where the last model call asked for tools all the same: its calls are not made.
+    /// Ends the run if the last model call asked for tools nevertheless: its calls are not made.
     pub(in crate::run) async fn refuse_after_last_call(&mut self, calls: &[ToolCall]) -> Result<()> {
         let Some(notice) = self.last_call().cloned() else { return Ok(()) };
         self.decline(calls, 0, &format!("Not made: {}", notice.text)).await?;
         Err(stopped(&notice))
     }
 
-    /// The limit that is met before the next model call, if one is.
+    /// Returns the limit that is met before the next model call, if any.
     pub(in crate::run) fn met(&self) -> Option<Met> {
         let limits = &self.kind().limits;
         let most = self.max_steps();
@@ -86,17 +87,17 @@ impl Run<'_> {
         Some(Met::leaving_one(StopReason::Stalled, said))
     }
 
-    /// What this run wrote, the latest first.
+    /// Returns the items of this run, latest first.
     fn latest_first(&self) -> impl Iterator<Item = &Item> {
         self.transcript.latest_of(self.record.id)
     }
 
-    /// How long this run has been at work, in this activation and in those before.
+    /// Returns how long this run has been at work, in this activation and in those before.
     pub(in crate::run) fn worked(&self) -> Duration {
         Duration::from_millis(self.record.worked_ms) + self.control.worked(self.engine.now())
     }
 
-    /// The tool that is all that this run's last `times` turns called.
+    /// Returns the tool that the last `times` turns of this run called, if they called no other.
     fn repeated(&self, times: u32) -> Option<&str> {
         let turns = self.latest_first().filter_map(|item| match &item.body {
             ItemBody::Turn(turn) => Some(turn),

@@ -1,13 +1,13 @@
-//! Going round in circles: an agent that does the same again and again, and gets the same for it,
-//! will not get further. Ids differ each time and do not count.
+//! Loop detection: an agent that repeats the same calls and gets the same outputs will not make progress. Ids
+//! differ each time and do not count.
 
 use entourage_types::{Author, Item, ItemBody, Turn};
 
-/// The longest circle that is looked for, in items.
+/// The longest loop that is detected, in items.
 const LONGEST: usize = 12;
 
-/// What has happened `times` times in a row at the end of a transcript, in a sentence. Only what came
-/// after the user's last word counts: that may well ask for the same again.
+/// Returns a sentence about what has happened `times` times in a row at the end of a transcript, if anything.
+/// Only items after the user's last message count: the user may well ask for the same again.
 pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     if times < 2 {
         return None;
@@ -19,7 +19,7 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     same_error(recent, times).or_else(|| circle(recent, times))
 }
 
-/// The shortest circle that the last items make.
+/// Returns a sentence about the shortest loop that the last items form.
 fn circle(items: &[Item], times: usize) -> Option<String> {
     let turns = (1..=LONGEST.min(items.len() / times)).find_map(|length| {
         let tail = &items[items.len() - length * times..];
@@ -58,7 +58,8 @@ fn told(body: &ItemBody) -> String {
     }
 }
 
-/// The error in which all calls of the last `times` turns ended, whatever they asked for.
+/// Returns a sentence about the error in which all calls of the last `times` turns ended, whatever they asked
+/// for.
 fn same_error(items: &[Item], times: usize) -> Option<String> {
     let mut error: Option<&str> = None;
     let mut turns = 0;
@@ -91,7 +92,7 @@ fn same(one: &ItemBody, other: &ItemBody) -> bool {
     }
 }
 
-/// A fresh worker for the same work is no progress either.
+/// A new agent for the same work is no progress either.
 fn same_kind(one: &Author, other: &Author) -> bool {
     match (one, other) {
         (Author::Agent { kind: one, .. }, Author::Agent { kind: other, .. }) => one == other,
@@ -99,7 +100,7 @@ fn same_kind(one: &Author, other: &Author) -> bool {
     }
 }
 
-/// What a turn says beside its calls varies, and changes nothing.
+/// The text of a turn beside its calls varies and does not count.
 fn same_turn(one: &Turn, other: &Turn) -> bool {
     if one.calls.is_empty() || other.calls.is_empty() {
         return one.calls.len() == other.calls.len() && same_text(&one.text, &other.text);
@@ -112,7 +113,7 @@ fn same_turn(one: &Turn, other: &Turn) -> bool {
         })
 }
 
-/// Whether two texts are the same but for ids, which are all of one length.
+/// Whether two texts are the same except for ids, which all have the same length.
 fn same_text(one: &str, other: &str) -> bool {
     let words = |text: &'_ str| -> Vec<String> {
         text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_').map(without_id).collect()
@@ -120,7 +121,7 @@ fn same_text(one: &str, other: &str) -> bool {
     one == other || (one.len() == other.len() && words(one) == words(other))
 }
 
-/// A word and what follows it, or only what follows it where the word is an id.
+/// Returns a word and the characters after it, or only these if the word is an id.
 fn without_id(word: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let id = word.trim_end_matches(|c: char| !is_part(c));

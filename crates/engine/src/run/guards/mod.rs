@@ -1,4 +1,4 @@
-//! What holds a run back: guardrails, limits, loops, addresses that nobody gave.
+//! What holds a run back: guardrails, limits, loop detection, addresses that only agents chose.
 
 pub(in crate::run) mod guardrails;
 pub(in crate::run) mod invented;

@@ -1,4 +1,4 @@
-//! Interventions, met between two steps: whatever a person wants of the agent comes first.
+//! Interventions, applied between two steps: what a person wants of the agent comes first.
 
 use entourage_store::{Error as StoreError, RunQuery, Write};
 use entourage_types::{
@@ -12,11 +12,11 @@ use crate::run::{
 };
 
 impl Run<'_> {
-    /// Does what people want of the agent before it goes on.
+    /// Applies the interventions in the inbox before the agent continues.
     ///
     /// # Errors
-    /// [`Interrupt::Suspended`] when it is to pause, [`Interrupt::Stopping`] when it is to be
-    /// deleted, which is not the activation's to do.
+    /// [`Interrupt::Suspended`] if the agent is paused, [`Interrupt::Stopped`] if its work was stopped, and
+    /// [`Interrupt::Stopping`] if it is to be deleted, which the activation cannot do itself.
     pub(crate) async fn apply_interventions(&mut self) -> Result<()> {
         let wanted: Vec<(Post, InterventionId, Action, Option<PostId>)> = self
             .inbox
@@ -27,7 +27,7 @@ impl Run<'_> {
                 _ => None,
             })
             .collect();
-        // One that is paused begins nothing: what it is to try again, it tries once it is resumed.
+        // A paused agent begins nothing: a retry waits in the inbox until the agent is resumed.
         let will_pause = |paused, wanted: &Action| match wanted {
             Action::Pause => true,
             Action::Resume => false,
@@ -51,7 +51,7 @@ impl Run<'_> {
                 Action::Retry if is_stopped => {}
                 Action::Retry if stays_paused => continue,
                 Action::Retry => self.begin_again().await?,
-                // Its words are read as a message, by `receive`.
+                // `receive` reads its text as a message.
                 Action::Modify => {
                     self.control.hurry();
                     self.drop_work(&Dropped::BY_NEW_WORK).await?;
@@ -65,7 +65,7 @@ impl Run<'_> {
                     Concerned::Later => continue,
                     Concerned::Never => {}
                 },
-                // That is for when the agent rests.
+                // A session is closed when the agent is at rest.
                 Action::CloseSession => continue,
                 // Neither comes by post.
                 Action::Comment | Action::Steer => {}
@@ -73,7 +73,7 @@ impl Run<'_> {
             self.mark_heeded(&post, id).await?;
         }
         if !stops.is_empty() {
-            // Read with the end of the run and not before: until then a crash must find it.
+            // A stop is consumed with the end of the run and not before: until then a crash must find it.
             self.drop_work(&Dropped::BY_STOP).await?;
             for (post, id) in stops {
                 self.mark_heeded(&post, id).await?;
@@ -83,7 +83,7 @@ impl Run<'_> {
         if self.control.is_paused() { Err(Interrupt::Suspended(WaitingOn::Resume)) } else { Ok(()) }
     }
 
-    /// An intervention is read, with the next commit.
+    /// Adds to the batch that an intervention was read and applied.
     async fn mark_heeded(&mut self, post: &Post, id: InterventionId) -> Result<()> {
         self.inbox.remove(post.id);
         let read = self.inbox.consume(post);
@@ -93,8 +93,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The agent is paused no longer, from the very commit in which that was read: a crash between the two
-    /// would leave it paused, and told that it is not.
+    /// Ends the agent's pause, in the same commit in which the resume is consumed: a crash between the two
+    /// would leave the agent paused although the resume counts as applied.
     async fn end_pause(&mut self) -> Result<()> {
         self.control.set_paused(false);
         if self.agent.waiting_on != Some(WaitingOn::Resume) {
@@ -114,7 +114,7 @@ impl Run<'_> {
         self.commit(vec![rested]).await
     }
 
-    /// The record of an intervention that the agent has come to.
+    /// Returns the write that records an intervention as applied, if it exists.
     pub(in crate::run) async fn applied(&self, id: InterventionId) -> Result<Option<Write>, StoreError> {
         let scope = Scope::from(&self.agent.owner);
         let store = &self.engine.inner.store;
@@ -122,11 +122,11 @@ impl Run<'_> {
         let Some(entity) = found else { return Ok(None) };
         let record = Intervention::from_entity(&entity)?;
         let (status, updated) = (InterventionStatus::Applied, self.engine.now());
-        Ok(Some(Write::Intervention(Intervention { status, updated, ..record })))
+        Ok(Some(Write::record(&Intervention { status, updated, ..record })?))
     }
 
-    /// The attempt that the run waits for is made now. Where the last run failed, this one takes
-    /// its place and owes what it owed.
+    /// Makes the attempt that the run waits for now. If the last run failed, this one takes its place and its
+    /// tasks.
     async fn begin_again(&mut self) -> Result<()> {
         self.control.hurry();
         if !self.opened {
@@ -148,7 +148,7 @@ impl Run<'_> {
         Ok(runs.into_iter().next())
     }
 
-    /// Whether there is something to go on with, or to begin.
+    /// Whether there is a run to continue, or something to begin.
     pub(crate) fn has_work(&self) -> bool {
         let says_something = |post: &Post| match &post.body {
             PostBody::Message { .. } | PostBody::Done { .. } => true,
@@ -158,10 +158,10 @@ impl Run<'_> {
         self.opened || self.control.is_hurried() || self.inbox.posts().iter().any(says_something)
     }
 
-    /// Goes back to where the agent stood: no run is opened for it.
+    /// Consumes what the activation read and served, without opening a run.
     pub(crate) async fn rest(&mut self) -> Result<(), StoreError> {
         let mut commit = self.fenced(self.engine.now());
-        // An answer that nobody waits for any more.
+        // Answers that no call waits for any more.
         for post in self.inbox.take_all() {
             commit.push(self.inbox.consume(&post));
         }

@@ -17,7 +17,7 @@ pub(in crate::run) struct Inbox {
 }
 
 impl Inbox {
-    /// As a claim read it; the activation serves the wake-ups that are due by now.
+    /// Takes the posts that a claim read; the activation serves the wake-ups that are due by now.
     pub(in crate::run) fn new(posts: Vec<Post>, wakeups: &[Wakeup], now: Time) -> Self {
         let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
         Self { posts, grew: false, served }
@@ -31,7 +31,7 @@ impl Inbox {
         self.posts.is_empty()
     }
 
-    /// Takes the posts that are wanted, and leaves the others. `consume` each of them.
+    /// Takes the wanted posts and leaves the others. The caller must `consume` each of them.
     pub(in crate::run) fn take(&mut self, wanted: impl FnMut(&Post) -> bool) -> Vec<Post> {
         let (taken, left) = std::mem::take(&mut self.posts).into_iter().partition(wanted);
         self.posts = left;
@@ -52,23 +52,24 @@ impl Inbox {
         self.posts.retain(|post| post.id != id);
     }
 
-    /// The write that removes a post that was read. The wake-up it brought is served from here on.
+    /// Returns the write that removes a post that was read. The activation serves the post's wake-up, too,
+    /// from here on.
     pub(in crate::run) fn consume(&mut self, post: &Post) -> Write {
         self.served.push(post.wakeup);
         Write::ConsumePost(post.id)
     }
 
-    /// A commit said whether the store has posts that were not read.
+    /// Takes over from a commit whether the store has posts that were not read.
     pub(in crate::run) fn committed(&mut self, has_posts: bool) {
         self.grew = has_posts;
     }
 
-    /// No commit has said yet whether posts arrived.
+    /// Notes that posts may have arrived which no commit has reported.
     pub(in crate::run) fn doubt(&mut self) {
         self.grew = true;
     }
 
-    /// Whether the posts are to be read again. False until the next doubt or commit.
+    /// Whether the posts must be read again. False until the next doubt or commit.
     pub(in crate::run) fn take_grew(&mut self) -> bool {
         std::mem::take(&mut self.grew)
     }
@@ -82,7 +83,7 @@ impl Inbox {
         &self.served
     }
 
-    /// The writes that consume the served wake-ups. None is served afterwards.
+    /// Returns the writes that consume the served wake-ups. None is served afterwards.
     pub(in crate::run) fn consume_served(&mut self) -> impl Iterator<Item = Write> + use<> {
         std::mem::take(&mut self.served).into_iter().map(Write::ConsumeWakeup)
     }

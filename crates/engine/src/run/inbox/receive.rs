@@ -1,4 +1,4 @@
-//! Inbox to transcript: what others wrote since the last look, read before the next model call.
+//! Inbox to transcript: reads what others wrote since the last look, before the next model call.
 
 use entourage_store::Write;
 use entourage_types::{
@@ -12,20 +12,20 @@ use crate::run::{Interrupt, Result, Run, inbox::run_options};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Share {
     All,
-    /// The first post that opens a run, and what is no such post.
+    /// Only the first of the posts that open a run, and all posts that open none.
     First,
 }
 
-/// What a run that takes one thing at a time was opened by.
+/// What opened the run of a program that handles one inbox entry per run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrival {
-    /// Somebody says something.
+    /// A message.
     Said,
-    /// A task is done, and its result is there to be read.
+    /// A task is done, and its result can be read.
     Done,
     /// A task failed.
     Failed {
-        /// The kind of who worked on it.
+        /// The kind of the agent that worked on it.
         kind: String,
         /// Why.
         why: String,
@@ -33,7 +33,7 @@ pub enum Arrival {
 }
 
 impl Run<'_> {
-    /// Reads the inbox into the transcript. Limits and the end of the process are met here.
+    /// Reads the inbox into the transcript. Limits and the end of the process take effect here.
     ///
     /// # Errors
     /// An [`Interrupt`] when a limit is met, the process ends or the store fails.
@@ -41,7 +41,7 @@ impl Run<'_> {
         self.take_in(Share::All).await
     }
 
-    /// Reads the first post that says something, and leaves the others for runs of their own.
+    /// Reads the first message or result, and leaves the others for runs of their own.
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
@@ -53,7 +53,7 @@ impl Run<'_> {
                 _ => None,
             })
         };
-        // A run that tries again what failed was opened by what that one read.
+        // A run that retries a failed one was opened by what the failed one read.
         let of_run = messages().take_while(|(run, _)| *run == self.record.id).last();
         let opened_by = of_run.or_else(|| messages().next());
         Ok(opened_by.map_or(Arrival::Said, |(_, message)| arrival(message)))
@@ -76,7 +76,7 @@ impl Run<'_> {
         self.within_limits()
     }
 
-    /// What the posts say joins the transcript.
+    /// Adds the texts of the posts to the transcript.
     async fn hear(&mut self, posts: &[Post]) -> Result<()> {
         let at = self.engine.now();
         let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
@@ -96,13 +96,13 @@ impl Run<'_> {
         writes.extend(self.awake(at));
         self.opened = true;
         self.commit(writes).await?;
-        // Nobody may want an answer to what was just read.
+        // A stop may concern what was just read.
         self.apply_interventions().await
     }
 
-    /// The posts for this run. A message that is answered by a run of its own begins one, and the next
-    /// of them waits for the next; so does one that is queued. What is wanted of another run waits too,
-    /// and the session is closed between runs.
+    /// Takes the posts for this run. A message that needs a run of its own begins one, and the next such
+    /// message waits for the next run; so does a queued message. A stop of another run waits too, and the
+    /// session is closed between runs.
     fn take_inbox(&mut self, share: Share) -> Vec<Post> {
         let mut owed = self.record.tasks.clone();
         let opened = self.opened;
@@ -111,7 +111,7 @@ impl Run<'_> {
             let opens = opens(&post.body);
             let is_for_now = match &post.body {
                 _ if opens && has_one && share == Share::First => false,
-                // More on what it is at work on.
+                // More about a task that this run works on.
                 PostBody::Message { task: Some(task), .. } if owed.contains(task) => true,
                 _ if run_options::is_alone(post) => is_free,
                 PostBody::Message { queued: true, .. } => !opened,
@@ -126,8 +126,8 @@ impl Run<'_> {
         })
     }
 
-    /// More on a task that this agent was given before, read when it had just ended: it is under
-    /// way again.
+    /// Returns the write that reopens a task which this agent had before, for a post with more about it that
+    /// is read when the task has just ended.
     async fn taken_up_again(&mut self, id: TaskId) -> Result<Option<Write>> {
         let is_of_it =
             |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.task == Some(id));
@@ -137,7 +137,7 @@ impl Run<'_> {
         self.under_way_again(id).await
     }
 
-    /// A task that had ended is under way again.
+    /// Returns the write that reopens a task that has ended.
     pub(in crate::run) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
         let scope = Scope::from(&self.agent.owner);
         let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
@@ -146,11 +146,11 @@ impl Run<'_> {
             return Ok(None);
         }
         self.batch.expect_task(&task);
-        Ok(Some(Write::Task(task.again(self.engine.now()))))
+        Ok(Some(Write::record(&task.again(self.engine.now()))?))
     }
 
-    /// What a post says to the agent. Answers and results that a call waits for were taken by that
-    /// call; one that comes too late for its call is still heard, so that nothing is lost.
+    /// Returns what a post says to the agent, as a message. Calls have taken the answers and results that
+    /// they wait for; a result that arrives too late for its call becomes a message, so that it is not lost.
     pub(in crate::run) fn heard(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
             PostBody::Message { from, text, task, options, .. } => {
@@ -180,8 +180,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether a post gives a run something to do. What a person wants instead of the work under way
-/// goes with whatever that is.
+/// Whether a post opens a run. A new instruction does not: it goes to the run whose work it replaces.
 fn opens(body: &PostBody) -> bool {
     matches!(body, PostBody::Message { .. } | PostBody::Done { .. })
 }

@@ -1,4 +1,4 @@
-//! The end of an activation: the run ends, or sleeps. Results go to whoever assigned the tasks, in
+//! The end of an activation: the run ends, or sleeps. Results go to the agents that assigned the tasks, in
 //! the same commit.
 
 use entourage_store::{Commit, Error as StoreError, Write};
@@ -24,7 +24,7 @@ impl Run<'_> {
                 self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
             }
             Err(Interrupt::Suspended(on)) => self.sleep(on).await,
-            // The wake-ups stand: the next start goes on from here.
+            // The wake-ups stay in the store: the next process continues from here.
             Err(Interrupt::Stopping) if self.engine.stopping().is_cancelled() => self.end_in_order().await,
             Err(Interrupt::Stopping) => Ok(()),
             Err(Interrupt::Store(error)) => Err(error),
@@ -32,7 +32,7 @@ impl Run<'_> {
     }
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
-        // The commit that has it wait may have said so.
+        // The commit with which the run began to wait may have written this already.
         let is_asleep = self.agent.waiting_on == Some(on) && self.inbox.served().is_empty();
         if is_asleep && !self.batch.has_writes() && !self.batch.has_expectations() {
             return Ok(());
@@ -43,11 +43,11 @@ impl Run<'_> {
         self.engine.inner.store.commit(commit).await.map(|_| ())
     }
 
-    /// What is written of one that sleeps from here on: its rows, and that its wake-ups are served.
+    /// Returns the writes of a run that sleeps from here on: its rows, and that its wake-ups are served.
     pub(in crate::run) fn asleep(&self, on: WaitingOn, at: Time) -> Vec<Write> {
         let (status, waiting_on) = (Status::Waiting, Some(on));
         let mut writes = Vec::with_capacity(2 + self.inbox.served().len());
-        // One that is paused before it read anything has no run yet.
+        // An agent that is paused before it read anything has no run yet.
         if self.opened {
             let mut run = self.record.clone();
             (run.status, run.waiting_on, run.worked_ms) = (status, waiting_on, self.worked_ms());
@@ -64,7 +64,7 @@ impl Run<'_> {
         writes
     }
 
-    /// It has been written that the agent sleeps.
+    /// Updates the state in memory once the writes of [`asleep`](Self::asleep) are committed.
     pub(in crate::run) fn fell_asleep(&mut self, on: WaitingOn, at: Time) {
         self.agent_row(Status::Waiting, Some(on), at);
         self.run_row(Status::Waiting, Some(on));
@@ -87,8 +87,8 @@ impl Run<'_> {
         if !self.opened {
             self.take_unread(at, &mut writes);
         } else if !self.inbox.is_empty() {
-            // Posts that came too late for this run are for the next one, whatever became of the
-            // wake-ups they brought.
+            // Posts that came too late for this run are for the next one, even if the wake-ups that came with
+            // them are consumed.
             let (agent, owner) = (self.agent.id, self.agent.owner.clone());
             writes.push(Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
         }
@@ -118,8 +118,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ends the agent for good. Whatever it was doing is answered for, whoever waits for it is told,
-    /// and none of its `wakeups` is left.
+    /// Ends the agent for good: gives its open calls outputs, reports to the agents that wait for it, and
+    /// consumes all its `wakeups`.
     pub(crate) async fn delete(&mut self, wakeups: Vec<WakeupId>) -> Result<()> {
         let at = self.engine.now();
         let cause = "deleted by the user";
@@ -135,7 +135,7 @@ impl Run<'_> {
         for id in self.record.tasks.clone() {
             self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), at, &mut writes).await?;
         }
-        // One at rest, with nothing unread, has no run that this could end.
+        // An agent at rest that has nothing unread has no run to end.
         let has_run = self.opened || self.agent.items > before;
         if has_run {
             self.record.worked_ms = self.worked_ms();
@@ -147,7 +147,7 @@ impl Run<'_> {
         writes.extend(self.inbox.consume_served().chain(wakeups.into_iter().map(Write::ConsumeWakeup)));
         let mut commit = self.fenced(at);
         if !has_run {
-            // The version of its kind is kept for a run alone.
+            // Without the version of its kind, which is stored for a run alone.
             commit.writes.clear();
         }
         commit.writes.extend(writes);
@@ -158,8 +158,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A run that failed before it read anything takes its messages with it, so that they are
-    /// answered for and do not fail again and again.
+    /// Adds the unread messages to a run that ends before it read anything, so that they are answered and do
+    /// not fail again and again.
     fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
         for post in self.inbox.take_all() {
             writes.push(self.inbox.consume(&post));
@@ -169,7 +169,8 @@ impl Run<'_> {
         }
     }
 
-    /// Every call has its output before the transcript goes on, also when the run ended early.
+    /// Gives the open calls outputs: every call must have one before the transcript continues, also if the
+    /// run ended early.
     pub(in crate::run) async fn answer_for_open_calls(
         &mut self,
         cause: &str,
@@ -194,7 +195,7 @@ impl Run<'_> {
                 Some(asked) => self.withdraw(asked, writes).await?,
                 None => false,
             };
-            // A person is not told that their answer never came.
+            // If a person has answered, the output must not say that no answer came.
             let how = if was_answered { "answered too late" } else { "not answered" };
             let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
             let kept = step.as_ref().and_then(Step::output).cloned();
@@ -209,7 +210,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A question whose run has ended is not asked any more. True where a person had answered it.
+    /// Closes the question of a call that ends. Returns whether a person had answered it.
     async fn withdraw(&mut self, asked: OpenQuestion, writes: &mut Vec<Write>) -> Result<bool> {
         let found = self.question_as_it_is(asked.question).await?;
         let status = found.as_ref().map(|question| question.status);
@@ -217,13 +218,13 @@ impl Run<'_> {
             let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
             self.batch.expect_status(kind, question.id, open);
             let (status, updated) = (QuestionStatus::Expired, self.engine.now());
-            writes.push(Write::Question(Question { status, updated, ..question }));
+            writes.push(Write::record(&Question { status, updated, ..question })?);
         }
         writes.extend(asked.due.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
         Ok(matches!(status, Some(QuestionStatus::Answered | QuestionStatus::Declined)))
     }
 
-    /// Ends a task at the moment at which its agent ends, and tells its assigner.
+    /// Ends a task in the commit in which its run ends, and posts the result to the agent that assigned it.
     async fn report(
         &mut self,
         id: entourage_types::TaskId,
@@ -238,15 +239,16 @@ impl Run<'_> {
             return Ok(());
         };
         task.run = Some(self.record.id);
-        // What was dropped is waited for by nobody.
+        // No agent waits for the result of a cancelled task.
         if task.status == Status::Cancelled {
-            writes.push(Write::Task(task));
+            writes.push(Write::record(&task)?);
             return Ok(());
         }
         self.batch.expect_task(&task);
         if task.status.is_terminal() {
-            // More on it was taken, and is not begun any more.
-            writes.push(Write::Task(task.clone().again(at)));
+            // The task had ended, and a post with more about it was read that will not be worked on: the task
+            // is reopened and ends again.
+            writes.push(Write::record(&task.clone().again(at))?);
         }
         let mut commit = Commit::new(at);
         let done = PostBody::Done {
@@ -262,7 +264,7 @@ impl Run<'_> {
         task.status = status;
         task.result = Some(result.clone());
         task.updated = at;
-        writes.push(Write::Task(task));
+        writes.push(Write::record(&task)?);
         Ok(())
     }
 }

@@ -1,18 +1,18 @@
-//! The end of a session: what was said is summed up and archived, and the next message begins with a
-//! clean context. All of it is one commit, so that a session is closed once or not at all.
+//! The end of a session: its content is summarised and archived, and the next message begins with an empty
+//! context. All of it is one commit, so that a session is closed once or not at all.
 
 use std::time::Duration;
 
 use entourage_store::Write;
 use entourage_types::{
-    Action, Agent, Digest, Item, ItemBody, Kind, Post, PostBody, Session, SessionEnd, SessionId, Sessions,
-    Status, StopReason, Time, Wakeup, WakeupId,
+    Action, Agent, Digest, Item, ItemBody, Kind, Post, PostBody, Record, Session, SessionEnd, SessionId,
+    Sessions, Status, StopReason, Time, Wakeup, WakeupId,
 };
 
 use crate::prompt::{self, View};
 use crate::run::{Result, Run, model::summarize::Wanted, rows::blank, steps::Steps};
 
-/// How much of a session is kept to be found by, in characters.
+/// The maximum length of the text by which a session is found, in characters.
 const WORDS: usize = 200_000;
 
 const SUMMARY: Wanted = Wanted {
@@ -42,7 +42,7 @@ fn is_said(item: &Item) -> bool {
 }
 
 impl Run<'_> {
-    /// Closes the session when it is over, before anything new is read.
+    /// Closes the session if it is over, before anything new is read.
     pub(crate) async fn end_session(&mut self) -> Result<()> {
         if self.opened {
             return Ok(());
@@ -53,11 +53,11 @@ impl Run<'_> {
             false if is_over(&self.agent, &self.kind, self.items(), self.engine.now()) => SessionEnd::Idle,
             false => return Ok(()),
         };
-        // Nothing was said: there is nothing to close.
+        // Without a message or turn there is nothing to close.
         if self.items().iter().any(is_said) { self.archive(reason).await } else { Ok(()) }
     }
 
-    /// Whether a person wants it closed; their intervention is applied with the next commit.
+    /// Whether a person asked to close the session; that intervention is applied with the next commit.
     async fn is_asked_to_close(&mut self) -> Result<bool> {
         let mut asked = false;
         let closes =
@@ -96,15 +96,18 @@ impl Run<'_> {
             started: first.at,
             completed: at,
         };
-        // It is a run of its own, so that the agent's bill adds up.
+        // Closing is a run of its own, so that the costs of the agent's runs add up.
         let (text, used) = (session.summary.clone(), session.used.clone());
         let digest = Digest { from: self.agent.items + 1, text, max_chars: None, used };
-        let mut writes = vec![self.item(ItemBody::Digest(digest), at), Write::Session(session, words)];
+        let mut archived = session.entity()?;
+        archived.text = Some(format!("{}\n{words}", session.summary));
+        let archived = Write::Record(archived, session.event().map(Box::new));
+        let mut writes = vec![self.item(ItemBody::Digest(digest), at), archived];
         self.record.stop_reason = Some(StopReason::Completed);
         self.record.ended = Some(at);
         writes.push(self.run_row(Status::Succeeded, None));
         self.agent.session += 1;
-        // There is nothing left that could be tried again.
+        // A failed run before it can no longer be retried.
         let status = if self.agent.status == Status::Failed { Status::Idle } else { self.agent.status };
         writes.push(self.agent_row(status, self.agent.waiting_on, at));
         self.commit(writes).await?;
@@ -121,7 +124,8 @@ impl Run<'_> {
         self.position_changed();
     }
 
-    /// The wake-up that closes the session unless something happens before; there is one per agent.
+    /// Returns the wake-up that closes the session unless something happens before. Its id is the agent's, so
+    /// that there is one per agent.
     pub(in crate::run) fn idle_wakeup(&self, at: Time) -> Option<Write> {
         ends_by_idleness(&self.agent, &self.kind).then(|| {
             Write::ScheduleWakeup(Wakeup {

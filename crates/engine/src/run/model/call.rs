@@ -1,5 +1,5 @@
-//! One model call: one step, whose checkpoint is the turn with what it used. Pieces of the answer go
-//! to whoever follows, on the side.
+//! One model call: one step, whose checkpoint is the turn with its usage. Pieces of the answer go to
+//! subscribers, beside the durable path.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use crate::{
     watchdog::Heartbeat,
 };
 
-/// How far a call that failed has come.
+/// The progress of a call over its failed attempts.
 struct Tries {
-    /// What its step keeps while it sleeps.
+    /// What its step stores while the run sleeps.
     kept: Retry,
-    /// How many requests there were.
+    /// How many requests were sent.
     made: u32,
 }
 
@@ -36,7 +36,8 @@ impl Tries {
         Self { kept, made: 0 }
     }
 
-    /// The last word on a call that failed for good: everything that was said.
+    /// Returns the stop of a call that failed for good; its cause lists the recorded errors of the models and
+    /// this last one.
     fn last_word(mut self, error: &ModelError) -> Interrupt {
         self.kept.said.push(error.to_string());
         Interrupt::Stopped(Stop::of_model(error, self.kept.said.join("; ")))
@@ -53,7 +54,7 @@ impl Run<'_> {
         let own = key.clone();
         let is_new = !self.steps.is_done(&key);
         let turn = self.step(key, |run| run.ask_model(own).boxed()).await?;
-        // The rows count the turn's item, and so come behind it.
+        // The rows count the turn's item, so they are written after it.
         if is_new && !turn.calls.is_empty() {
             let run = self.run_row(Status::Running, None);
             let awake = self.awake(self.engine.now());
@@ -62,7 +63,7 @@ impl Run<'_> {
         Ok(turn)
     }
 
-    /// Asks until there is an answer, or none is to be had now. Returns the turn and how many attempts it took.
+    /// Asks until a model answers or none can answer now. Returns the turn and the number of attempts.
     async fn ask_model(&mut self, key: StepKey) -> Result<(Turn, u32)> {
         let mut tries = match self.steps.get(&key) {
             Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
@@ -73,7 +74,8 @@ impl Run<'_> {
         if self.engine.now() < tries.kept.due && !self.control.is_hurried() {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
-        // That it is at work is on record before it asks again: should that end the process, it counts.
+        // Records the run as running before it asks again: if the request ends the process, the next process
+        // counts that.
         if self.record.waiting_on == Some(WaitingOn::Retry) {
             let at = self.engine.now();
             let writes = [self.run_row(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
@@ -85,7 +87,7 @@ impl Run<'_> {
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.engine.models_of(self.kind());
         let mut at = tries.kept.models_failed as usize;
-        // The shortest pause of those models that were passed by.
+        // The shortest pause of the models that were skipped.
         let mut soonest = None;
         loop {
             let began = self.engine.now();
@@ -101,14 +103,14 @@ impl Run<'_> {
                 Err(error) => error,
             };
             if matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
-                // Another request goes: it is a first attempt again.
+                // The next request is a different one: its attempts count from one again.
                 (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
                 continue;
             }
-            // One that only met a closed gate is no attempt.
+            // A request that the closed gate held back is no attempt.
             tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
             let attempt = tries.made - tries.kept.spent;
-            // What is wrong with the request is wrong with it elsewhere.
+            // A request that is refused for a fault of its own would be refused by other models too.
             let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
             tracing::warn!(attempt, %error, "a model call failed");
             let delay = match retry::next(&error, attempt, max_attempts, others, self.agent.id) {
@@ -145,15 +147,16 @@ impl Run<'_> {
         }
     }
 
-    /// One attempt, and what answers used that are of no use. The end of the process cuts it off, and
-    /// so does who wants something else.
+    /// Makes one attempt. Returns its outcome and the usage of unusable answers. The end of the process, an
+    /// intervention or a refusing guardrail cancels it.
     async fn attempt(
         &mut self,
         model: Option<String>,
         pieces: &Pieces,
         beside: &mut ParallelGuardrails,
     ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
-        // People wait for what nobody else asked for; work for other agents lets them go first.
+        // A person waits for a run that no other agent asked for; work for other agents lets such requests go
+        // first.
         let priority = match self.control.take_hurry() {
             true => Priority::Now,
             false if self.record.tasks.is_empty() => Priority::Person,
@@ -216,15 +219,16 @@ impl Run<'_> {
         Ok((said_something(answer, &mut wasted), wasted))
     }
 
-    /// The turn that an answer is, with what it used. It rides with the commit that follows at once: of its
-    /// calls' intents, of what they came to where they are done at once, or of the end.
+    /// Counts an answer and returns it as a turn with its usage. The turn goes into the commit that follows
+    /// at once: that of its calls' intents, that of their outputs if the calls are done at once, or that of
+    /// the end of the run.
     fn turn_of(&mut self, reply: Reply) -> Turn {
         let used = reply.used();
         self.count(&used, self.engine.now());
         Turn { text: reply.text, calls: reply.calls, used: Some(used) }
     }
 
-    /// Sleeps on disk until the next attempt.
+    /// Commits the retry and its wake-up, so that the run sleeps on disk until the next attempt.
     async fn try_again(&mut self, key: &StepKey, Tries { kept, made }: Tries) -> Interrupt {
         let due = kept.due;
         let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
@@ -238,7 +242,7 @@ impl Run<'_> {
     }
 }
 
-/// An answer that says nothing is none, whoever gave it.
+/// Turns an answer without text and calls into an error, whichever model gave it.
 fn said_something(
     answer: Result<Reply, ModelError>,
     wasted: &mut Vec<ModelUse>,
@@ -252,15 +256,15 @@ fn said_something(
     }
 }
 
-/// Hands the pieces of one attempt on, with their places.
+/// Publishes the pieces of one attempt, with their offsets.
 struct Streamed<'a> {
     pieces: &'a Pieces,
     pulse: (&'a Heartbeat, &'a dyn Clock),
     offset: u64,
-    /// Whether anything was said.
+    /// Whether any piece of the answer has arrived.
     began: bool,
     blank: AgentDelta,
-    /// What answers used that are of no use.
+    /// The usage of unusable answers.
     wasted: Vec<ModelUse>,
 }
 

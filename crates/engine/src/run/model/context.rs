@@ -1,4 +1,4 @@
-//! What the model gets to see before a call: read as far as the agent's kind wants it, and no further.
+//! Reads what the model sees before a call: only the parts that the agent's kind wants.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::prompt;
 use crate::run::{Result, Run};
 
 impl Run<'_> {
-    /// The stable prefix; the same for as long as the session lasts.
+    /// Returns the stable prefix, which is the same for the whole session.
     pub(in crate::run) async fn system(&mut self) -> Result<Arc<str>> {
         if let Some(system) = self.offered.system() {
             return Ok(Arc::clone(system));
@@ -18,7 +18,7 @@ impl Run<'_> {
         Ok(self.offered.keep_system(prompt::system(&self.kind, &sessions)))
     }
 
-    /// What changes from call to call.
+    /// Renders the tail, which changes from call to call.
     pub(in crate::run) async fn tail(&self) -> Result<String> {
         let memory = self.engine.memory(&self.agent);
         Ok(memory.tail(&self.kind, self.offered.tools()).await?.render(&self.kind.context, self.engine.now()))

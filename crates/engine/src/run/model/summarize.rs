@@ -1,5 +1,5 @@
-//! Summing up a part of the conversation: by a model, a cheap one where one is set, or by what was
-//! said itself where no model can. It never holds anything up.
+//! Summarises a part of the conversation: with a model, the cheaper summary model if one is set, or with
+//! excerpts of the messages if no model can. A failure never blocks the run.
 
 use std::time::Duration;
 
@@ -9,26 +9,26 @@ use entourage_types::ModelUse;
 use crate::prompt::{self, View, escaped};
 use crate::run::{Interrupt, Result, Run};
 
-/// What a summary has beside the summing model's own window, at most, in characters.
+/// The maximum length of the text to summarise, in characters; less if the model's window is small.
 const LONGEST_TEXT: usize = 200_000;
 
-/// What is asked for.
+/// The summary that is wanted.
 pub(in crate::run) struct Wanted {
-    /// What the summary is for.
+    /// The system prompt, which says what the summary is for.
     pub(in crate::run) task: &'static str,
-    /// How long it may be, in characters.
+    /// Its maximum length, in characters.
     pub(in crate::run) max_chars: usize,
 }
 
-/// A summary, and the model call that it took; none where it was drawn from the messages.
+/// A summary, and the usage of its model call; none if the summary was extracted from the messages.
 pub(in crate::run) struct Summary {
     pub(in crate::run) text: String,
     pub(in crate::run) used: Option<ModelUse>,
 }
 
 impl Run<'_> {
-    /// Sums up what a view of this conversation shows. The call counts as one of this run, once it is
-    /// committed.
+    /// Summarises what a view of this conversation shows. The model call counts towards this run; the caller
+    /// commits the run's row.
     pub(in crate::run) async fn summarize(&mut self, view: View<'_>, wanted: Wanted) -> Result<Summary> {
         let model = self.engine.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
         let window = self.engine.inner.model.profile(model.as_deref()).context_window;
@@ -68,8 +68,8 @@ impl Run<'_> {
         Ok(Summary { text: text.trim().chars().take(wanted.max_chars).collect(), used })
     }
 
-    /// One attempt, and what answers used that are of no use. A model that says nothing for too long
-    /// is not waited for.
+    /// Makes one attempt. Returns its outcome and the usage of unusable answers. A model that is silent for
+    /// longer than the kind's limit has timed out.
     async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &*engine.inner.clock;

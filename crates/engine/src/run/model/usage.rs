@@ -1,9 +1,9 @@
-//! What model calls use, and the limits on it. Every answer of a model goes through [`Run::charge`],
-//! whatever it was asked for.
+//! The usage of model calls, and the limits on it. Every answer of a model goes through [`Run::charge`],
+//! whatever the request was for.
 //!
-//! What was used rides in the run's row, in the commit that keeps the answer: what is counted and
-//! what is in the transcript cannot differ. Tokens that a provider counted and we never heard of
-//! (the process died before the commit, the stream broke, a person cut the call off) are in no sum.
+//! The usage is part of the run's row, in the commit that stores the answer: what is counted and what is in
+//! the transcript cannot differ. Tokens that a provider counted but that never reached a commit (the process
+//! died before it, the stream broke, a person cancelled the call) are in no sum.
 
 use entourage_types::{Cost, ItemBody, ModelUse, Status, StopReason, Time, Usage};
 
@@ -13,14 +13,15 @@ use crate::{
     run::{Result, Run},
 };
 
-/// The most tokens of a request or an answer that are believed where the model's window is not known.
+/// The maximum number of tokens of a request or an answer that is plausible if the model's window is unknown.
 const MOST: u64 = 10_000_000;
 
 impl Run<'_> {
-    /// What an answer used, as far as that can be: a token has a byte at least, and a request with its
-    /// answer fits into the model's window. A report beyond both is replaced by an estimate, so that one
-    /// wrong number does not use up the limits. How many bytes were sent and said is asked only where the
-    /// report is doubted: it takes weighing the whole conversation.
+    /// Returns the reported usage of an answer, if it is plausible: a token has at least one byte, and a
+    /// request with its answer fits into the model's window. A report beyond both is replaced by an estimate,
+    /// so that one wrong number does not use up the limits. `sent` and `said` return the sizes of request and
+    /// answer in bytes; they are called only for a doubtful report, since that takes weighing the whole
+    /// conversation.
     pub(in crate::run) fn believed(
         &self,
         used: ModelUse,
@@ -51,21 +52,21 @@ impl Run<'_> {
         ModelUse { usage, cost, ..used }
     }
 
-    /// Counts an answer towards the run. Whoever calls commits the run's row.
+    /// Counts an answer towards the run. The caller commits the run's row.
     pub(in crate::run) fn charge(&mut self, used: &ModelUse, at: Time) {
         self.record.charge(used, at);
         metrics::charged(used);
     }
 
-    /// Counts a model call and its answer. Whoever calls commits the run's row.
+    /// Counts a model call and its answer. The caller commits the run's row.
     pub(in crate::run) fn count(&mut self, used: &ModelUse, at: Time) {
         self.record.model_calls += 1;
         self.charge(used, at);
         metrics::model_step_done();
     }
 
-    /// Counts answers that were of no use, at once: nothing else of them is kept, so that a crash
-    /// would forget them.
+    /// Counts unusable answers and commits the run's row at once: nothing else of them is stored, so a crash
+    /// would lose them.
     pub(in crate::run) async fn charge_wasted(&mut self, wasted: &[ModelUse]) -> Result<()> {
         if wasted.is_empty() {
             return Ok(());
@@ -77,7 +78,8 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    /// The limit of tokens or money that the next model call would pass, if it would, and why.
+    /// Returns the limit of tokens or money that is reached, or that the next model call would exceed, with a
+    /// text that says why.
     pub(in crate::run) fn overspent(&self) -> Option<(StopReason, String)> {
         let limits = &self.kind.limits;
         let next = self.next_input();
@@ -89,7 +91,7 @@ impl Run<'_> {
         }
         let limit = limits.max_cost?;
         let spent = self.record.cost;
-        // The call that is about to be made goes to the first of the models.
+        // The next call goes to the first of the models.
         let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
         let price = self.engine.model().price(model.as_deref(), &next).unwrap_or_default();
         let mut after = spent;
@@ -105,8 +107,8 @@ impl Run<'_> {
         Some((StopReason::MaxCost, format!("{spent} was spent{next}; the limit is {limit}")))
     }
 
-    /// The limit of tokens or money that one more call fits under, of the size of the last one, and not a
-    /// second; and what is said of it.
+    /// Returns the limit of tokens or money under which one more call of the last one's size fits, but not
+    /// two, with a text that says so.
     pub(in crate::run) fn nearly_spent(&self) -> Option<(StopReason, String)> {
         let limits = &self.kind.limits;
         let (next, last) = (self.next_input(), self.last_used()?);
@@ -128,7 +130,7 @@ impl Run<'_> {
         (after > limit).then_some((StopReason::MaxCost, said))
     }
 
-    /// What the last model call of the session used.
+    /// Returns the usage of the session's last model call.
     fn last_used(&self) -> Option<&ModelUse> {
         self.items().iter().rev().find_map(|item| match &item.body {
             ItemBody::Turn(turn) => turn.used.as_ref(),
@@ -136,8 +138,8 @@ impl Run<'_> {
         })
     }
 
-    /// What the next call takes in at least: all that the last one took in and said, read from the
-    /// cache as far as it was then. Nothing is known before the session's first one.
+    /// Returns the least usage of the next call: the input and output of the last one, cached as far as that
+    /// was. Nothing is known before the session's first call.
     fn next_input(&self) -> Usage {
         self.last_used().map_or_else(Usage::default, |used| {
             let Usage { input, output, reasoning, cached, .. } = used.usage;

@@ -1,6 +1,6 @@
-//! Leave: a call that a rule of the kind holds back, or one to an address that only the agent chose, is
-//! made only once a person has said so. The question comes before the intent: nothing of the call has
-//! happened while it is open.
+//! Approvals: a call that an approval rule of the kind holds back, or one to an address that only the agent
+//! chose, is made only after a person approves it. The question comes before the intent: nothing of the call
+//! has happened while the question is open.
 
 use std::{collections::HashSet, fmt, sync::Arc};
 
@@ -17,13 +17,13 @@ use crate::{digest::digest, toolset::OfferedTool};
 
 /// What holds a call back.
 pub(in crate::run) enum Hold {
-    /// A rule of the kind.
+    /// An approval rule of the kind.
     Rule(Arc<ApprovalRule>),
-    /// It would tell this address something, and nobody but the agent chose it.
+    /// The call would send data to this address, and only the agent chose it.
     Invented(Address),
 }
 
-/// In words, by which a grant names it: of addresses, those at one host.
+/// The text by which a grant names the hold; an address is named by its host alone.
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -36,8 +36,8 @@ impl fmt::Display for Hold {
 }
 
 impl Run<'_> {
-    /// What holds a call back, unless a person has granted what it asks about; `invented` are the
-    /// addresses, of this call and others, that only the agents chose.
+    /// Returns what holds a call back, unless a grant covers it; `invented` are the addresses, of this call
+    /// and others, that only the agents chose.
     pub(in crate::run) async fn held_back(
         &self,
         offered: &OfferedTool,
@@ -54,7 +54,7 @@ impl Run<'_> {
         Ok(holds.into_iter().find(|hold| !granted.contains(&hold.to_string())))
     }
 
-    /// The words of the rules that ask no more about this agent's calls of a tool.
+    /// Returns the texts of the rules that standing grants cover for this agent's calls of a tool.
     async fn granted(&self, tool: &str) -> Result<HashSet<String>, StoreError> {
         let query = EntityQuery {
             parent: Some(self.agent.id),
@@ -102,8 +102,8 @@ impl Run<'_> {
         self.ask(call, wanted, writes).await
     }
 
-    /// Closes the questions about these calls that were being asked while a person granted what they
-    /// are about: that answer could not see them.
+    /// Closes the questions about these calls that were just being asked when a person granted what they are
+    /// about: that answer could not close them, because it did not see them.
     pub(in crate::run) async fn resolve_granted(&mut self, calls: &[ToolCall]) -> Result<()> {
         let grants = |post: &Post| {
             matches!(&post.body, PostBody::Answer { answer: Answer::Approve { always: true, .. }, .. })
@@ -123,8 +123,8 @@ impl Run<'_> {
         self.refresh().await
     }
 
-    /// What holds an approved call back that must be asked about again: what was approved are these
-    /// arguments under that version of the kind. A grant is leave under its rule and under no other.
+    /// Returns what holds an approved call back again: an approval is valid for its arguments under its
+    /// version of the kind, and a grant under its rule and no other.
     pub(in crate::run) async fn must_ask_again(
         &self,
         call: &ToolCall,
@@ -136,7 +136,7 @@ impl Run<'_> {
         if asked.is_none_or(|asked| asked.about != About::Approval || holds(asked)) {
             return Ok(None);
         }
-        // One that is not on offer any more is refused when it is made.
+        // A call that is no longer allowed is refused when it is made.
         match self.offered.tools().allowed(&call.tool, &call.arguments) {
             Ok(offered) => {
                 let addresses = offered.tool.address(&call.arguments).into_iter().collect();
@@ -146,12 +146,12 @@ impl Run<'_> {
         }
     }
 
-    /// What an answer about a call holds for.
+    /// Returns the digest of the call and version of the kind for which an answer is valid.
     pub(in crate::run) fn binding(&self, call: &ToolCall) -> String {
         digest(&format!("{}\n{}\n{}", call.tool, call.arguments, self.kind.version))
     }
 
-    /// The arguments that a person gave a call.
+    /// Returns the arguments that a person gave a call, if any.
     pub(in crate::run) fn edited(&self, call: &ToolCall) -> Option<&Value> {
         self.steps.of_call(call)?.intent.as_ref()?.edited.as_ref()
     }

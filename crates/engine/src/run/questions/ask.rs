@@ -1,5 +1,5 @@
-//! Questions: a call that only a person can answer. It waits on disk; the root's user is asked,
-//! however deep the asking agent stands.
+//! Questions: calls that only a person can answer. The call waits on disk; the question goes to the root's
+//! user, however deep in the tree the asking agent is.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use entourage_types::{
 use crate::digest::digest;
 use crate::run::{Result, Run};
 
-/// What the model reads of an answer that was given in the turn that asks the user.
+/// The output of an answer in a turn that also asks the user.
 pub(in crate::run) const ASKED_BESIDE: &str =
     "Not taken: the same turn asks the user. Read what they say, then answer.";
 
@@ -22,13 +22,13 @@ pub(in crate::run) struct Wanted {
     pub(in crate::run) text: String,
     pub(in crate::run) options: Vec<String>,
     pub(in crate::run) proposal: Option<Proposal>,
-    /// How long a person has; as long as the kind gives for any question when none is given.
+    /// Seconds that a person has to answer; if not given, the kind's limit for any question.
     pub(in crate::run) seconds: Option<u64>,
     pub(in crate::run) otherwise: Option<Verdict>,
 }
 
 impl Wanted {
-    /// A question of the agent's own.
+    /// Creates a question in which the agent wants information.
     pub(in crate::run) fn information(text: String, options: Vec<String>) -> Self {
         let about = About::Information;
         Self { about, text, options, proposal: None, seconds: None, otherwise: None }
@@ -36,7 +36,7 @@ impl Wanted {
 }
 
 impl Run<'_> {
-    /// Whether another call of the turn asks the user something: what they say is read before any answer.
+    /// Whether another call of the turn asks the user: the model must read the reply before it answers.
     pub(in crate::run) fn asks_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
         others.filter_map(|(_, call)| self.steps.of_call(call)).any(|step| {
@@ -81,7 +81,7 @@ impl Run<'_> {
             OpenQuestion { question: question.id, about, holds_for: self.binding(call), due, otherwise };
         let state = StepState::Open(Wait::Question(asked));
         writes.push(Write::Step(self.steps.row(StepKey::Tool(call.id), state, at)));
-        writes.push(Write::Question(question));
+        writes.push(Write::record(&question)?);
         if let Some((due, id)) = due {
             let (agent, owner) = (self.agent.id, self.agent.owner.clone());
             writes.push(Write::ScheduleWakeup(Wakeup { id, agent, owner, due }));
@@ -89,7 +89,7 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    /// The call as a person sees it.
+    /// Returns the call as a person sees it.
     pub(in crate::run) fn proposal(&self, call: &ToolCall) -> Proposal {
         let arguments = self.arguments(call);
         let parameters = self.offered.tools().parameters(&call.tool);

@@ -1,5 +1,5 @@
-//! Questions that nobody answered in time. What was declared for that case is done as if a person
-//! had said so: by a post, so that there is one way for an answer to arrive.
+//! Questions that no one answered in time. The engine does what was declared for that case as if a person had
+//! decided it: through a post, so that there is one way for an answer to arrive.
 
 use entourage_store::Error as StoreError;
 use entourage_types::{
@@ -10,8 +10,8 @@ use crate::questions::closing;
 use crate::run::{Result, Run};
 
 impl Run<'_> {
-    /// Closes the overdue questions of these calls. Whoever answers at the same moment may be first; the
-    /// activation then begins anew.
+    /// Closes the overdue questions of these calls. If a person answers first at the same moment, the store
+    /// refuses the commit and the activation begins anew.
     pub(in crate::run) async fn expire_overdue(&mut self, calls: &[ToolCall]) -> Result<()> {
         let now = self.engine.now();
         for asked in self.unanswered(calls) {
@@ -22,7 +22,7 @@ impl Run<'_> {
         self.refresh().await
     }
 
-    /// What was asked about these calls and has no answer in the inbox.
+    /// Returns the questions about these calls that have no answer in the inbox.
     pub(in crate::run) fn unanswered(&self, calls: &[ToolCall]) -> Vec<OpenQuestion> {
         let is_answered =
             |call: &ToolCall| self.inbox.posts().iter().any(|post| post.body.call() == Some(call.id));
@@ -30,21 +30,21 @@ impl Run<'_> {
         waiting.filter_map(|call| self.steps.of_call(call)?.question().cloned()).collect()
     }
 
-    /// Closes a question with what the engine itself says to it, if it is there and open.
+    /// Closes a question with the engine's own answer, if the question exists and is open.
     pub(in crate::run) async fn close_question(&mut self, id: QuestionId, answer: Answer) -> Result<()> {
         let Some(question) = self.question(id).await? else { return Ok(()) };
         let at = self.engine.now();
-        let (commit, _) = closing(question, answer, self.fenced(at));
+        let (commit, _) = closing(question, answer, self.fenced(at))?;
         self.apply(commit).await
     }
 
-    /// A question, if it is there and open.
+    /// Returns a question, if it exists and is open.
     pub(in crate::run) async fn question(&self, id: QuestionId) -> Result<Option<Question>, StoreError> {
         let found = self.question_as_it_is(id).await?;
         Ok(found.filter(|question| question.status == QuestionStatus::Open))
     }
 
-    /// A question, if it is there.
+    /// Returns a question in any status, if it exists.
     pub(in crate::run) async fn question_as_it_is(
         &self,
         id: QuestionId,

@@ -9,13 +9,14 @@ use crate::run::tools::kept::output;
 
 /// What becomes of a call that waited.
 pub(in crate::run) enum Reply {
-    /// It is answered.
+    /// The call gets this output.
     Output(Output),
-    /// It is made, or made again; with these arguments, where a person gave some.
+    /// The call is made, or made again; with these arguments, if a person gave some.
     Begin(Option<Value>),
 }
 
-/// What a post means for the open call that it is for, and that asked a person this, if it did.
+/// Returns what a post means for the open call that waits for it; `asked` is the question that the call asked
+/// a person, if any.
 pub(in crate::run) fn reply_of(call: &ToolCall, asked: Option<&OpenQuestion>, post: &Post) -> Reply {
     let (text, error) = match &post.body {
         PostBody::Answer { answer, .. } => return answered(call, asked, answer),
@@ -24,7 +25,8 @@ pub(in crate::run) fn reply_of(call: &ToolCall, asked: Option<&OpenQuestion>, po
                 TaskResult::Text(text) => (text, false),
                 TaskResult::Error(text) => (text, true),
             };
-            // By it, whoever reads the transcript finds the work that was done for the call.
+            // The effect links the output to the work that was done for the call, for readers of the
+            // transcript.
             let effect = Some(OutputEffect::Delegated(*task));
             return Reply::Output(Output { effect, ..output(call, text, error) });
         }
@@ -46,7 +48,7 @@ fn answered(call: &ToolCall, asked: Option<&OpenQuestion>, answer: &Answer) -> R
         (About::Doubt, Some(Verdict::Retry)) => Reply::Begin(None),
         _ => {
             let (text, error) = read(about, answer);
-            // Words of the user are for the model to read, also instead of a verdict.
+            // The model must read a text of the user, also one that was given instead of a verdict.
             let is_said = about == About::Information || matches!(answer, Answer::Text(_));
             let effect = question.filter(|_| is_said).map(OutputEffect::Asked);
             Reply::Output(Output { effect, ..output(call, text, error) })
@@ -54,7 +56,7 @@ fn answered(call: &ToolCall, asked: Option<&OpenQuestion>, answer: &Answer) -> R
     }
 }
 
-/// What the model reads of a call that is not made, and whether that is an error.
+/// Returns the output text of a call that is not made, and whether it is an error.
 fn read(about: About, answer: &Answer) -> (String, bool) {
     let (text, error) = match (about, answer) {
         (About::Approval, Answer::Text(text)) => {

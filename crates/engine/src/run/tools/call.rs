@@ -1,13 +1,13 @@
-//! The calls of one turn: one step each, side by side. What is done is committed as it gets done;
-//! the outputs join the transcript together, in the order of the calls, once all are in.
+//! The calls of one turn: one step each, run concurrently. Each outcome is committed when it arrives; the
+//! outputs join the transcript together, in the order of the calls, once all are there.
 
 use std::sync::Arc;
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
-    CallId, Output, OutputEffect, Record, Status, Step, StepKey, StepState, StepStatus, TaskId, Time,
-    ToolCall, Wait, WaitingOn, Wakeup, WakeupId,
+    CallId, Output, OutputEffect, Status, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
+    WaitingOn, Wakeup, WakeupId,
 };
 use futures::{
     FutureExt, StreamExt,
@@ -25,22 +25,22 @@ use crate::run::{
     tools::output::{TurnOutcome, effect_of},
 };
 
-/// What calls behind an answer are answered with.
+/// The output of calls after an answer.
 const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still needed first, then answer.";
 
-/// So many calls of a turn are made: whoever sets a hundred agents to work at once may.
+/// The most calls of a turn that are made: enough to set a hundred agents to work at once.
 const MOST_MADE: usize = 128;
-/// So many of them are under way at once; the others wait for one of these to end.
+/// The most of them that run at once; the others wait for one of these to end.
 const AT_ONCE: usize = 16;
 
-/// Calls under way, as part of the activation: whatever ends it ends them.
+/// Running calls, as part of the activation: they end with it.
 type Running = BoxStream<'static, Ran>;
 
 impl Run<'_> {
-    /// Answers all calls of a turn. Returns what they told, if they did.
+    /// Makes all calls of a turn and commits their outputs. Returns what these mean for the run, if anything.
     ///
     /// # Errors
-    /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a moment.
+    /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a time.
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<TurnOutcome>> {
         if !self.all_answered(calls) {
             self.refuse_after_last_call(calls).await?;
@@ -48,13 +48,14 @@ impl Run<'_> {
                 self.decline(calls, answer + 1, AFTER_ANSWER).await?;
             }
             self.decline(calls, MOST_MADE, &too_many(calls.len())).await?;
-            // No commit has said yet whether anything came while the model was asked.
+            // Posts may have arrived while the model was asked, and no commit has reported that yet.
             if self.batch.has_writes() {
                 self.inbox.doubt();
             }
             self.refresh().await?;
             if !self.inbox.is_empty() {
-                // What others want may be read again from the start; the turn is not asked for twice.
+                // Applying the posts may make the activation start over; the turn is committed first, so that
+                // the model is not asked for it twice.
                 self.flush().await?;
             }
             self.apply_interventions().await?;
@@ -63,7 +64,7 @@ impl Run<'_> {
             let begun = self.take_posts(calls).await?;
             let (mut running, mut order) = self.dispatch(calls, &begun).await?;
             let cancel = self.control.cancel().clone();
-            // Nothing has started yet, and does not once somebody was told that it ends.
+            // No call has started yet, and none may start once a caller was informed that the agent ends.
             if cancel.is_cancelled() {
                 self.flush().await?;
                 return Err(Interrupt::Stopping);
@@ -72,7 +73,8 @@ impl Run<'_> {
                 let ran = match running.next().now_or_never() {
                     Some(ran) => ran,
                     None => {
-                        // What takes its time is not waited for with the turn in memory only.
+                        // The turn is committed before the run waits for a slow call: it must not exist in
+                        // memory only.
                         self.flush().await?;
                         tokio::select! {
                             biased;
@@ -82,7 +84,7 @@ impl Run<'_> {
                     }
                 };
                 let Some((index, outcome)) = ran else { break };
-                // The next one begins, and has its own time.
+                // The next call begins, with a time limit of its own.
                 self.control.pulse().beat(self.engine.now());
                 for (index, came) in order.ended(calls, index, Came::Ran(outcome)) {
                     self.settle(calls, index, came).await?;
@@ -98,8 +100,8 @@ impl Run<'_> {
         Ok(self.told(calls))
     }
 
-    /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a
-    /// person let begin, or begin again.
+    /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a person allowed
+    /// to begin, or to begin again.
     async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
         self.expire_overdue(calls).await?;
         self.resolve_granted(calls).await?;
@@ -122,13 +124,13 @@ impl Run<'_> {
             };
             let Some(post) = self.inbox.take_reply(call.id) else { continue };
             let mut writes = vec![self.inbox.consume(&post)];
-            // The wake-up for when nobody answers is of no use any more.
+            // The wake-up for the question's expiry is no longer needed.
             let limit = asked.as_ref().and_then(|asked| asked.due);
             writes.extend(limit.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
             match reply_of(call, asked.as_ref(), &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
                 Reply::Begin(arguments) => {
-                    // A tool may have changed since it was asked about.
+                    // The tool may have changed since the question was asked.
                     let made_with = arguments.clone().unwrap_or_else(|| self.arguments(call));
                     let refusal = self.offered.tools().allowed(&call.tool, &made_with).err();
                     let hold = self.must_ask_again(call, asked.as_ref(), &post).await?;
@@ -146,7 +148,7 @@ impl Run<'_> {
         Ok(begun)
     }
 
-    /// A call that waited is under way: the intent, and that the agent is at work again.
+    /// Commits the intent of a call that waited, and that the agent is at work again.
     async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
         let at = self.engine.now();
         writes.push(Write::Step(self.started(call, edited, at)));
@@ -157,8 +159,8 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    /// Starts the calls that nobody has begun, and those begun ones that may be begun again. The
-    /// intent of a call that is not pure is on record before the call starts.
+    /// Starts the calls that have not begun, and those begun ones that may be begun again. The intent of a
+    /// call that is not pure is committed before the call starts.
     async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
         let offer = Arc::clone(self.offered.tools());
         let at = self.engine.now();
@@ -195,7 +197,8 @@ impl Run<'_> {
             if effect != Effect::Pure && before.is_none() {
                 intents.push(Write::Step(self.started(call, None, at)));
             }
-            // One that waits for its place counts as under way: what is behind it keeps its order.
+            // A call that waits for a place counts as in progress, so that later calls keep their order
+            // behind it.
             order.begun(index, offered.tool.source() == Source::Person);
             ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
         }
@@ -213,7 +216,7 @@ impl Run<'_> {
         Ok((running.buffer_unordered(AT_ONCE).boxed(), order))
     }
 
-    /// Commits what one call came to.
+    /// Commits the outcome of one call.
     async fn settle(&mut self, calls: &[ToolCall], index: usize, came: Came) -> Result<()> {
         let call = &calls[index];
         let outcome = match came {
@@ -231,10 +234,10 @@ impl Run<'_> {
                 }
                 let mut kept = Vec::with_capacity(done.notes.len() + done.learnings.len());
                 for note in &done.notes {
-                    kept.push(Write::Entity(note.entity()?));
+                    kept.push(Write::record(note)?);
                 }
                 for learning in &done.learnings {
-                    kept.push(Write::Entity(learning.entity()?));
+                    kept.push(Write::record(learning)?);
                 }
                 let output = Output { effect, details: done.details, ..output(call, done.text, false) };
                 self.finish(calls, index, output, kept).await
@@ -250,7 +253,7 @@ impl Run<'_> {
                 let wake = Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due });
                 self.commit(vec![Write::Step(step), wake]).await
             }
-            // As after a crash: it may have happened, and only a person can say.
+            // As after a crash: the call may have taken effect, and only a person can say.
             Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {
                 self.ask_whether_it_happened(call).await
             }
@@ -258,13 +261,13 @@ impl Run<'_> {
         }
     }
 
-    /// The step of a call that begins, with its intent.
+    /// Returns the step of a call that begins, with its intent.
     fn started(&self, call: &ToolCall, edited: Option<Value>, at: Time) -> Step {
         let intent = Some(self.intent(call, edited));
         Step { intent, ..self.steps.row(StepKey::Tool(call.id), StepState::Started, at) }
     }
 
-    /// The arguments that a call is made with: the agent's own, unless a person gave others.
+    /// Returns the arguments that a call is made with: the agent's own, unless a person gave others.
     pub(in crate::run) fn arguments(&self, call: &ToolCall) -> Value {
         self.edited(call).unwrap_or(&call.arguments).clone()
     }
@@ -289,7 +292,7 @@ impl Run<'_> {
         calls.iter().all(|call| self.steps.is_answered(call.id))
     }
 
-    /// What open calls wait on: a person first, since only a person can be asked to hurry.
+    /// Returns what open calls wait on: a person first, since only a person can be asked to hurry.
     pub(in crate::run) fn waits_on(&self, calls: &[ToolCall]) -> WaitingOn {
         let waits = || calls.iter().filter_map(|call| self.steps.of_call(call)?.wait());
         let is_for_person = |wait: &Wait| matches!(wait, Wait::Question(_));
@@ -304,14 +307,14 @@ impl Run<'_> {
     }
 }
 
-/// What the calls of a turn read that are too many.
+/// Returns the output of the calls that are too many for one turn.
 fn too_many(calls: usize) -> String {
     format!(
         "Not done: {calls} calls in one turn are too many, and the first {MOST_MADE} of them were made. Call what is still needed in the next turn."
     )
 }
 
-/// What a call reads whose work goes on without it.
+/// Returns the output of a call whose delegated work continues without it.
 pub(in crate::run) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
     let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
     Output { effect: Some(OutputEffect::Delegated(task)), ..output(call, text, false) }

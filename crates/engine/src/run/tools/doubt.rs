@@ -1,5 +1,5 @@
-//! Doubt: a call that was begun and whose outcome is not on record may have taken effect, whatever
-//! tools there are by now. An unsafe one is for a person to judge.
+//! Calls in doubt: a call that began and whose outcome is not recorded may have taken effect, whichever tools
+//! exist by now. A person judges an unsafe one.
 
 use entourage_tools::{Effect, Error as ToolError};
 use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
@@ -9,8 +9,9 @@ use crate::run::{Result, Run, questions::ask::Wanted, tools::kept::output};
 use crate::toolset::declared;
 
 impl Run<'_> {
-    /// Whether the call was begun and is not known to have ended, and may not be begun again unasked. What
-    /// a tool did that is not there any more is not known: it counts as unsafe unless the kind says better.
+    /// Whether the call began, is not known to have ended, and must not begin again without a person's
+    /// consent. The effect of a tool that no longer exists is unknown: it counts as unsafe unless the kind
+    /// declares another effect.
     pub(in crate::run) fn is_in_doubt(&self, call: &ToolCall) -> bool {
         let begun = self.steps.of_call(call).is_some_and(|step| step.state == StepState::Started);
         let by_now = || self.offered.tools().effect(&call.tool).or_else(|| declared(&self.kind, &call.tool));
@@ -18,13 +19,14 @@ impl Run<'_> {
         begun && (self.began_unsafe(call) || is_unsafe())
     }
 
-    /// Whether the call was unsafe when it began, if it did.
+    /// Whether the call has begun and was unsafe then.
     pub(in crate::run) fn began_unsafe(&self, call: &ToolCall) -> bool {
         let intent = || self.steps.of_call(call)?.intent.as_ref();
         intent().is_some_and(|intent| intent.effect == Effect::Unsafe)
     }
 
-    /// What a call begins with that is about to be made, with the arguments that a person gave it, if one did.
+    /// Returns the intent of a call that is about to be made, with the arguments that a person gave it, if
+    /// any.
     pub(in crate::run) fn intent(&self, call: &ToolCall, edited: Option<Value>) -> Intent {
         let effect = match self.began_unsafe(call) {
             true => Effect::Unsafe,
@@ -33,7 +35,7 @@ impl Run<'_> {
         Intent { effect, edited: edited.or_else(|| self.edited(call).cloned()) }
     }
 
-    /// What the model reads of a call that cannot be made, or not again.
+    /// Returns the output of a call that cannot be made, or not again.
     pub(in crate::run) fn refused_call(&self, call: &ToolCall, refusal: &ToolError) -> Output {
         let step = self.steps.of_call(call);
         let was_begun = step.is_some_and(may_have_taken_effect);
@@ -46,7 +48,8 @@ impl Run<'_> {
         output(call, text, true)
     }
 
-    /// A call whose effect may have happened when the process died: only a person can say.
+    /// Asks a person about an interrupted call that may have taken effect: only a person can say whether it
+    /// did.
     pub(in crate::run) async fn ask_whether_it_happened(&mut self, call: &ToolCall) -> Result<()> {
         let proposal = self.proposal(call);
         let text = format!(
@@ -67,7 +70,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether the call of this step was begun and its outcome is not known.
+/// Whether the call of this step began and its outcome is unknown.
 pub(in crate::run) fn may_have_taken_effect(step: &Step) -> bool {
     step.state == StepState::Started || step.question().is_some_and(|asked| asked.about == About::Doubt)
 }

@@ -1,5 +1,5 @@
-//! What calls came to, made or not: each output is kept as soon as it is there, and the last of a turn
-//! brings all of them into the transcript.
+//! Outputs of calls, made or not: each is committed as soon as it exists, and with the last one of a turn all
+//! of them join the transcript.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::metrics;
 use crate::run::{Interrupt, Result, Run, tools::kept::output};
 
 impl Run<'_> {
-    /// Commits a call's output with what rides along, and tells of the call.
+    /// Commits a call's output together with these writes, then counts and traces the call.
     pub(in crate::run) async fn finish(
         &mut self,
         calls: &[ToolCall],
@@ -21,12 +21,12 @@ impl Run<'_> {
         self.finish_all(calls, BTreeMap::from([(index, output)]), writes).await
     }
 
-    /// Answers the calls from `from` on without making them, in one commit.
+    /// Gives the calls from index `from` on this output without making them, in one commit.
     ///
     /// # Errors
     /// An [`Interrupt`](crate::run::Interrupt) when the store fails.
     pub async fn decline(&mut self, calls: &[ToolCall], from: usize, why: &str) -> Result<()> {
-        // One that was begun goes its way.
+        // A call that has begun continues.
         let is_new = |call: &ToolCall| self.steps.of_call(call).is_none() && !self.steps.is_answered(call.id);
         let declined: BTreeMap<usize, Output> = calls
             .iter()
@@ -38,7 +38,7 @@ impl Run<'_> {
         if declined.is_empty() { Ok(()) } else { self.finish_all(calls, declined, vec![]).await }
     }
 
-    /// Commits the outputs of calls, by their places in the turn, and tells of the calls.
+    /// Commits outputs, by the index of their calls in the turn, then counts and traces the calls.
     async fn finish_all(
         &mut self,
         calls: &[ToolCall],
@@ -47,7 +47,8 @@ impl Run<'_> {
     ) -> Result<()> {
         for (index, output) in &mut outputs {
             self.transcript.keep_within(output, self.kind.limits.max_output_chars);
-            // The transcript keeps the call as the agent made it; the output says what became of it.
+            // The transcript keeps the arguments that the agent gave; the output names those that a person
+            // gave.
             if let Some(arguments) = self.edited(&calls[*index]) {
                 let text = &output.text;
                 output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
@@ -81,7 +82,8 @@ impl Run<'_> {
             let Some(body) = outputs.get(&index).or_else(kept).cloned() else {
                 return Err(Interrupt::failed(format!("the output of call {} is not on record", call.id)));
             };
-            // The output stands in the transcript from here on: a step that was begun need not hold it too.
+            // The output is in the transcript from here on, so the row of a step that has begun need not hold
+            // it too.
             writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
         }
         if self.record.status != Status::Running {

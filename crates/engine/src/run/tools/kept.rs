@@ -1,15 +1,16 @@
-//! How much of what tools return is kept: a transcript is in memory whenever its agent is at work.
+//! Bounds what is stored of tool outputs, because a transcript is in memory whenever its agent is at work.
 
 use entourage_types::{Item, ItemBody, Output, Step, ToolCall};
 
-/// So much of the text of one output, in bytes as JSON: what is longer than a book is read by nobody.
+/// The most bytes, as JSON, that are stored of the text of one output: no reader needs more than a book.
 const MOST_OF_ONE: usize = 4 << 20;
-/// So much of a session is kept as it is; what comes then is cut to what a model is shown of one output.
+/// Up to this many bytes of outputs, a session stores them whole; a later output is cut to what the model
+/// reads of one.
 const MOST_WHOLE: usize = 32 << 20;
-/// So much of a session is kept at all.
+/// From this many bytes of outputs on, a session stores only 200 characters of each further one.
 const MOST: usize = 48 << 20;
 
-/// What a call came to. Of a text that is longer than anybody reads the beginning is kept.
+/// Returns the output of a call; of a text that is longer than `MOST_OF_ONE` it keeps the beginning.
 pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
     let mut text = text.into();
     if text.len() > MOST_OF_ONE || size(&text) > MOST_OF_ONE {
@@ -21,7 +22,7 @@ pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bo
     Output { call: call.id, tool: call.tool.clone(), text, error, effect: None, details: None }
 }
 
-/// What a session keeps of outputs, those of a turn under way included.
+/// Returns how many bytes of outputs a session stores, including those of the current turn.
 pub(in crate::run) fn kept(items: &[Item], steps: &[Step]) -> usize {
     let joined = items.iter().map(|item| match &item.body {
         ItemBody::Output(output) => weight(output),
@@ -30,10 +31,10 @@ pub(in crate::run) fn kept(items: &[Item], steps: &[Step]) -> usize {
     joined.chain(steps.iter().filter_map(Step::output).map(weight)).sum()
 }
 
-/// Cuts an output where the session keeps `kept` bytes already, and adds it to them. `shown` is how much of one
-/// output a model sees, in characters.
+/// Cuts an output if the session already stores `kept` bytes of them, and adds its bytes to `kept`. `shown`
+/// is how many characters of one output the model reads.
 pub(in crate::run) fn keep_within(kept: &mut usize, output: &mut Output, shown: usize) {
-    // The details are for programs, and go first.
+    // The details are for programs, and are dropped first.
     if *kept + weight(output) > MOST_WHOLE {
         output.details = None;
     }
@@ -54,12 +55,12 @@ pub(in crate::run) fn keep_within(kept: &mut usize, output: &mut Output, shown: 
     *kept += weight(output);
 }
 
-/// What an output takes, in bytes.
+/// Returns the size of an output, in bytes.
 fn weight(output: &Output) -> usize {
     size(&output.text) + output.details.as_ref().map_or(0, crate::transcript_cache::of_value)
 }
 
-/// The bytes of a text as JSON: control characters are written as six.
+/// Returns the approximate size of a text as JSON, in bytes: most control characters take six.
 fn size(text: &str) -> usize {
     text.len() + 5 * text.bytes().filter(|byte| is_long(*byte)).count()
 }
@@ -68,7 +69,7 @@ fn is_long(byte: u8) -> bool {
     byte < b' ' && !matches!(byte, b'\n' | b'\r' | b'\t')
 }
 
-/// Cuts a text to so many bytes as JSON.
+/// Cuts a text to at most `most` bytes as JSON.
 fn cut(text: &mut String, most: usize) {
     let mut size = 0;
     let mut fits = |byte: &u8| {

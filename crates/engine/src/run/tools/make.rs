@@ -1,4 +1,4 @@
-//! One call as it is made: within its time, and so that it harms no other.
+//! Executes one tool call: within its time limit, and isolated from the other calls.
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
@@ -11,10 +11,10 @@ use tracing::Instrument;
 use crate::Clock;
 use crate::run::Result;
 
-/// A call by its place in the turn, and what came of it.
+/// The index of a call in its turn, and its outcome.
 pub(in crate::run) type Ran = (usize, Result<Outcome, ToolError>);
 
-/// Runs a tool within its time; a crash of the tool is an error of the call, not of the engine.
+/// Runs a tool within its time limit; a panic of the tool is an error of the call, not of the engine.
 pub(in crate::run) async fn run_tool(
     tool: &dyn Tool,
     context: &Context,
@@ -33,7 +33,7 @@ pub(in crate::run) async fn run_tool(
     }
 }
 
-/// Runs a call on a task of its own, so that one that holds up its thread holds up no other.
+/// Runs a call on a task of its own, so that a call that blocks its thread blocks no other.
 pub(in crate::run) async fn beside_others(
     index: usize,
     call: impl Future<Output = Ran> + Send + 'static,

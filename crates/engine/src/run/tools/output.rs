@@ -1,4 +1,5 @@
-//! What a run has said, by the model or by itself.
+//! The text of a run, from the model or from the program itself, and what the outputs of a turn mean for the
+//! run.
 
 use entourage_types::{
     CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, Reply, Status, ToolCall, Turn,
@@ -7,23 +8,23 @@ use entourage_types::{
 use crate::prompt::UNSENT;
 use crate::run::{Result, Run, Stop};
 
-/// The tool by which an agent tells the user something.
+/// The tool with which an agent writes to the user.
 const SENDS: &str = "send_message";
 
-/// What the outputs of a turn say beside their texts.
+/// What the outputs of a turn mean for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnOutcome {
-    /// Words for the user; a conversational run ends with them.
+    /// A text for the user; a conversational run ends with it.
     User(String),
     /// The run's answer, which ends it.
     Answer(String),
-    /// Words that a check refused: the model is to try again.
+    /// A guardrail refused a text: the model must try again.
     Refused,
 }
 
 impl Run<'_> {
-    /// Says something of its own, without the model: the program's last word, which is committed
-    /// with the end of the run.
+    /// Adds a turn of the program itself, without the model: the run's last text, which is committed with the
+    /// end of the run.
     pub fn say(&mut self, text: impl Into<String>) -> String {
         let text = text.into();
         let turn = Turn { text: text.clone(), ..Turn::default() };
@@ -32,7 +33,8 @@ impl Run<'_> {
         text
     }
 
-    /// Notes why words of the model were done without, for logs and programs: it goes with the next commit.
+    /// Records, for logs and programs, why the run does without the model's text: a notice in the next
+    /// commit.
     pub fn remark(&mut self, stop: Stop) {
         let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "a result is told as it is");
@@ -41,7 +43,7 @@ impl Run<'_> {
         self.batch.push(item);
     }
 
-    /// The result of a task that this run was opened by.
+    /// Returns the successful result of a task, if that opened this run.
     #[must_use]
     pub fn result_told(&self) -> Option<String> {
         let opened_by = self.items().iter().find_map(|item| match &item.body {
@@ -51,14 +53,15 @@ impl Run<'_> {
         opened_by.filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
     }
 
-    /// What a call returned, once it has.
+    /// Returns the output of a call, once it has one.
     #[must_use]
     pub fn output_of(&self, call: CallId) -> Option<&Output> {
         self.items().iter().rev().filter_map(output_in).find(|output| output.call == call)
     }
 
-    /// What the outputs of these calls told: an answer before what is to be tried again, and that before
-    /// words for the user. Where the user was asked, nothing ends before the model has read what they said.
+    /// Returns what the outputs of these calls mean for the run: an answer precedes a refusal, and that a
+    /// text for the user. None if the user was asked: the run must not end before the model has read the
+    /// reply.
     pub(in crate::run) fn told(&self, calls: &[ToolCall]) -> Option<TurnOutcome> {
         let outputs = || calls.iter().rev().filter_map(|call| self.output_of(call.id));
         if outputs().any(Output::has_asked) {
@@ -71,15 +74,16 @@ impl Run<'_> {
             .or_else(|| outputs().find_map(Output::said).map(|text| TurnOutcome::User(text.to_owned())))
     }
 
-    /// What the run told the user last, by a call before the turn that the program has just come by.
+    /// Returns the text that a call of this run last sent to the user, before the turn that the program has
+    /// just passed.
     #[must_use]
     pub fn last_said(&self) -> Option<&str> {
         let of_run = self.until_turn().iter().rev().take_while(|item| item.run == self.record.id);
         of_run.filter_map(output_in).find_map(Output::said)
     }
 
-    /// Whether the last turn may be the end: where only what is sent to the user is an answer and nothing
-    /// was, the model is told so, once in a run.
+    /// Whether the last turn may end the run. If only what is sent to the user is an answer and nothing was
+    /// sent, the model reads a notice about that, once per run.
     ///
     /// # Errors
     /// An [`Interrupt`](crate::run::Interrupt) when that cannot be committed.
@@ -88,10 +92,10 @@ impl Run<'_> {
             return Ok(true);
         }
         if self.finished_turn().is_some() {
-            // It was decided then.
+            // A replayed turn: this was decided when the turn was new.
             return Ok(!self.since_turn().any(is_unsent));
         }
-        // Where only one call is left, it is made without tools.
+        // If only one model call is left, it is made without tools, so nothing could be sent.
         if self.told_unsent() || self.last_call().is_some() || self.met().is_some() {
             return Ok(true);
         }
@@ -107,7 +111,7 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// Tells the person of a run that ends without having sent anything.
+    /// Adds a warning for the person if the run ends without having sent anything.
     pub fn warn_if_unsent(&mut self) {
         if self.is_unsent() {
             let text = "The agent ended without sending anything; what it wrote stands in its transcript";
@@ -117,7 +121,7 @@ impl Run<'_> {
         }
     }
 
-    /// Whether only what is sent to the user is an answer, and nothing was.
+    /// Whether only what is sent to the user is an answer, and nothing was sent.
     fn is_unsent(&self) -> bool {
         let sends = self.kind.reply == Reply::SendMessage && self.offered.position().is_root;
         sends && self.offered.tools().named(SENDS).is_ok() && self.last_said().is_none()
@@ -128,7 +132,7 @@ impl Run<'_> {
     }
 }
 
-/// Whether an item says that nothing was sent.
+/// Whether an item is the notice that nothing was sent.
 fn is_unsent(item: &Item) -> bool {
     matches!(&item.body, ItemBody::Notice(notice) if notice.code == UNSENT)
 }
@@ -140,7 +144,8 @@ fn output_in(item: &Item) -> Option<&Output> {
     }
 }
 
-/// What a call that is done means for its run, beside what the model reads: an answer before words.
+/// Returns what a completed call means for its run, beside the text that the model reads: an answer precedes
+/// a text for the user.
 pub(in crate::run) fn effect_of(said: Option<String>, answer: Option<String>) -> Option<OutputEffect> {
     answer.map(OutputEffect::Answer).or_else(|| said.map(OutputEffect::Said))
 }

@@ -64,7 +64,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
     ];
     out::result(text![paint.bold(&kind.name), ": ", &kind.description])?;
     for (what, text) in lines {
-        out::result(text!["  ", paint.dim(format!("{what:8}")), " ", text])?;
+        out::result(text!["  ", paint.dim(format!("{what:10}")), " ", text])?;
     }
     out::result(text!["\n", &kind.instructions])
 }
