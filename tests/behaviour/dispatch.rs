@@ -4,12 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use entourage_engine::{
     Clock,
-    dispatch::{Dispatcher, Embedded, Settings, conformance::Subject},
+    dispatch::{Advance, Delivery, Dispatcher, Embedded, Settings, conformance::Subject},
     dispatcher_conformance,
 };
+use entourage_llm::{Script, ScriptedModel};
 use entourage_store::Store;
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
-use entourage_testkit::FakeClock;
+use entourage_testkit::{FakeClock, World};
+use entourage_tests::first_tools;
+use entourage_types::{Status, WaitingOn};
+use serde_json::json;
 
 struct Local {
     store: Arc<SqliteStore>,
@@ -46,3 +50,21 @@ impl Subject for Local {
 }
 
 dispatcher_conformance!(Local::new());
+
+/// The wake-up of an agent that waits is delivered by a node whose clock is a minute ahead.
+#[tokio::test]
+async fn what_is_due_by_the_clock_of_the_delivery_is_due() {
+    let model =
+        ScriptedModel::new([Script::call("wait", json!({"seconds": 60})), Script::text("It is time.")]);
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Wait a minute.").await;
+    world.asleep(&root).await;
+    let tomorrow = world.clock().now() + Duration::from_secs(86_400);
+    let engine = world.engine();
+    let deliver = async |due| Advance::advance(engine, root.id, Delivery { due }).await.unwrap();
+    deliver(world.clock().now()).await;
+    assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Timer), "not yet");
+    deliver(world.clock().now() + Duration::from_secs(60)).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(world.store().due(tomorrow, None, 10).await.unwrap(), [], "it was served");
+}

@@ -19,14 +19,14 @@ use crate::{Clock, watchdog::Heartbeat};
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Agents that are being deleted, with the number of their deletions in progress.
-type Doomed = Arc<Mutex<HashMap<AgentId, u32>>>;
+type Deletions = Arc<Mutex<HashMap<AgentId, u32>>>;
 type AtWork = Arc<Mutex<HashMap<AgentId, Activation>>>;
 
 /// The activations in progress, by agent.
 #[derive(Default)]
 pub(crate) struct Live {
     at_work: AtWork,
-    deleting: Doomed,
+    deleting: Deletions,
 }
 
 /// What others can see of an activation in progress.
@@ -115,11 +115,11 @@ impl Live {
     pub(crate) fn mark_deleting(&self, agent: AgentId) -> impl Drop + Send + use<> {
         *locked(&self.deleting).entry(agent).or_default() += 1;
         let deleting = Arc::clone(&self.deleting);
-        Dooming { agent, deleting }
+        DeletionMark { agent, deleting }
     }
 
     /// Whether the agent is being deleted.
-    pub(crate) fn is_doomed(&self, agent: AgentId) -> bool {
+    pub(crate) fn is_deleting(&self, agent: AgentId) -> bool {
         locked(&self.deleting).contains_key(&agent)
     }
 
@@ -145,12 +145,12 @@ impl Live {
 }
 
 /// An agent that is being deleted.
-struct Dooming {
+struct DeletionMark {
     agent: AgentId,
-    deleting: Doomed,
+    deleting: Deletions,
 }
 
-impl Drop for Dooming {
+impl Drop for DeletionMark {
     fn drop(&mut self) {
         if let Entry::Occupied(mut entry) = locked(&self.deleting).entry(self.agent) {
             *entry.get_mut() -= 1;
@@ -240,7 +240,7 @@ mod tests {
             live.cancel(agent);
             let (second, ()) =
                 tokio::join!(live.preempt(agent, &stopping, &SystemClock), async { drop(first) });
-            assert!(live.is_at_work(agent) && live.is_doomed(agent));
+            assert!(live.is_at_work(agent) && live.is_deleting(agent));
             drop((deleting, second));
         }
         assert!(locked(&live.at_work).is_empty() && locked(&live.deleting).is_empty());

@@ -1,12 +1,13 @@
 //! One activation: claim the agent, run its program, stop or sleep.
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Action, AgentId, Post, PostBody, Status};
+use entourage_types::{Action, AgentId, Post, PostBody, Status, Time};
 use tracing::Instrument;
 
 use crate::{
     Engine, Error, Result,
     activations::ActivationGuard,
+    dispatch::Delivery,
     restart::TakeUp,
     run::{Interrupt, Run, session},
 };
@@ -19,12 +20,17 @@ impl Engine {
     /// If the store fails, the activation is stuck or has to come again later. Nothing is lost then: the
     /// wake-up stays in the store until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
+        self.advance_by(agent, Delivery { due: self.now() }).await
+    }
+
+    /// The same for a [delivery](Delivery) whose wake-ups may be due by another node's clock.
+    pub(crate) async fn advance_by(&self, agent: AgentId, delivery: Delivery) -> Result<()> {
         let live = &self.inner.live;
-        while !live.is_doomed(agent) {
+        while !live.is_deleting(agent) {
             let entered = live.enter(agent, self.stopping(), &**self.clock()).await;
             let done = tokio::select! {
                 biased;
-                done = self.activate(agent, &entered) => done,
+                done = self.activate(agent, delivery, &entered) => done,
                 overdue = self.overdue(agent, entered.pulse()) => {
                     // What was in progress ends here; what it has committed stays.
                     drop(entered);
@@ -44,7 +50,8 @@ impl Engine {
         Ok(())
     }
 
-    async fn activate(&self, agent: AgentId, entered: &ActivationGuard) -> Result<()> {
+    async fn activate(&self, agent: AgentId, delivery: Delivery, entered: &ActivationGuard) -> Result<()> {
+        let by = delivery.due.max(self.now());
         // Nothing begins that could not be committed: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
         let (alone, given_up) = match self.take_up(agent, entered).await {
@@ -58,14 +65,14 @@ impl Engine {
         };
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         let is_gone = claim.agent.status == Status::Cancelled;
-        let at_rest = claim.run.is_none() && !self.session_is_over(&claim);
+        let at_rest = claim.run.is_none() && !self.session_is_over(&claim, by);
         if claim.inbox.is_empty() && (is_gone || at_rest) {
-            return self.serve(claim).await;
+            return self.serve(claim, by).await;
         }
         if is_deleted(&claim) {
             return self.delete_entered(agent, entered).await;
         }
-        let mut run = Run::open(self, claim, entered).await?.alone(alone);
+        let mut run = Run::open(self, claim, by, entered).await?.alone(alone);
         let named = run.named();
         let closed = match given_up {
             Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(named).await,
@@ -82,9 +89,9 @@ impl Engine {
         }
     }
 
-    fn session_is_over(&self, claim: &Claim) -> bool {
+    fn session_is_over(&self, claim: &Claim, by: Time) -> bool {
         let kind = self.kinds().get(&claim.agent.kind);
-        kind.is_some_and(|kind| session::is_over(&claim.agent, &kind, &claim.items, self.now()))
+        kind.is_some_and(|kind| session::is_over(&claim.agent, &kind, &claim.items, by))
     }
 
     /// Ends the run of an agent whose activations keep dying, so that it does not stay stuck.
@@ -105,9 +112,9 @@ impl Engine {
         }
         // There is no run to end: the agent was about to rest, or to close a session.
         if claim.run.is_none() && claim.inbox.is_empty() {
-            return self.serve(claim).await;
+            return self.serve(claim, self.now()).await;
         }
-        let mut run = Run::open(self, claim, &entered).await?;
+        let mut run = Run::open(self, claim, self.now(), &entered).await?;
         Ok(run.close(Err(cause)).await?)
     }
 
@@ -125,10 +132,9 @@ impl Engine {
     }
 
     /// Consumes the due wake-ups of an agent that has nothing to read and no run, without opening one.
-    async fn serve(&self, claim: Claim) -> Result<()> {
-        let now = self.now();
-        let mut commit = Commit::fenced(&claim.agent, now);
-        for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= now) {
+    async fn serve(&self, claim: Claim, by: Time) -> Result<()> {
+        let mut commit = Commit::fenced(&claim.agent, self.now());
+        for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= by) {
             commit.push(Write::ConsumeWakeup(wakeup.id));
         }
         match self.inner.store.commit(commit).await {

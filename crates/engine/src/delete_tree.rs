@@ -33,15 +33,15 @@ impl Engine {
                     Box::pin(self.delete(child.id)).await?;
                 }
             }
-            // What came in at the same moment is read all the same, so that nothing of it is left.
+            // Posts and wake-ups that arrived at the same moment are consumed too, so that none is left.
             let is_done = claim.inbox.is_empty() && claim.wakeups.is_empty();
             if claim.agent.status == Status::Cancelled && is_done {
                 return Ok(());
             }
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
-            match Run::open(self, claim, entered).await?.delete(wakeups).await {
-                // Another process has taken the agent to do the same, or ended what it waits for, or nobody knows
-                // whether it is done.
+            match Run::open(self, claim, self.now(), entered).await?.delete(wakeups).await {
+                // Another process claimed the agent to do the same, or ended what it waits for, or the outcome
+                // of the commit is unknown.
                 Err(
                     StoreError::Fenced { .. } | StoreError::NotInStatus { .. } | StoreError::Unknown { .. },
                 ) => tokio::task::yield_now().await,

@@ -14,7 +14,7 @@ use entourage_types::{AgentId, Owner, Time, Wakeup, WakeupId};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Advance, Dispatcher, order, outage::Outage, queue::Queue};
+use super::{Advance, Delivery, Dispatcher, order, outage::Outage, queue::Queue};
 use crate::{Clock, Error, Result, metrics};
 
 /// The settings of the embedded dispatcher.
@@ -80,11 +80,12 @@ impl Dispatcher for Embedded {
                 && let Some((agent, owner)) = state.ready.next()
             {
                 let (engine, again) = (Arc::clone(&engine), owner.clone());
+                let delivery = Delivery { due: state.clock.now() };
                 let given_up = state.given_up(agent);
                 let task = working.spawn(async move {
                     let result = match given_up {
                         Some(cause) => engine.give_up(agent, &cause).await,
-                        None => engine.advance(agent).await,
+                        None => engine.advance(agent, delivery).await,
                     };
                     (agent, again, result)
                 });

@@ -12,12 +12,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::Store;
-use entourage_types::{AgentId, Wakeup};
+use entourage_types::{AgentId, Time, Wakeup};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Clock, Engine, Result};
 
 pub use embedded::{Embedded, Settings};
+
+/// What a dispatcher says of the wake-ups that it delivers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// What is due by this moment is due, also where the clock of the node that receives it is behind: otherwise
+    /// the agent would go back to sleep, and be woken again and again until the clocks agree.
+    pub due: Time,
+}
 
 /// Receives wake-ups.
 #[async_trait]
@@ -28,7 +36,7 @@ pub trait Advance: Send + Sync + 'static {
     /// What kept the agent from going on; the dispatcher delivers the wake-up again. While the store is
     /// unusable ([`entourage_store::Error::is_outage`]), that is no failure of the agent, however long it
     /// takes.
-    async fn advance(&self, agent: AgentId) -> Result<()>;
+    async fn advance(&self, agent: AgentId, delivery: Delivery) -> Result<()>;
 
     /// Ends the run of an agent whose activations keep failing.
     ///
@@ -39,8 +47,8 @@ pub trait Advance: Send + Sync + 'static {
 
 #[async_trait]
 impl Advance for Engine {
-    async fn advance(&self, agent: AgentId) -> Result<()> {
-        Engine::advance(self, agent).await
+    async fn advance(&self, agent: AgentId, delivery: Delivery) -> Result<()> {
+        self.advance_by(agent, delivery).await
     }
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {

@@ -14,6 +14,8 @@ use crate::{activations::ActivationGuard, restart::Alone, watchdog::Heartbeat};
 pub(super) struct Control {
     /// When it began to work, moved forward by the time that it only waited.
     began: Time,
+    /// The moment that its delivery was for.
+    due_by: Time,
     /// Cancelled when the activation must end where it is: the process stops, or a person intervenes.
     cancel: CancellationToken,
     /// Where it publishes which message it answers.
@@ -29,9 +31,10 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(entered: &ActivationGuard, began: Time, paused: bool) -> Self {
+    pub(super) fn new(entered: &ActivationGuard, (began, due_by): (Time, Time), paused: bool) -> Self {
         Self {
             began,
+            due_by,
             cancel: entered.cancel_token().clone(),
             answers: Arc::clone(entered.answers()),
             pulse: Arc::clone(entered.pulse()),
@@ -43,6 +46,10 @@ impl Control {
 
     pub(super) fn take_up_alone(&mut self, alone: Alone) {
         self.alone = alone;
+    }
+
+    pub(super) fn due_by(&self) -> Time {
+        self.due_by
     }
 
     pub(super) fn cancel(&self) -> &CancellationToken {

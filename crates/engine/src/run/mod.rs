@@ -73,13 +73,15 @@ pub struct Run<'h> {
 }
 
 impl<'h> Run<'h> {
-    /// Continues the agent's open run, or begins one.
+    /// Continues the agent's open run, or begins one. What is due `by` then is due, also where this engine's clock
+    /// is behind.
     ///
     /// # Errors
     /// If the version of the kind that the run started with cannot be read.
     pub(crate) async fn open(
         engine: &'h Engine,
         claim: Claim,
+        by: Time,
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
         let now = engine.now();
@@ -89,7 +91,7 @@ impl<'h> Run<'h> {
         let toolset = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
-        let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume));
+        let control = Control::new(entered, (now, by), agent.waiting_on == Some(WaitingOn::Resume));
         let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
         // The first commit of a run also stores the version of the kind that the run started with.
         let version = if opened { None } else { engine.keep(&kind, now)? };
@@ -107,7 +109,7 @@ impl<'h> Run<'h> {
             record,
             opened,
             transcript,
-            inbox: Inbox::new(inbox, &wakeups, now),
+            inbox: Inbox::new(inbox, &wakeups, by),
             batch: Batch::of(version),
             control,
         })
@@ -211,6 +213,11 @@ impl<'h> Run<'h> {
         let mut commit = self.fenced(self.engine.now());
         commit.writes.extend(writes);
         self.apply(commit).await
+    }
+
+    /// Whether a moment has come, by this engine's clock or by that of the delivery.
+    fn is_due(&self, due: Time) -> bool {
+        due <= self.control.due_by().max(self.engine.now())
     }
 
     /// Commits the batch, if it has writes.

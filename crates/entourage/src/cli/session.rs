@@ -162,7 +162,7 @@ impl Session {
             if let Some(question) = &asked {
                 self.ask_again(question);
             }
-            self.heed(line, Typed::Said).await?;
+            self.handle_line(line, Typed::Said).await?;
         }
         Ok(())
     }
@@ -214,7 +214,7 @@ impl Session {
             tokio::select! {
                 signal = self.follow.next() => self.take(signal?, typed).await?,
                 line = next(&mut lines) => match line {
-                    Some(line) => if let Some(end) = self.heed(line, typed).await? {
+                    Some(line) => if let Some(end) = self.handle_line(line, typed).await? {
                         return Ok(end);
                     },
                     None if typed == Typed::Said => {
@@ -252,8 +252,8 @@ impl Session {
     pub(crate) async fn take(&mut self, signal: Signal, typed: Typed) -> Result<()> {
         match signal {
             Signal::Event(event) => {
-                let is_heeded = matches!(event.body, EventBody::Intervention { .. });
-                let stirs = is_heeded && self.progress.is_stirring();
+                let is_intervention = matches!(event.body, EventBody::Intervention { .. });
+                let stirs = is_intervention && self.progress.is_stirring();
                 self.progress.event(&event);
                 self.pieces.event(&event);
                 if typed == Typed::Said {

@@ -11,7 +11,7 @@ use entourage_types::{
 use crate::run::{Result, Run};
 
 /// How work is dropped.
-pub(in crate::run) struct Dropped {
+pub(in crate::run) struct CancelScope {
     /// The cause that the outputs of the open calls name.
     cause: &'static str,
     /// What is done to the agents that work for them.
@@ -20,7 +20,7 @@ pub(in crate::run) struct Dropped {
     all: bool,
 }
 
-impl Dropped {
+impl CancelScope {
     /// A new instruction takes its place: deletes agents spawned for the work; stops pre-existing ones and
     /// keeps their memory.
     pub(in crate::run) const BY_NEW_WORK: Self =
@@ -56,7 +56,7 @@ impl Run<'_> {
     }
 
     /// Gives the open calls outputs and ends the agents that work for them, in one commit.
-    pub(in crate::run) async fn drop_work(&mut self, how: &Dropped) -> Result<()> {
+    pub(in crate::run) async fn cancel_work(&mut self, how: &CancelScope) -> Result<()> {
         let mut writes = Vec::new();
         let tasks = self.tasks_of_calls(how.all).await?;
         let tasks: Vec<(Task, Action)> = tasks
@@ -67,7 +67,7 @@ impl Run<'_> {
             })
             .collect();
         for (task, action) in &tasks {
-            self.drop_task(task.clone(), *action, &mut writes)?;
+            self.cancel_task(task.clone(), *action, &mut writes)?;
         }
         self.answer_for_open_calls(how.cause, &mut writes).await?;
         if !writes.is_empty() {
@@ -118,7 +118,7 @@ impl Run<'_> {
     }
 
     /// Adds the writes that cancel a task and post an intervention to the agent that works on it.
-    pub(in crate::run) fn drop_task(
+    pub(in crate::run) fn cancel_task(
         &mut self,
         task: Task,
         action: Action,

@@ -40,7 +40,7 @@ impl Run<'_> {
         for (index, call) in calls.iter().enumerate() {
             let Some((task, why)) = self.closed_by(call).await? else { continue };
             let mut writes = Vec::new();
-            self.drop_task(task.clone(), Action::Stop, &mut writes)?;
+            self.cancel_task(task.clone(), Action::Stop, &mut writes)?;
             let effect = Some(OutputEffect::Delegated(task.id));
             let refused = Output { effect, ..output(call, why, true) };
             self.finish(calls, index, refused, writes).await?;

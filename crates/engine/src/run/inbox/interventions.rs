@@ -8,7 +8,7 @@ use entourage_types::{
 
 use crate::run::{
     Interrupt, Result, Run,
-    delegation::cancel::{Concerned, Dropped},
+    delegation::cancel::{CancelScope, Concerned},
 };
 
 impl Run<'_> {
@@ -44,7 +44,7 @@ impl Run<'_> {
                 Action::Delete => return Err(Interrupt::Stopping),
                 Action::Pause => self.control.set_paused(true),
                 Action::Resume => {
-                    self.mark_heeded(&post, id).await?;
+                    self.mark_applied(&post, id).await?;
                     self.end_pause().await?;
                     continue;
                 }
@@ -54,7 +54,7 @@ impl Run<'_> {
                 // `receive` reads its text as a message.
                 Action::Modify => {
                     self.control.hurry();
-                    self.drop_work(&Dropped::BY_NEW_WORK).await?;
+                    self.cancel_work(&CancelScope::BY_NEW_WORK).await?;
                     continue;
                 }
                 Action::Stop => match self.concerns(of) {
@@ -70,13 +70,13 @@ impl Run<'_> {
                 // Neither comes by post.
                 Action::Comment | Action::Steer => {}
             }
-            self.mark_heeded(&post, id).await?;
+            self.mark_applied(&post, id).await?;
         }
         if !stops.is_empty() {
             // A stop is consumed with the end of the run and not before: until then a crash must find it.
-            self.drop_work(&Dropped::BY_STOP).await?;
+            self.cancel_work(&CancelScope::BY_STOP).await?;
             for (post, id) in stops {
-                self.mark_heeded(&post, id).await?;
+                self.mark_applied(&post, id).await?;
             }
             return Err(Interrupt::stopped(StopReason::Cancelled, "stopped before it was done"));
         }
@@ -84,7 +84,7 @@ impl Run<'_> {
     }
 
     /// Adds to the batch that an intervention was read and applied.
-    async fn mark_heeded(&mut self, post: &Post, id: InterventionId) -> Result<()> {
+    async fn mark_applied(&mut self, post: &Post, id: InterventionId) -> Result<()> {
         self.inbox.remove(post.id);
         let read = self.inbox.consume(post);
         let applied = self.applied(id).await?;

@@ -71,7 +71,7 @@ impl Run<'_> {
             }
             _ => Tries::none(),
         };
-        if self.engine.now() < tries.kept.due && !self.control.is_hurried() {
+        if !self.is_due(tries.kept.due) && !self.control.is_hurried() {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
         // Records the run as running before it asks again: if the request ends the process, the next process

@@ -13,9 +13,8 @@ impl Run<'_> {
     /// Closes the overdue questions of these calls. If a person answers first at the same moment, the store
     /// refuses the commit and the activation begins anew.
     pub(in crate::run) async fn expire_overdue(&mut self, calls: &[ToolCall]) -> Result<()> {
-        let now = self.engine.now();
         for asked in self.unanswered(calls) {
-            if asked.due.is_some_and(|(due, _)| due <= now) {
+            if asked.due.is_some_and(|(due, _)| self.is_due(due)) {
                 self.close_question(asked.question, Answer::Expired).await?;
             }
         }

@@ -114,7 +114,7 @@ impl Run<'_> {
                     self.finish(calls, index, output, vec![]).await?;
                     continue;
                 }
-                Wait::Until { until } if self.engine.now() >= until => {
+                Wait::Until { until } if self.is_due(until) => {
                     self.finish(calls, index, output(call, "The time has passed.", false), vec![]).await?;
                     continue;
                 }

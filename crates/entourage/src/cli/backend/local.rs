@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use async_trait::async_trait;
 use entourage::{Client, Engine, Entourage, Entry, NewAgent, Settings, Signal, Watch};
 use entourage_engine::{
-    Error, FoundInconsistency, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery, dispatch::Advance,
+    Error, FoundInconsistency, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery,
+    dispatch::{Advance, Delivery},
     kinds::Severity,
 };
 use entourage_store::{AgentQuery, Page};
@@ -110,9 +111,11 @@ impl OneTree {
 
 #[async_trait]
 impl Advance for OneTree {
-    async fn advance(&self, agent: AgentId) -> entourage_engine::Result<()> {
+    async fn advance(&self, agent: AgentId, delivery: Delivery) -> entourage_engine::Result<()> {
         match self.told(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))? {
-            Some(found) if found.root == self.root => self.told(self.engine.advance(agent).await),
+            Some(found) if found.root == self.root => {
+                self.told(Advance::advance(&self.engine, agent, delivery).await)
+            }
             _ => Ok(()),
         }
     }

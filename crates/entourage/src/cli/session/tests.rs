@@ -56,7 +56,7 @@ async fn a_stream_that_breaks_off_each_time_is_given_up() {
 async fn unsure(message: &str) -> (Session, String) {
     let (backend, asked) = serving(vec![stream(), lost()]).await;
     let mut session = begun(backend).await;
-    let failure = session.heed(message.to_owned(), Typed::Said).await.unwrap_err();
+    let failure = session.handle_line(message.to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
     let key = key_of(&asked.await.unwrap()[1], message);
     (session, key)
@@ -145,7 +145,7 @@ async fn what_the_next_server_refuses_may_have_been_taken_by_the_first() {
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "whoever typed it was told");
     for _ in 0..2 {
-        session.heed("Hello".to_owned(), Typed::Said).await.unwrap();
+        session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
     }
     let asked = asked.await.unwrap();
     let keys: Vec<String> = asked[1..].iter().map(|request| key_of(request, "Hello")).collect();
@@ -168,7 +168,7 @@ async fn what_turns_out_to_have_arrived_is_said_anew() {
         let event = Event { root, seq: item_seq + 1, agent: root, at, body };
         session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
     }
-    session.heed("Hello".to_owned(), Typed::Said).await.unwrap();
+    session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
     assert_ne!(key_of(&asked.await.unwrap()[2], "Hello"), first);
 }
 
@@ -182,7 +182,7 @@ async fn what_may_have_arrived_long_ago_is_left_to_whoever_said_it() {
     let mut kept = VecDeque::from(["And then?".to_owned()]);
     session.go_on(Arc::new(backend), &mut kept).await.unwrap();
     assert_eq!((kept.len(), &session.undone), (0, &None));
-    session.heed("Hello".to_owned(), Typed::Said).await.unwrap();
+    session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
     let asked = asked.await.unwrap();
     key_of(&asked[1], "And then?");
     assert_ne!(key_of(&asked[2], "Hello"), first, "who says it again means it");
@@ -194,7 +194,7 @@ async fn what_nobody_can_have_heard_is_sent_at_any_time() {
     let (backend, asked) = serving(vec![stream()]).await;
     let mut session = begun(backend).await;
     asked.await.unwrap();
-    session.heed("Hello".to_owned(), Typed::Said).await.unwrap_err();
+    session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap_err();
     assert_eq!(session.saying.as_ref().unwrap().since, None);
     let (backend, asked) = serving(vec![stream(), taken()]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
@@ -279,7 +279,7 @@ async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
     let (question, event) = asks(session.root());
     session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
     session.ask();
-    let failure = session.heed("Green".to_owned(), Typed::Said).await.unwrap_err();
+    let failure = session.handle_line("Green".to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
     let stands =
         Question { status: QuestionStatus::Answered, answer: Some("Green".into()), ..question.clone() };

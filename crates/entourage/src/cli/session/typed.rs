@@ -41,7 +41,7 @@ impl Session {
     }
 
     /// Handles a line that a user typed; if that fails or is dropped, the line is kept.
-    pub(super) async fn heed(&mut self, line: String, typed: Typed) -> Result<Option<End>> {
+    pub(super) async fn handle_line(&mut self, line: String, typed: Typed) -> Result<Option<End>> {
         let line = self.undone.insert(line).clone();
         let done = self.line(line.trim(), typed).await?;
         self.undone = None;
