@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use entourage_engine::{
     Clock,
-    dispatch::{Advance, Delivery, Dispatcher, Embedded, Settings, conformance::Subject},
+    dispatch::{Advance, Dispatcher, Due, Embedded, Settings, conformance::Subject},
     dispatcher_conformance,
 };
 use entourage_llm::{Script, ScriptedModel};
@@ -61,7 +61,7 @@ async fn what_is_due_by_the_clock_of_the_delivery_is_due() {
     world.asleep(&root).await;
     let tomorrow = world.clock().now() + Duration::from_secs(86_400);
     let engine = world.engine();
-    let deliver = async |due| Advance::advance(engine, root.id, Delivery { due }).await.unwrap();
+    let deliver = async |due| Advance::advance(engine, root.id, Due { by: due }).await.unwrap();
     deliver(world.clock().now()).await;
     assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Timer), "not yet");
     deliver(world.clock().now() + Duration::from_secs(60)).await;

@@ -329,7 +329,7 @@ async fn a_round_that_a_crash_ended_is_not_said_to_be_over() {
     );
     let dying = Faults::at_any(2, Fault::DieBefore);
     assert!(world.beside_with(&dying).job_run(&**job).await.is_err());
-    let (_, cut_off) = world.beside().rounds().await.unwrap().remove(0);
+    let (_, cut_off) = world.beside().job_runs().await.unwrap().remove(0);
     assert_eq!((cut_off.job.as_str(), cut_off.found, cut_off.repaired), ("wakeups", 1, 1));
     assert!(cut_off.began.is_some() && cut_off.at.is_none(), "{cut_off:?}");
 }
@@ -342,7 +342,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
     let janitor = tokio::spawn(async move { engine.keep_up().await });
     inconsistency(&world, "DELETE FROM entities WHERE kind = 'question'");
     let to_come = async || {
-        let rounds = world.engine().rounds().await.unwrap();
+        let rounds = world.engine().job_runs().await.unwrap();
         rounds.iter().any(|(_, job_run)| job_run.repaired_ever == 0 && job_run.job == "waits")
     };
     within("the job does its job_run", async {
@@ -353,7 +353,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
     })
     .await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let rounds = world.engine().rounds().await.unwrap();
+    let rounds = world.engine().job_runs().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.at.is_some_and(|at| at < waits.due), "{waits:?}");
     assert_eq!((waits.repaired_ever, &waits.error), (1, &None));
@@ -361,7 +361,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
     // Another process finds the record, and no job that is due.
     let due = waits.due;
     let world = world.reborn(Faults::none()).await;
-    let rounds = world.engine().rounds().await.unwrap();
+    let rounds = world.engine().job_runs().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.due >= due && waits.repaired_ever == 1);
 }
@@ -404,7 +404,7 @@ async fn kept_up_with(faults: Faults) -> u64 {
         assert_eq!(told[2..], ["output: red", "turn: So it is red.[]"]);
     }
     eventually(|| world.inconsistencies(), Vec::is_empty).await;
-    for (job, job_run) in world.beside().rounds().await.unwrap() {
+    for (job, job_run) in world.beside().job_runs().await.unwrap() {
         let repaired = match job.name() {
             "waits" => 3,
             "wakeups" => 2,

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{
     Clock, NewAgent,
-    dispatch::{Advance, Delivery, Dispatcher, Embedded},
+    dispatch::{Advance, Dispatcher, Due, Embedded},
 };
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Error, MemoryStore, Page, Result, Store, StoreLayer, Write};
@@ -147,7 +147,7 @@ struct Full {
 
 #[async_trait]
 impl Advance for Full {
-    async fn advance(&self, _: AgentId, _: Delivery) -> entourage_engine::Result<()> {
+    async fn advance(&self, _: AgentId, _: Due) -> entourage_engine::Result<()> {
         let mut tried = self.tried.lock().unwrap();
         tried.push(self.clock.now());
         if tried.len() == 9 {

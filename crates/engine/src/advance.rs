@@ -7,7 +7,7 @@ use tracing::Instrument;
 use crate::{
     Engine, Error, Result,
     activations::ActivationGuard,
-    dispatch::Delivery,
+    dispatch::Due,
     restart::TakeUp,
     run::{Interrupt, Run, session},
 };
@@ -20,17 +20,17 @@ impl Engine {
     /// If the store fails, the activation is stuck or has to come again later. Nothing is lost then: the
     /// wake-up stays in the store until it has been served.
     pub async fn advance(&self, agent: AgentId) -> Result<()> {
-        self.advance_by(agent, Delivery { due: self.now() }).await
+        self.advance_by(agent, Due { by: self.now() }).await
     }
 
-    /// The same for a [delivery](Delivery) whose wake-ups may be due by another node's clock.
-    pub(crate) async fn advance_by(&self, agent: AgentId, delivery: Delivery) -> Result<()> {
+    /// The same for wake-ups that may be [due](Due) by another node's clock.
+    pub(crate) async fn advance_by(&self, agent: AgentId, due: Due) -> Result<()> {
         let live = &self.inner.live;
         while !live.is_deleting(agent) {
             let entered = live.enter(agent, self.stopping(), &**self.clock()).await;
             let done = tokio::select! {
                 biased;
-                done = self.activate(agent, delivery, &entered) => done,
+                done = self.activate(agent, due, &entered) => done,
                 overdue = self.overdue(agent, entered.pulse()) => {
                     // What was in progress ends here; what it has committed stays.
                     drop(entered);
@@ -50,8 +50,8 @@ impl Engine {
         Ok(())
     }
 
-    async fn activate(&self, agent: AgentId, delivery: Delivery, entered: &ActivationGuard) -> Result<()> {
-        let by = delivery.due.max(self.now());
+    async fn activate(&self, agent: AgentId, due: Due, entered: &ActivationGuard) -> Result<()> {
+        let by = due.by.max(self.now());
         // Nothing begins that could not be committed: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
         let (alone, given_up) = match self.take_up(agent, entered).await {

@@ -18,7 +18,7 @@ impl Engine {
     /// When the store fails.
     pub(crate) async fn delete(&self, id: AgentId) -> Result<()> {
         let live = &self.inner.live;
-        let _doomed = live.mark_deleting(id);
+        let _mark = live.mark_deleting(id);
         let entered = live.preempt(id, self.stopping(), &**self.clock()).await;
         self.delete_entered(id, &entered).await
     }

@@ -51,7 +51,7 @@ pub(crate) struct Inner {
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) guardrails: Guardrails,
     /// Held during a job run, so that job runs do not overlap.
-    pub(crate) rounds: tokio::sync::Mutex<()>,
+    pub(crate) job_lock: tokio::sync::Mutex<()>,
     /// Consecutive restarts without progress after which the engine ends a run.
     pub(crate) give_up_after: u32,
     /// The runs that an earlier process left in progress.
@@ -241,7 +241,7 @@ impl Builder {
                 live: Live::default(),
                 tracer: self.tracer,
                 guardrails: self.guardrails,
-                rounds: tokio::sync::Mutex::default(),
+                job_lock: tokio::sync::Mutex::default(),
                 give_up_after: self.give_up_after,
                 restarts: Restarts::default(),
                 outbox: self.outbox,

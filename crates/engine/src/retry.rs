@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use entourage_llm::Error;
-use entourage_types::AgentId;
+use entourage_types::{AgentId, Backoff};
 
 /// The delays of the first retries, which are short: most failures are over in a moment.
 const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
-/// The delays of later retries begin here and double, up to `LONGEST`.
-const BASE: Duration = Duration::from_secs(10);
+/// The delays of later retries.
+const LATER: Backoff = Backoff::new(Duration::from_secs(10), LONGEST);
 const LONGEST: Duration = Duration::from_secs(300);
 /// The number of later retries: if the provider limits the rate, if it fails, and if its answer is bad.
 const RATE_LIMITED: u32 = 5;
@@ -56,7 +56,7 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool,
     let before = attempt.saturating_sub(1);
     let own = match QUICK.get(before as usize) {
         Some(quick) => *quick,
-        None => BASE.saturating_mul(1 << (before - QUICK.len() as u32).min(8)),
+        None => LATER.after(attempt - QUICK.len() as u32),
     };
     let delay = paused.map_or(own, |asked| asked.max(own)).min(LONGEST);
     Next::Again(if in_memory(delay) { delay } else { (delay + jitter(agent, attempt)).min(LONGEST) })

@@ -5,12 +5,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use entourage_engine::Engine;
 use entourage_tools::{McpSettings, Problem, connect_server};
+use entourage_types::Backoff;
 use tokio::task::JoinSet;
 
-/// The pause after the first failure; it doubles from there.
-const FIRST: Duration = Duration::from_secs(1);
-/// The longest pause.
-const LONGEST: Duration = Duration::from_secs(60);
+/// Between attempts to connect.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// Returns the servers that can be connected, and why the others cannot.
 pub(crate) fn named_once(servers: Vec<McpSettings>) -> (Vec<McpSettings>, Vec<Problem>) {
@@ -31,7 +30,7 @@ pub(crate) fn connect(engine: &Engine, servers: Vec<McpSettings>) -> JoinSet<()>
 
 /// Tries until the server is connected or the engine is stopping.
 async fn until_connected(engine: Engine, settings: McpSettings) {
-    let (name, mut pause, mut said) = (settings.name.clone(), FIRST, String::new());
+    let (name, mut failures, mut said) = (settings.name.clone(), 0, String::new());
     loop {
         // Created before the attempt, so that a request during the attempt leads to another one.
         let wanted = engine.server_wanted();
@@ -55,12 +54,12 @@ async fn until_connected(engine: Engine, settings: McpSettings) {
             said = why;
         }
         engine.server_is_away(&name);
+        failures += 1;
         tokio::select! {
-            () = tokio::time::sleep(pause) => {}
+            () = tokio::time::sleep(PAUSES.after(failures)) => {}
             () = wanted => {}
             () = engine.stopping().cancelled() => return,
         }
-        pause = (pause * 2).min(LONGEST);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The HTTP server of an engine.
 //!
-//! A handler translates a request, calls one method of a [`Client`](entourage_engine::Client), and translates
+//! A handler translates a request, calls a [`Client`](entourage_engine::Client), and translates
 //! the result back; only this crate knows HTTP. [`serve`] runs the server, [`openapi`] describes its API.
 
 mod auth;

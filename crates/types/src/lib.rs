@@ -5,6 +5,7 @@
 
 mod agent;
 mod approval;
+mod backoff;
 mod chat;
 mod context;
 mod day;
@@ -43,6 +44,7 @@ mod wakeup;
 
 pub use agent::Agent;
 pub use approval::{ApprovalRule, Comparison, Condition};
+pub use backoff::Backoff;
 pub use chat::Chat;
 pub use context::{ContextPolicy, Section, Sessions};
 pub use day::Day;

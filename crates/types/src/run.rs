@@ -1,4 +1,4 @@
-//! A run: one activation's worth of work, from something to read to a stop.
+//! A run: an agent's work from something to read to a stop.
 
 use serde::{Deserialize, Serialize};
 

@@ -54,8 +54,8 @@ impl Client {
     /// # Errors
     /// [`Error::Reserved`] for a caller that is not the operator.
     pub async fn jobs(&self) -> Result<Vec<JobRecord>> {
-        let rounds = self.whole_engine("to see what maintenance does")?.rounds().await?;
-        Ok(rounds.into_iter().map(|(job, job_run)| JobRecord::new(&*job, job_run)).collect())
+        let runs = self.whole_engine("to see what maintenance does")?.job_runs().await?;
+        Ok(runs.into_iter().map(|(job, job_run)| JobRecord::new(&*job, job_run)).collect())
     }
 
     /// Runs a job now; see [`Engine::job_run`].

@@ -17,7 +17,7 @@ use entourage_types::{Agent, AgentId, Owner, Time, Wakeup, WakeupId};
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use super::{Advance, Delivery, Dispatcher};
+use super::{Advance, Dispatcher, Due};
 use crate::{Clock, Error, Result};
 
 pub use failures::{
@@ -158,7 +158,7 @@ impl Recorder {
 
 #[async_trait]
 impl Advance for Recorder {
-    async fn advance(&self, agent: AgentId, _: Delivery) -> Result<()> {
+    async fn advance(&self, agent: AgentId, _: Due) -> Result<()> {
         let attempt = {
             let mut seen = self.seen();
             seen.deliveries.push(agent);

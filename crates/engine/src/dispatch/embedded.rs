@@ -10,11 +10,11 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_store::{Error as StoreError, Store};
-use entourage_types::{AgentId, Owner, Time, Wakeup, WakeupId};
+use entourage_types::{AgentId, Backoff, Owner, Time, Wakeup, WakeupId};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Advance, Delivery, Dispatcher, order, outage::Outage, queue::Queue};
+use super::{Advance, Dispatcher, Due, order, outage::Outage, queue::Queue};
 use crate::{Clock, Error, Result, metrics};
 
 /// The settings of the embedded dispatcher.
@@ -40,9 +40,10 @@ const PAGE: u32 = 500;
 const LOW: usize = 250;
 /// How far ahead wake-ups are held in memory.
 const HORIZON: Duration = Duration::from_secs(60);
-/// The delay after a first failure; it doubles from there.
-const BACKOFF: Duration = Duration::from_millis(500);
-/// The longest delay while the store cannot be used.
+/// Between attempts at an agent that fails for a cause of its own.
+const FAILING: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(64));
+/// Between attempts while the store cannot be used.
+const UNAVAILABLE: Backoff = Backoff::new(Duration::from_millis(500), LONGEST);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The embedded dispatcher.
@@ -80,12 +81,12 @@ impl Dispatcher for Embedded {
                 && let Some((agent, owner)) = state.ready.next()
             {
                 let (engine, again) = (Arc::clone(&engine), owner.clone());
-                let delivery = Delivery { due: state.clock.now() };
+                let due = Due { by: state.clock.now() };
                 let given_up = state.given_up(agent);
                 let task = working.spawn(async move {
                     let result = match given_up {
                         Some(cause) => engine.give_up(agent, &cause).await,
-                        None => engine.advance(agent, delivery).await,
+                        None => engine.advance(agent, due).await,
                     };
                     (agent, again, result)
                 });
@@ -308,8 +309,8 @@ impl State {
             Some(Failure::Store(cause)) => {
                 self.outage.met(&cause, now);
                 let failures = self.failures.entry(agent).or_default();
-                let delay = BACKOFF.saturating_mul(1 << failures.outages.min(7)).min(LONGEST);
                 failures.outages += 1;
+                let delay = UNAVAILABLE.after(failures.outages);
                 return self.put_off(agent, owner, now + delay);
             }
             Some(Failure::NotYet(after)) => return self.put_off(agent, owner, now + after),
@@ -330,8 +331,7 @@ impl State {
             self.ready.wake(agent, &owner);
             return;
         }
-        let delay = BACKOFF.saturating_mul(1 << (count - 1).min(7));
-        self.put_off(agent, owner, now + delay);
+        self.put_off(agent, owner, now + FAILING.after(count));
     }
 
     /// Has an agent that failed tried again at `until`, or earlier if it gets something new to do.

@@ -19,12 +19,12 @@ use crate::{Clock, Engine, Result};
 
 pub use embedded::{Embedded, Settings};
 
-/// What a dispatcher says of the wake-ups that it delivers.
+/// Which wake-ups a dispatcher delivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Delivery {
-    /// What is due by this moment is due, also where the clock of the node that receives it is behind: otherwise
-    /// the agent would go back to sleep, and be woken again and again until the clocks agree.
-    pub due: Time,
+pub struct Due {
+    /// Those due by this moment, also if the clock of the node that receives them is behind: otherwise the agent
+    /// would go back to sleep and be woken again and again until the clocks agree.
+    pub by: Time,
 }
 
 /// Receives wake-ups.
@@ -36,7 +36,7 @@ pub trait Advance: Send + Sync + 'static {
     /// What kept the agent from going on; the dispatcher delivers the wake-up again. While the store is
     /// unusable ([`entourage_store::Error::is_outage`]), that is no failure of the agent, however long it
     /// takes.
-    async fn advance(&self, agent: AgentId, delivery: Delivery) -> Result<()>;
+    async fn advance(&self, agent: AgentId, due: Due) -> Result<()>;
 
     /// Ends the run of an agent whose activations keep failing.
     ///
@@ -47,8 +47,8 @@ pub trait Advance: Send + Sync + 'static {
 
 #[async_trait]
 impl Advance for Engine {
-    async fn advance(&self, agent: AgentId, delivery: Delivery) -> Result<()> {
-        self.advance_by(agent, delivery).await
+    async fn advance(&self, agent: AgentId, due: Due) -> Result<()> {
+        self.advance_by(agent, due).await
     }
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {

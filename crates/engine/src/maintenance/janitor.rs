@@ -57,13 +57,13 @@ impl Engine {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn rounds(&self) -> Result<Vec<(Box<dyn Job>, JobRun)>> {
-        let mut rounds = Vec::new();
+    pub async fn job_runs(&self) -> Result<Vec<(Box<dyn Job>, JobRun)>> {
+        let mut runs = Vec::new();
         for job in jobs() {
             let last = self.last_run_of(&*job).await?;
-            rounds.push((job, last));
+            runs.push((job, last));
         }
-        Ok(rounds)
+        Ok(runs)
     }
 
     /// Runs one job now, whether it is due or not: finds inconsistencies, repairs them one by one, and
@@ -74,12 +74,12 @@ impl Engine {
     pub async fn job_run(&self, job: &dyn Job) -> Result<JobRun> {
         // A requested job run may coincide with one that is due: under the lock, neither counts what the
         // other repaired.
-        let _alone = self.inner.rounds.lock().await;
+        let _alone = self.inner.job_lock.lock().await;
         let last = self.last_run_of(job).await?;
         let mut job_run =
             JobRun { began: Some(self.now()), at: None, found: 0, repaired: 0, error: None, ..last };
-        if let Err(error) = self.find_and_mend(job, &mut job_run).await {
-            tracing::error!(job = job.name(), %error, "a job_run of maintenance failed");
+        if let Err(error) = self.find_and_repair(job, &mut job_run).await {
+            tracing::error!(job = job.name(), %error, "a job of maintenance failed");
             job_run.error = Some(error.to_string());
         }
         job_run.at = Some(self.now());
@@ -89,7 +89,7 @@ impl Engine {
         Ok(job_run)
     }
 
-    async fn find_and_mend(&self, job: &dyn Job, job_run: &mut JobRun) -> Result<()> {
+    async fn find_and_repair(&self, job: &dyn Job, job_run: &mut JobRun) -> Result<()> {
         for mut inconsistency in job.find(self).await? {
             job_run.found += 1;
             tracing::warn!(job = job.name(), agent = %inconsistency.agent, "{}", inconsistency.text);

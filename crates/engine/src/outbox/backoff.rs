@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use entourage_types::{Delivery, DeliveryId};
+use entourage_types::{Backoff, Delivery, DeliveryId};
 
-/// The delay after a first failure; it doubles from there, up to the longest.
-const FIRST: Duration = Duration::from_secs(5);
+/// Between attempts.
+const FAILING: Backoff = Backoff::new(Duration::from_secs(5), LONGEST);
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// So many attempts take a day, and longer if a receiver asks for longer delays.
 const ATTEMPTS: u32 = 33;
@@ -16,7 +16,7 @@ pub(super) fn next(delivery: &Delivery, retry_after: Option<Duration>) -> Option
     if failures >= ATTEMPTS {
         return None;
     }
-    let own = FIRST.saturating_mul(1 << (failures - 1).min(16)).min(LONGEST);
+    let own = FAILING.after(failures);
     let asked = retry_after.map_or(own, |asked| asked.clamp(own, LONGEST.max(own)));
     Some(asked + spread(delivery.id, failures, own))
 }

@@ -54,7 +54,7 @@ impl Batch {
 
     /// Returns a fenced commit of the agent's activation that holds the whole batch; the batch is empty
     /// afterwards.
-    pub(super) fn commit(&mut self, agent: &Agent, at: Time) -> Commit {
+    pub(super) fn take_commit(&mut self, agent: &Agent, at: Time) -> Commit {
         let Self { writes, expect } = std::mem::take(self);
         Commit { writes, expect, ..Commit::fenced(agent, at) }
     }

@@ -31,10 +31,10 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(entered: &ActivationGuard, (began, due_by): (Time, Time), paused: bool) -> Self {
+    pub(super) fn new(entered: &ActivationGuard, began: Time, paused: bool) -> Self {
         Self {
             began,
-            due_by,
+            due_by: began,
             cancel: entered.cancel_token().clone(),
             answers: Arc::clone(entered.answers()),
             pulse: Arc::clone(entered.pulse()),
@@ -48,8 +48,14 @@ impl Control {
         self.alone = alone;
     }
 
-    pub(super) fn due_by(&self) -> Time {
-        self.due_by
+    /// The same for a delivery of what is due by this moment.
+    pub(super) fn due_by(self, due_by: Time) -> Self {
+        Self { due_by, ..self }
+    }
+
+    /// The moment by which something is due at `now` by this engine's clock.
+    pub(super) fn moment(&self, now: Time) -> Time {
+        self.due_by.max(now)
     }
 
     pub(super) fn cancel(&self) -> &CancellationToken {

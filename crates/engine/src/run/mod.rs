@@ -91,7 +91,7 @@ impl<'h> Run<'h> {
         let toolset = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let opened = run.is_some();
-        let control = Control::new(entered, (now, by), agent.waiting_on == Some(WaitingOn::Resume));
+        let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
         let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
         // The first commit of a run also stores the version of the kind that the run started with.
         let version = if opened { None } else { engine.keep(&kind, now)? };
@@ -217,7 +217,12 @@ impl<'h> Run<'h> {
 
     /// Whether a moment has come, by this engine's clock or by that of the delivery.
     fn is_due(&self, due: Time) -> bool {
-        due <= self.control.due_by().max(self.engine.now())
+        due <= self.moment()
+    }
+
+    /// The moment by which something is due: the later of this engine's clock and the delivery's.
+    fn moment(&self) -> Time {
+        self.control.moment(self.engine.now())
     }
 
     /// Commits the batch, if it has writes.
@@ -227,7 +232,7 @@ impl<'h> Run<'h> {
 
     /// Returns a fenced commit of this activation that holds the whole batch; the batch is empty afterwards.
     fn fenced(&mut self, at: Time) -> Commit {
-        self.batch.commit(&self.agent, at)
+        self.batch.take_commit(&self.agent, at)
     }
 
     async fn apply(&mut self, commit: Commit) -> Result<()> {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use entourage_store::{Commit, EntityQuery, Error as StoreError, ItemQuery, Page, Write};
-use entourage_types::{AgentId, EntityKind, EventBody, PendingSave, Record, Scope, Time};
+use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
 use super::{PATIENCE, ThreadStore, ThreadStoreError, in_time, kept};
@@ -22,9 +22,8 @@ const ITEMS: u32 = 200;
 const ROWS: u32 = 500;
 /// How often the store is read for pending saves without a hint.
 const LOOK: Duration = Duration::from_secs(5 * 60);
-/// The delay after a first failure; it doubles from there, up to the longest.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(5 * 60);
+/// Between attempts to save a thread.
+const FAILING: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5 * 60));
 
 /// Whether there is more to save of a thread.
 type Saved = (AgentId, Result<bool, ThreadStoreError>);
@@ -73,8 +72,8 @@ impl Waiting {
             Err(cause) => {
                 tracing::warn!(%agent, %cause, "a thread could not be saved elsewhere; it is tried again");
                 let failures = self.failures.entry(agent).or_default();
-                self.due.insert(agent, now + FIRST.saturating_mul(1 << (*failures).min(16)).min(LONGEST));
                 *failures += 1;
+                self.due.insert(agent, now + FAILING.after(*failures));
             }
         }
     }

@@ -4,15 +4,15 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use entourage_types::Owner;
+use entourage_types::{Backoff, Owner};
 use tokio::time::Instant;
 
-use super::state::grown;
+use super::state::LONGEST;
 
 /// So many consecutive failures open the breaker.
 pub(super) const BREAKS_AFTER: u32 = 5;
-/// How long a breaker first stays open; doubled each time.
-pub(super) const BROKEN: Duration = Duration::from_secs(5);
+/// How long a breaker stays open.
+pub(super) const BROKEN: Backoff = Backoff::new(Duration::from_secs(5), LONGEST);
 /// A failure this long ago is ignored.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
@@ -51,7 +51,7 @@ impl Breakers {
         let breaker = self.of.get(&owner.cloned())?;
         let (_, until) = breaker.open?;
         if breaker.test.is_some() {
-            return Some((until - now).max(BROKEN));
+            return Some((until - now).max(BROKEN.after(1)));
         }
         (until > now && !asked_by_person).then(|| until - now)
     }
@@ -95,7 +95,7 @@ impl Breakers {
         if breaker.opened == 0 {
             breaker.broke = now;
         }
-        breaker.open = Some((now, now + grown(BROKEN, breaker.opened)));
+        breaker.open = Some((now, now + BROKEN.after(breaker.opened + 1)));
         breaker.opened += 1;
         self.closed(now).is_some()
     }

@@ -111,7 +111,7 @@ impl Gate {
                 inner.state.enter(now, first, (priority, owner.as_ref()))
             };
             match way {
-                Way::Layered(round, began) => {
+                Way::Open(round, began) => {
                     place.passed = true;
                     return Ok(Pass { gate: self, owner, round, began, asking: true });
                 }

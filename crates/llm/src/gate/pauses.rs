@@ -6,13 +6,13 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use entourage_types::Owner;
+use entourage_types::{Backoff, Owner};
 use tokio::time::Instant;
 
-use super::state::{REFUSED_WITHIN, grown};
+use super::state::{LONGEST, REFUSED_WITHIN};
 
-/// The pause if a provider asks to slow down without saying for how long; doubled each time.
-pub(super) const PAUSE: Duration = Duration::from_secs(2);
+/// The pauses if a provider asks to slow down without saying for how long.
+pub(super) const PAUSE: Backoff = Backoff::new(Duration::from_secs(2), LONGEST);
 /// The longest pause granted to a provider that asks for one: its clock may be wrong, and a quota may be
 /// raised meanwhile. Afterwards one request finds out.
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
@@ -121,7 +121,7 @@ impl Pauses {
             // It was pending when the pause began: this refusal is not a further one.
             pause.until = asked.map_or(pause.until, |asked| pause.until.max(now + asked));
         } else {
-            pause.until = now + asked.unwrap_or(grown(PAUSE, pause.refused));
+            pause.until = now + asked.unwrap_or(PAUSE.after(pause.refused + 1));
             (pause.since, pause.ahead, pause.width) = (now, None, 1);
             pause.asking.clear();
             pause.refused += 1;

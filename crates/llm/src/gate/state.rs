@@ -26,9 +26,9 @@ pub(super) const REFUSED_WITHIN: Duration = Duration::from_secs(3);
 /// Waits up to this long happen in memory.
 const MOMENT: Duration = Duration::from_secs(3);
 /// The longest pause that the gate chooses itself.
-const LONGEST: Duration = Duration::from_secs(60);
-/// How far ahead a call's turn is scheduled at most: callers do not sleep for longer, and a later turn would
-/// lapse.
+pub(super) const LONGEST: Duration = Duration::from_secs(60);
+/// How far ahead a call's turn is scheduled at most: below the longest delay of a caller (five minutes), after
+/// which the turn would have lapsed.
 const FARTHEST: Duration = Duration::from_secs(240);
 /// The period over which the rate is counted.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -37,7 +37,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Yes, in this round, beginning at this instant.
-    Layered(u64, Instant),
+    Open(u64, Instant),
     /// Not yet: wait until that instant, or until woken.
     Wait(Option<Instant>),
     /// Not for this long, which is too long to wait here.
@@ -178,7 +178,7 @@ impl State {
                 if self.rate.is_some() {
                     self.made.push_back(now);
                 }
-                Way::Layered(self.round, now)
+                Way::Open(self.round, now)
             }
         }
     }
@@ -321,11 +321,6 @@ impl State {
     }
 }
 
-/// Doubles a pause for each of so many times, up to the longest.
-pub(super) fn grown(first: Duration, times: u32) -> Duration {
-    first.saturating_mul(1 << times.min(8)).min(LONGEST)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,7 +331,7 @@ mod tests {
 
     /// Makes a call that begins and ends at once. Returns false if the gate does not let it through.
     fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
-        let Way::Layered(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Way::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             return false;
         };
         state.ended(now, (round, None, began), sort);
@@ -352,7 +347,7 @@ mod tests {
                 assert!(call(&mut state, now, Sort::Down), "failure {failure}, opened {opened} times");
             }
             assert!(!call(&mut state, now, Sort::Answered), "it is open");
-            now += BROKEN;
+            now += BROKEN.after(1);
             assert!(call(&mut state, now, Sort::Answered), "it is tested, and closes");
         }
     }
@@ -365,15 +360,15 @@ mod tests {
             state.pauses.until(None, false, now).map(|opens| opens - now)
         };
         for refused in 0..4 {
-            let own = grown(PAUSE, refused);
+            let own = PAUSE.after(refused + 1);
             assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
             now += own;
         }
-        let Way::Layered(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Way::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             panic!("it is open")
         };
         state.accepted(now, (round, None, began), false);
         state.left(round, None, began, false);
-        assert_eq!(pause(&mut state, now), Some(PAUSE));
+        assert_eq!(pause(&mut state, now), Some(PAUSE.after(1)));
     }
 }

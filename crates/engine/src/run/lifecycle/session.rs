@@ -50,16 +50,7 @@ impl Run<'_> {
         let reason = match self.is_asked_to_close().await? {
             true => SessionEnd::Asked,
             false if self.control.is_hurried() => return Ok(()),
-            false
-                if is_over(
-                    &self.agent,
-                    &self.kind,
-                    self.items(),
-                    self.control.due_by().max(self.engine.now()),
-                ) =>
-            {
-                SessionEnd::Idle
-            }
+            false if is_over(&self.agent, &self.kind, self.items(), self.moment()) => SessionEnd::Idle,
             false => return Ok(()),
         };
         // Without a message or turn there is nothing to close.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use entourage::{Client, Engine, Entourage, Entry, NewAgent, Settings, Signal, Watch};
 use entourage_engine::{
     Error, FoundInconsistency, JobRecord, ReceiverRecord, Seen, StoreError, UsageQuery,
-    dispatch::{Advance, Delivery},
+    dispatch::{Advance, Due},
     kinds::Severity,
 };
 use entourage_store::{AgentQuery, Page};
@@ -111,10 +111,10 @@ impl OneTree {
 
 #[async_trait]
 impl Advance for OneTree {
-    async fn advance(&self, agent: AgentId, delivery: Delivery) -> entourage_engine::Result<()> {
+    async fn advance(&self, agent: AgentId, due: Due) -> entourage_engine::Result<()> {
         match self.told(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))? {
             Some(found) if found.root == self.root => {
-                self.told(Advance::advance(&self.engine, agent, delivery).await)
+                self.told(Advance::advance(&self.engine, agent, due).await)
             }
             _ => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_engine::{AgentDelta, Piece, Signal};
-use entourage_types::{AgentId, Event, RunId};
+use entourage_types::{AgentId, Backoff, Event, RunId};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use reqwest::Method;
 use serde::Deserialize;
@@ -18,8 +18,8 @@ use crate::cli::failure::Failure;
 
 /// How many times in a row a broken stream is reopened before the server counts as gone.
 const ATTEMPTS: u32 = 6;
-/// The pause before the second attempt; it doubles from there.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Between attempts, from the second on.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(13));
 
 type Pieces = BoxStream<'static, reqwest::Result<Vec<u8>>>;
 
@@ -96,9 +96,9 @@ impl Stream {
 
     /// Schedules another attempt at a connection; the first one at once.
     fn again(&mut self) {
-        let pause = self.attempts.checked_sub(1).map(|doubled| PAUSE * (1 << doubled.min(ATTEMPTS)));
+        let pause = if self.attempts == 0 { Duration::ZERO } else { PAUSES.after(self.attempts) };
         self.attempts += 1;
-        self.connection = Connection::Pausing(Instant::now() + pause.unwrap_or_default());
+        self.connection = Connection::Pausing(Instant::now() + pause);
     }
 
     /// Waits for the next piece or the next connection; dropping the future loses nothing.

@@ -1,4 +1,4 @@
-//! The native API. Each handler translates a request, calls one method of the caller's client, and translates
+//! The native API. Each handler translates a request, calls the caller's client, and translates
 //! the result back.
 
 mod agencies;
