@@ -11,8 +11,8 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_store::Store;
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
 use entourage_testkit::{FakeClock, World};
-use entourage_tests::first_tools;
-use entourage_types::{Status, WaitingOn};
+use entourage_tests::{first_tools, one_kind};
+use entourage_types::{Action, Event, EventBody, Status, WaitingOn};
 use serde_json::json;
 
 struct Local {
@@ -67,4 +67,30 @@ async fn what_is_due_by_the_clock_of_the_delivery_is_due() {
     deliver(world.clock().now() + Duration::from_secs(60)).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(world.store().due(tomorrow, None, 10).await.unwrap(), [], "it was served");
+}
+
+/// A paused agent leaves a wake-up in place that is due by the delivery's clock alone: the question that it is
+/// for expires at its own time.
+#[tokio::test]
+async fn a_pause_keeps_what_is_not_due_here() {
+    let kinds = one_kind(|kind| kind.limits.answer_seconds = Some(60));
+    let model = ScriptedModel::new([
+        Script::call("ask_user", json!({"question": "Which colour?"})),
+        Script::text("Then blue."),
+    ]);
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
+    let root = world.ask("Paint it.").await;
+    world.question(root.id).await;
+    world.asleep(&root).await;
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    let on = Some(WaitingOn::Resume);
+    let paused =
+        |event: &Event| matches!(event.body, EventBody::AgentStatus { waiting_on, .. } if waiting_on == on);
+    world.until(root.id, paused).await;
+    let in_a_minute = Due { by: world.clock().now() + Duration::from_secs(60) };
+    Advance::advance(world.engine(), root.id, in_a_minute).await.unwrap();
+    world.client().intervene(root.id, Action::Resume, None).await.unwrap();
+    world.asleep(&root).await;
+    world.clock().advance(Duration::from_secs(60));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
 }

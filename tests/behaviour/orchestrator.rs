@@ -497,7 +497,7 @@ async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
     assert_eq!(task.result, Some(TaskResult::Error(FAILED.into())));
     let items = world.client().items(worker.id, 0, 10).await.unwrap();
     let ItemBody::Notice(notice) = &items[1].body else { panic!("{items:?}") };
-    assert_eq!((&*notice.code, &*notice.text), ("model_failed", FAILED));
+    assert_eq!((notice.code.as_str(), &*notice.text), ("model_failed", FAILED));
     assert_eq!(notice.cause.as_deref(), Some("m refuses the request: 401 bad key"), "for logs and programs");
     let failure = &format!("The Researcher could not finish its task: {FAILED}");
     assert_eq!(main_chat(&world, chat.id).await, [said(Role::User, "Try."), said(Role::Assistant, failure)]);

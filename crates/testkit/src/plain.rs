@@ -22,7 +22,7 @@ fn line(body: &ItemBody) -> String {
             format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
         }
         ItemBody::Decision(decision) => format!("decision: {}", decision.value),
-        ItemBody::Notice(notice) => format!("notice {}: {}", notice.code, notice.text),
+        ItemBody::Notice(notice) => format!("notice {}: {}", notice.code.as_str(), notice.text),
         ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
     }
 }

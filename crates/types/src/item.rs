@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, ModelUse, PostId, QuestionId, RunId, RunOptions, StepKey, StopReason, TaskId, Time,
+    AgentId, CallId, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, StepKey, TaskId, Time,
 };
 
 /// One entry of an agent's transcript.
@@ -214,36 +214,6 @@ pub struct Decision {
     pub value: Value,
 }
 
-/// A remark of the engine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Notice {
-    /// How serious it is.
-    pub level: Level,
-    /// A stable code for programs, such as `model_failed` or `max_steps`.
-    pub code: String,
-    /// A sentence for people: the cause, and what can be done.
-    pub text: String,
-    /// The cause in the original text of the failed component, such as a provider, if people read
-    /// another text.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub cause: Option<String>,
-}
-
-impl Notice {
-    /// Creates a notice that needs no separate cause.
-    #[must_use]
-    pub fn new(level: Level, code: &str, text: impl Into<String>) -> Self {
-        Self { level, code: code.to_owned(), text: text.into(), cause: None }
-    }
-
-    /// Returns the limit that leaves the run one last model call, to answer with what it has, if
-    /// this notice announces that.
-    #[must_use]
-    pub fn last_call(&self) -> Option<StopReason> {
-        self.code.parse().ok().filter(|reason: &StopReason| self.level == Level::Info && reason.is_limit())
-    }
-}
-
 /// What the model reads from here on instead of the beginning of the session, which no longer fits
 /// its context window. The items themselves stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -260,18 +230,6 @@ pub struct Digest {
     /// the items.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
-}
-
-/// How serious a notice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Worth knowing.
-    Info,
-    /// The run ended early, or something was repaired.
-    Warning,
-    /// Something failed.
-    Error,
 }
 
 impl From<Turn> for ItemBody {

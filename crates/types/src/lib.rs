@@ -23,6 +23,7 @@ mod learning;
 mod limits;
 mod money;
 mod note;
+mod notice;
 mod owner;
 mod plain;
 mod post;
@@ -58,14 +59,13 @@ pub use id::{
     QuestionId, RunId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
-pub use item::{
-    Author, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, ToolCall, Turn,
-};
+pub use item::{Author, Decision, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
 pub use job_run::JobRun;
 pub use kind::{InDoubt, Input, Kind, Program, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use note::Note;
+pub use notice::{Level, Notice, NoticeCode};
 pub use owner::{Owner, Scope};
 pub use plain::{LONGEST_NAME, plain};
 pub use post::{Post, PostBody};

@@ -22,7 +22,9 @@ pub struct Speech {
     pub from: Option<String>,
     /// The text.
     pub text: String,
-    /// The options of the run that answers it.
+    /// The options of the run that answers it. Under this name in the digest that a repeated request is
+    /// recognised by, which databases keep.
+    #[serde(rename = "terms")]
     pub options: RunOptions,
 }
 

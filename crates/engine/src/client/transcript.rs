@@ -5,13 +5,13 @@ use std::collections::HashSet;
 
 use entourage_store::{ItemQuery, Page};
 use entourage_types::{
-    About, Agent, AgentId, Author, Item, ItemBody, Level, Post, PostBody, PostId, Question, QuestionId,
-    Reply, StopReason, TaskId, Time,
+    About, Agent, AgentId, Author, Item, ItemBody, Level, NoticeCode, Post, PostBody, PostId, Question,
+    QuestionId, Reply, StopReason, TaskId, Time,
 };
 use serde::Serialize;
 
 use super::{Client, PageEnd, Room};
-use crate::{Result, prompt::REFUSED, thread, titles::capitalised};
+use crate::{Result, thread, titles::capitalised};
 
 /// How many items before a page are read to know which task its first items are about.
 const LEAD: u32 = 64;
@@ -231,8 +231,8 @@ impl TranscriptRenderer {
     /// Whether an item says that the answer before it was refused.
     #[must_use]
     pub fn refuses(item: &Item) -> bool {
-        let refused = [REFUSED, StopReason::ValidationFailed.as_str()];
-        matches!(&item.body, ItemBody::Notice(notice) if refused.contains(&notice.code.as_str()))
+        let ItemBody::Notice(notice) = &item.body else { return false };
+        matches!(notice.code, NoticeCode::OutputRejected | NoticeCode::Ended(StopReason::ValidationFailed))
     }
 
     /// What a person sees of the next item of the agent's transcript.
@@ -254,12 +254,12 @@ impl TranscriptRenderer {
             ItemBody::Output(output) => {
                 (Role::Assistant, output.said().or_else(|| output.answer())?.to_owned())
             }
-            ItemBody::Notice(notice) if notice.level != Level::Info => (Role::Notice, notice.text.clone()),
+            ItemBody::Notice(notice) if notice.level() != Level::Info => (Role::Notice, notice.text.clone()),
             _ => return None,
         };
         let (post, failed) = match &item.body {
             ItemBody::Message(message) => (message.post, false),
-            ItemBody::Notice(notice) => (None, notice.level == Level::Error),
+            ItemBody::Notice(notice) => (None, notice.level() == Level::Error),
             // The program's text about a failed task; a model's text is an answer.
             ItemBody::Turn(turn) => (None, self.failed && turn.used.is_none()),
             _ => (None, false),

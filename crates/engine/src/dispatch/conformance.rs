@@ -142,12 +142,12 @@ impl Recorder {
         if is_due { Err(Error::Invalid("planned".into())) } else { Ok(()) }
     }
 
-    async fn serve(&self, agent: AgentId) -> Result<()> {
+    /// Serves what is due by the delivery's own moment.
+    async fn serve(&self, agent: AgentId, due: Due) -> Result<()> {
         let Some(claim) = self.store.claim(agent, 0).await? else { return Ok(()) };
-        let now = self.clock.now();
-        let mut commit = Commit::fenced(&claim.agent, now);
+        let mut commit = Commit::fenced(&claim.agent, self.clock.now());
         commit.writes =
-            claim.wakeups.iter().filter(|w| w.due <= now).map(|w| Write::ConsumeWakeup(w.id)).collect();
+            claim.wakeups.iter().filter(|w| w.due <= due.by).map(|w| Write::ConsumeWakeup(w.id)).collect();
         if !commit.writes.is_empty() {
             self.store.commit(commit).await?;
             self.seen().served.insert(agent);
@@ -158,7 +158,7 @@ impl Recorder {
 
 #[async_trait]
 impl Advance for Recorder {
-    async fn advance(&self, agent: AgentId, _: Due) -> Result<()> {
+    async fn advance(&self, agent: AgentId, due: Due) -> Result<()> {
         let attempt = {
             let mut seen = self.seen();
             seen.deliveries.push(agent);
@@ -177,7 +177,7 @@ impl Advance for Recorder {
             gate.notified().await;
         }
         let result = match does {
-            Does::Serve | Does::Hold(_) => self.serve(agent).await,
+            Does::Serve | Does::Hold(_) => self.serve(agent, due).await,
             Does::Fail | Does::Crash => self.fail(agent).await,
             Does::Full => Err(StoreError::DiskFull("planned".into()).into()),
         };
@@ -188,7 +188,7 @@ impl Advance for Recorder {
     }
 
     async fn give_up(&self, agent: AgentId, _cause: &str) -> Result<()> {
-        self.serve(agent).await?;
+        self.serve(agent, Due { by: self.clock.now() }).await?;
         self.seen().given_up.push(agent);
         self.news.notify_waiters();
         Ok(())

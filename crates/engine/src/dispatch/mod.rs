@@ -23,7 +23,8 @@ pub use embedded::{Embedded, Settings};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     /// Those due by this moment, also if the clock of the node that receives them is behind: otherwise the agent
-    /// would go back to sleep and be woken again and again until the clocks agree.
+    /// would go back to sleep and be woken again and again until the clocks agree. A node that is ahead shortens
+    /// waits by as much: nodes keep their clocks together.
     pub by: Time,
 }
 

@@ -191,8 +191,14 @@ fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
         (top_level && !KEYS.contains(&key.trim()) && key.trim() != "disallowedTools")
             .then(|| (index + 2, key.trim()))
     });
-    keys.map(|(line, key)| Finding::remark(file, line, format!("`{key}` means nothing here and is left out")))
-        .collect()
+    let finding = |(line, key)| match key {
+        // A kind must not work without the guardrails that its author believes it has.
+        "checks" => {
+            Finding::mistake(file, line, "`checks` is called `guardrails` now, and its `beside` `parallel`")
+        }
+        key => Finding::remark(file, line, format!("`{key}` means nothing here and is left out")),
+    };
+    keys.map(finding).collect()
 }
 
 /// The name that a file gives, or the file's own name if it gives none. A name that other programs only show,
@@ -253,6 +259,12 @@ mod tests {
         let found = only("---\nname: k\noutput_schema: {type: 5, required: yes}\n---\nDo.");
         assert_eq!((found.line, found.severity), (3, Severity::Mistake));
         assert!(found.text.starts_with("output_schema: the schema is not valid: "), "{found}");
+    }
+
+    #[test]
+    fn a_kind_with_checks_is_refused_and_does_not_lose_them() {
+        let found = only("---\nname: k\nchecks: { output: [polite] }\n---\nHello.\n");
+        assert!(found.text.starts_with("`checks` is called `guardrails` now"), "{found}");
     }
 
     #[test]

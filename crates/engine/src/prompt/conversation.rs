@@ -1,7 +1,7 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Author, Digest, Item, ItemBody, Kind, Level, Notice};
+use entourage_types::{Author, Digest, Item, ItemBody, Kind, Notice, NoticeCode};
 use serde_json::Value;
 
 use super::{
@@ -156,21 +156,15 @@ impl<'a> View<'a> {
     }
 }
 
-/// The code of the notice to the model that its answer was refused.
-pub(crate) const REFUSED: &str = "output_rejected";
-/// The code of the notice that the run has sent nothing to the user: for the model, and at the end for the
-/// person.
-pub(crate) const UNSENT: &str = "nothing_sent";
-
 /// Returns what the model reads of a notice, if it is for the model.
 fn guidance(notice: &Notice) -> Option<String> {
     let text = escaped(&notice.text);
-    if notice.last_call().is_some() {
-        return Some(format!("<limit_met>{text}. No more calls: answer now with what there is.</limit_met>"));
-    }
-    match notice.code.as_str() {
-        REFUSED => Some(format!("<answer_refused>{text}</answer_refused>")),
-        UNSENT if notice.level == Level::Info => Some(format!("<nothing_sent>{text}.</nothing_sent>")),
+    match notice.code {
+        NoticeCode::LastCall(_) => {
+            Some(format!("<limit_met>{text}. No more calls: answer now with what there is.</limit_met>"))
+        }
+        NoticeCode::OutputRejected => Some(format!("<answer_refused>{text}</answer_refused>")),
+        NoticeCode::AskedToSend => Some(format!("<nothing_sent>{text}.</nothing_sent>")),
         _ => None,
     }
 }

@@ -17,7 +17,7 @@ use entourage_types::{Item, Kind, TaskId};
 
 use crate::toolset::Toolset;
 
-pub(crate) use conversation::{REFUSED, UNSENT, View, is_cut};
+pub(crate) use conversation::{View, is_cut};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
 pub(crate) use record::{drawn, told};

@@ -173,8 +173,8 @@ impl RunItem {
             }
             ItemBody::Notice(notice) => vec![Self::Notice(NoticeItem {
                 origin,
-                level: notice.level,
-                code: notice.code.clone(),
+                level: notice.level(),
+                code: notice.code.as_str().to_owned(),
                 text: notice.text.clone(),
                 at,
             })],

@@ -110,7 +110,7 @@ fn outcome(client: &Client, kind: &str, run: &Run, items: &[Item]) -> (Option<St
     // The run's own error is the cause; the text for people is in the notice of its end. A deleted run has
     // neither.
     let notice = items.iter().rev().find_map(|item| match &item.body {
-        ItemBody::Notice(notice) if notice.level == Level::Error => Some(notice),
+        ItemBody::Notice(notice) if notice.level() == Level::Error => Some(notice),
         _ => None,
     });
     let text = notice.map_or_else(|| format!("the run is {}", run.status), |notice| notice.text.clone());

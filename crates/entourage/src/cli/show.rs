@@ -84,7 +84,7 @@ fn shown(item: &Item) -> Text {
         ItemBody::Decision(decision) => {
             (format!("decides {}", decision.name), Text::from(words::arguments(&decision.value)))
         }
-        ItemBody::Notice(notice) => (format!("notice: {}", notice.code), Text::from(&notice.text)),
+        ItemBody::Notice(notice) => (format!("notice: {}", notice.code.as_str()), Text::from(&notice.text)),
         ItemBody::Digest(digest) => {
             (format!("sums up what is older than item {}", digest.from), Text::from(&digest.text))
         }

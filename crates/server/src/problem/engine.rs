@@ -42,7 +42,7 @@ impl From<Error> for Problem {
             Error::Store(StoreError::NoRow { .. }) => Self::bad_cursor(
                 "the entry that the cursor names does not exist any more, or never did; begin with the first page",
             ),
-            Error::Store(StoreError::Corrupt(_) | StoreError::RuleViolation(_)) => {
+            Error::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(error = %text, "the store holds what it should not");
                 Self::internal("the server's log has the cause, under this answer's x-request-id")
             }

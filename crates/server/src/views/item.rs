@@ -260,9 +260,10 @@ impl From<ItemBody> for ItemBodyView {
             ItemBody::Digest(Digest { from, text, max_chars, used }) => {
                 Self::Digest { from, text, max_chars, used: used.map(ModelUseView::from) }
             }
-            ItemBody::Notice(Notice { level, code, text, cause }) => {
+            ItemBody::Notice(Notice { code, text, cause }) => {
+                let level = code.level();
                 let retryable = (level == Level::Error).then_some(false);
-                Self::Notice { level: level.into(), code, text, cause, retryable }
+                Self::Notice { level: level.into(), code: code.as_str().to_owned(), text, cause, retryable }
             }
         }
     }

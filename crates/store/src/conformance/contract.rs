@@ -1,7 +1,7 @@
 //! Which writer may write what. A commit that breaks these rules is a bug of its author and is refused as a
 //! whole, with [`Error::RuleViolation`] if no other error names the cause.
 
-use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, RunId, Scope, Status};
+use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, Record, RunId, Scope, Status};
 
 use super::{
     Place,
@@ -220,6 +220,10 @@ pub async fn a_tree_that_is_not_there_is_told_nothing(place: impl Place) -> Resu
     for (root, told) in [(&tree, 1), (&gone, 0)] {
         assert_eq!(store.events(&Scope::All, root.id, 0, 10).await?.len(), told);
     }
+    let other = new_root(&store, owner()).await?;
+    let astray = Write::Record(question(&tree).entity()?, question(&other).event().map(Box::new));
+    let refused = store.commit(Commit::new(at(2)).write(astray)).await;
+    assert!(matches!(refused, Err(Error::RuleViolation(_))), "told in another tree: {refused:?}");
     let asked = store.entities(&Scope::All, EntityQuery::of(EntityKind::Question)).await?;
     assert_eq!(asked, []);
     Ok(())

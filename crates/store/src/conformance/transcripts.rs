@@ -1,8 +1,8 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Checkpoint, Cost, Decision, Effect, Intent, ItemBody, Level, Message, ModelUse,
-    Notice, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status, StepKey, StepState,
+    Agent, Author, CallId, Checkpoint, Cost, Decision, Effect, Intent, ItemBody, Message, ModelUse, Notice,
+    NoticeCode, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status, StepKey, StepState,
     StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
@@ -95,8 +95,7 @@ pub async fn every_item_reads_back(place: impl Place) -> Result<()> {
         }),
         ItemBody::Decision(Decision { name: "clarify".to_owned(), value: json!("no") }),
         ItemBody::Notice(Notice {
-            level: Level::Warning,
-            code: "max_steps".to_owned(),
+            code: NoticeCode::Ended(StopReason::MaxSteps),
             text: "that was long".to_owned(),
             cause: Some("a clock".to_owned()),
         }),

@@ -1,6 +1,6 @@
 //! Which writer may write what, as far as the commit itself shows it.
 
-use entourage_types::{Agent, AgentId, LONGEST_NAME, StepKey};
+use entourage_types::{Agent, AgentId, Entity, LONGEST_NAME, StepKey};
 
 use crate::{Commit, Error, Result, Write};
 
@@ -42,6 +42,9 @@ fn is_plain(write: &Write) -> Result<()> {
             StepKey::Named(name) => all(&[name]),
             _ => Ok(()),
         },
+        Write::Record(Entity { kind, id, root, .. }, Some(event)) if *root != Some(event.root) => {
+            refuse(format!("a change of {kind} {id} would be reported in the tree of agent {}", event.root))
+        }
         Write::Record(entity, _) => all(&[entity.owner.as_str(), &entity.id, &entity.status]),
         _ => Ok(()),
     }

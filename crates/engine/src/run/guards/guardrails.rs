@@ -6,7 +6,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
 use entourage_types::{
-    Author, Item, ItemBody, Level, Message, Notice, Output, OutputEffect, Status, StopReason, ToolCall,
+    Author, Item, ItemBody, Message, Notice, NoticeCode, Output, OutputEffect, Status, StopReason, ToolCall,
 };
 use futures::{FutureExt, future::BoxFuture};
 
@@ -14,15 +14,12 @@ use crate::run::{Interrupt, Result, Run, tools::kept::output};
 use crate::{
     Clock,
     guardrail::{Guardrail, GuardrailInput, Side},
-    prompt::REFUSED,
 };
 
 /// The name under which an answer is refused if too few calls succeeded before it.
 const MIN_CALLS: &str = "guardrails.min_calls";
 /// The name under which an answer is refused that does not match the kind's schema.
 const SCHEMA: &str = "output_schema";
-/// The code of the notice that the input guardrails accepted the messages before it.
-const PASSED: &str = "input_accepted";
 
 /// The input guardrails that run while the model is asked.
 pub(in crate::run) struct ParallelGuardrails(Option<BoxFuture<'static, Result<()>>>);
@@ -60,7 +57,7 @@ impl Run<'_> {
         }
         self.pass(&names, &texts).await?;
         let text = format!("{} let pass what it was told", names.join(", "));
-        let notice = Notice::new(Level::Info, PASSED, text);
+        let notice = Notice::new(NoticeCode::InputAccepted, text);
         let at = self.engine.now();
         let kept = self.item(ItemBody::Notice(notice), at);
         self.batch.push(kept);
@@ -109,7 +106,7 @@ impl Run<'_> {
             Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
                 // The text is in the transcript already; the notice marks it as withheld, since no guardrail
                 // accepted it.
-                let notice = Notice::new(Level::Info, REFUSED, format!("not told: {}", stop.cause));
+                let notice = Notice::new(NoticeCode::OutputRejected, format!("not told: {}", stop.cause));
                 let at = self.engine.now();
                 let withheld = self.item(ItemBody::Notice(notice), at);
                 self.batch.push(withheld);
@@ -118,7 +115,7 @@ impl Run<'_> {
             Err(interrupt) => return Err(interrupt),
         };
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
-        let notice = Notice::new(Level::Info, REFUSED, text);
+        let notice = Notice::new(NoticeCode::OutputRejected, text);
         let at = self.engine.now();
         let mut writes = vec![self.item(ItemBody::Notice(notice), at)];
         writes.push(self.run_row(Status::Running, None));
@@ -233,7 +230,7 @@ impl Run<'_> {
 
     /// Returns the messages since the run's last turn that the input guardrails have not accepted yet.
     fn unchecked(&self) -> Vec<String> {
-        let passed = |item: &&Item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == PASSED);
+        let passed = |item: &&Item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == NoticeCode::InputAccepted);
         let since = self.items().iter().rev().take_while(|item| !passed(item)).count();
         self.told_in(&self.items()[self.items().len() - since..])
     }
@@ -350,7 +347,7 @@ fn is_request(message: &Message) -> bool {
 
 fn is_refusal(item: &Item) -> bool {
     match &item.body {
-        ItemBody::Notice(notice) => notice.code == REFUSED,
+        ItemBody::Notice(notice) => notice.code == NoticeCode::OutputRejected,
         ItemBody::Output(output) => output.is_refused(),
         _ => false,
     }

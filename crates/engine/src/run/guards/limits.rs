@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{Item, ItemBody, Level, Notice, StopReason, ToolCall};
+use entourage_types::{Item, ItemBody, Notice, NoticeCode, StopReason, ToolCall};
 
 use crate::run::{Interrupt, Result, Run, guards::loop_detection};
 
@@ -35,7 +35,7 @@ impl Run<'_> {
         if !leaves_one {
             return Err(Interrupt::stopped(reason, said));
         }
-        let notice = Notice::new(Level::Info, reason.as_str(), said);
+        let notice = Notice::new(NoticeCode::LastCall(reason), said);
         let announced = self.item(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(announced);
         Ok(())

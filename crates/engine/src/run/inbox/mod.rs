@@ -12,14 +12,15 @@ pub(in crate::run) struct Inbox {
     posts: Vec<Post>,
     /// Whether the store has posts that are not in memory.
     grew: bool,
-    /// The wake-ups that this activation serves. They are consumed when it ends.
-    served: Vec<WakeupId>,
+    /// The wake-ups that this activation serves, with their due moments. They are consumed when it ends.
+    served: Vec<(WakeupId, Time)>,
 }
 
 impl Inbox {
-    /// Takes the posts that a claim read; the activation serves the wake-ups that are due by now.
-    pub(in crate::run) fn new(posts: Vec<Post>, wakeups: &[Wakeup], now: Time) -> Self {
-        let served = wakeups.iter().filter(|wakeup| wakeup.due <= now).map(|wakeup| wakeup.id).collect();
+    /// Takes the posts that a claim read; the activation serves the wake-ups that are due `by` then.
+    pub(in crate::run) fn new(posts: Vec<Post>, wakeups: &[Wakeup], by: Time) -> Self {
+        let served =
+            wakeups.iter().filter(|wakeup| wakeup.due <= by).map(|wakeup| (wakeup.id, wakeup.due)).collect();
         Self { posts, grew: false, served }
     }
 
@@ -55,7 +56,7 @@ impl Inbox {
     /// Returns the write that removes a post that was read. The activation serves the post's wake-up, too,
     /// from here on.
     pub(in crate::run) fn consume(&mut self, post: &Post) -> Write {
-        self.served.push(post.wakeup);
+        self.served.push((post.wakeup, post.at));
         Write::ConsumePost(post.id)
     }
 
@@ -78,13 +79,18 @@ impl Inbox {
         self.posts = posts;
     }
 
-    /// The wake-ups that this activation serves.
-    pub(in crate::run) fn served(&self) -> &[WakeupId] {
-        &self.served
+    /// Whether this activation serves wake-ups.
+    pub(in crate::run) fn serves_any(&self) -> bool {
+        !self.served.is_empty()
+    }
+
+    /// Returns the writes that consume the served wake-ups that are due `by` then.
+    pub(in crate::run) fn consume_due(&self, by: Time) -> impl Iterator<Item = Write> {
+        self.served.iter().filter(move |(_, due)| *due <= by).map(|(id, _)| Write::ConsumeWakeup(*id))
     }
 
     /// Returns the writes that consume the served wake-ups. None is served afterwards.
     pub(in crate::run) fn consume_served(&mut self) -> impl Iterator<Item = Write> + use<> {
-        std::mem::take(&mut self.served).into_iter().map(Write::ConsumeWakeup)
+        std::mem::take(&mut self.served).into_iter().map(|(id, _)| Write::ConsumeWakeup(id))
     }
 }

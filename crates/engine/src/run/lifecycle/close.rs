@@ -3,9 +3,9 @@
 
 use entourage_store::{Commit, Error as StoreError, Write};
 use entourage_types::{
-    Agent, EntityKind, ItemBody, Level, Notice, OpenQuestion, Output, OutputEffect, Post, PostBody, PostId,
-    Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult, Time,
-    ToolCall, WaitingOn, Wakeup, WakeupId, plain,
+    Agent, EntityKind, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody,
+    PostId, Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult,
+    Time, ToolCall, WaitingOn, Wakeup, WakeupId, plain,
 };
 
 use crate::run::{Interrupt, Run, Stop, tools::doubt::may_have_taken_effect, tools::kept::output};
@@ -33,7 +33,7 @@ impl Run<'_> {
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
         // The commit with which the run began to wait may have written this already.
-        let is_asleep = self.agent.waiting_on == Some(on) && self.inbox.served().is_empty();
+        let is_asleep = self.agent.waiting_on == Some(on) && !self.inbox.serves_any();
         if is_asleep && !self.batch.has_writes() && !self.batch.has_expectations() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Run<'_> {
     /// Returns the writes of a run that sleeps from here on: its rows, and that its wake-ups are served.
     pub(in crate::run) fn asleep(&self, on: WaitingOn, at: Time) -> Vec<Write> {
         let (status, waiting_on) = (Status::Waiting, Some(on));
-        let mut writes = Vec::with_capacity(2 + self.inbox.served().len());
+        let mut writes = Vec::new();
         // An agent that is paused before it read anything has no run yet.
         if self.opened {
             let mut run = self.record.clone();
@@ -60,7 +60,10 @@ impl Run<'_> {
             updated: at,
             ..self.agent.clone()
         }));
-        writes.extend(self.inbox.served().iter().copied().map(Write::ConsumeWakeup));
+        // A paused agent does nothing about a moment that has come by the delivery's clock alone, and so leaves
+        // its wake-up in place.
+        let by = if on == WaitingOn::Resume { at } else { self.moment() };
+        writes.extend(self.inbox.consume_due(by));
         writes
     }
 
@@ -94,7 +97,7 @@ impl Run<'_> {
         }
         if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
             self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
-            let notice = Notice::new(Level::Error, reason.as_str(), text);
+            let notice = Notice::new(NoticeCode::Ended(reason), text);
             let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
             writes.push(self.item(ItemBody::Notice(notice), at));
             self.record.error = Some(plain(cause));

@@ -2,10 +2,9 @@
 //! run.
 
 use entourage_types::{
-    CallId, Item, ItemBody, Level, Notice, Output, OutputEffect, Reply, Status, ToolCall, Turn,
+    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall, Turn,
 };
 
-use crate::prompt::UNSENT;
 use crate::run::{Result, Run, Stop};
 
 /// The tool with which an agent writes to the user.
@@ -38,7 +37,7 @@ impl Run<'_> {
     pub fn remark(&mut self, stop: Stop) {
         let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "a result is told as it is");
-        let notice = Notice { cause: Some(cause), ..Notice::new(Level::Info, "told_as_it_is", text) };
+        let notice = Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) };
         let item = self.item(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(item);
     }
@@ -104,7 +103,7 @@ impl Run<'_> {
              there is nothing to tell"
         );
         let at = self.engine.now();
-        let mut writes = vec![self.item(ItemBody::Notice(Notice::new(Level::Info, UNSENT, text)), at)];
+        let mut writes = vec![self.item(ItemBody::Notice(Notice::new(NoticeCode::AskedToSend, text)), at)];
         writes.push(self.run_row(Status::Running, None));
         writes.extend(self.awake(at));
         self.commit(writes).await?;
@@ -115,7 +114,7 @@ impl Run<'_> {
     pub fn warn_if_unsent(&mut self) {
         if self.is_unsent() {
             let text = "The agent ended without sending anything; what it wrote stands in its transcript";
-            let notice = Notice::new(Level::Warning, UNSENT, text);
+            let notice = Notice::new(NoticeCode::NothingSent, text);
             let item = self.item(ItemBody::Notice(notice), self.engine.now());
             self.batch.push(item);
         }
@@ -134,7 +133,7 @@ impl Run<'_> {
 
 /// Whether an item is the notice that nothing was sent.
 fn is_unsent(item: &Item) -> bool {
-    matches!(&item.body, ItemBody::Notice(notice) if notice.code == UNSENT)
+    matches!(&item.body, ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::AskedToSend | NoticeCode::NothingSent))
 }
 
 fn output_in(item: &Item) -> Option<&Output> {
