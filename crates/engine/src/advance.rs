@@ -73,10 +73,10 @@ impl Engine {
             return self.delete_entered(agent, entered).await;
         }
         let mut run = Run::open(self, claim, by, entered).await?.alone(alone);
-        let named = run.named();
+        let span = run.log_span();
         let closed = match given_up {
-            Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(named).await,
-            None => run.go_on().instrument(named).await,
+            Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(span).await,
+            None => run.go_on().instrument(span).await,
         };
         if closed.is_ok() {
             let (agent, items) = run.into_committed();

@@ -174,12 +174,12 @@ impl<'h> Run<'h> {
         self.control.pulse().beating(&**self.engine.clock(), heard).await;
         // The wait is not time at work.
         self.control.waited(self.engine.now().since(before));
-        self.offer_anew();
+        self.renew_tools();
     }
 
     /// Returns the span with the ids that every log line of the activation carries; its level is error, so
     /// that it is active at every log level.
-    pub(crate) fn named(&self) -> tracing::Span {
+    pub(crate) fn log_span(&self) -> tracing::Span {
         let Agent { id, root, .. } = &self.agent;
         tracing::error_span!("activation", agent = %id, root = %root, run = %self.record.id)
     }
@@ -256,12 +256,12 @@ impl<'h> Run<'h> {
     }
 
     /// Appends an item that is not the result of a step, and returns the write that stores it.
-    fn item(&mut self, body: ItemBody, at: Time) -> Write {
-        self.join(None, body, at)
+    fn append(&mut self, body: ItemBody, at: Time) -> Write {
+        self.append_of_step(None, body, at)
     }
 
     /// Appends an item, with the step whose checkpoint it is (if any), and returns the write that stores it.
-    fn join(&mut self, step: Option<StepKey>, body: ItemBody, at: Time) -> Write {
+    fn append_of_step(&mut self, step: Option<StepKey>, body: ItemBody, at: Time) -> Write {
         let item = Item {
             agent: self.agent.id,
             seq: self.agent.items,

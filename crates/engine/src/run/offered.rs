@@ -50,18 +50,18 @@ impl Run<'_> {
     /// Offers the tool that reads a whole item, once the prompt shows an item cut.
     pub(super) fn offer_for(&mut self, item: &Item) {
         if !self.offered.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
-            self.position_changed();
+            self.renew_offer();
         }
     }
 
     /// Determines the agent's position again, and offers what fits it.
-    pub(super) fn position_changed(&mut self) {
+    pub(super) fn renew_offer(&mut self) {
         self.offered.position = Position::of(&self.agent, &self.kind, self.transcript.items());
-        self.offer_anew();
+        self.renew_tools();
     }
 
     /// Offers the tools that exist by now.
-    pub(super) fn offer_anew(&mut self) {
+    pub(super) fn renew_tools(&mut self) {
         let (offers, owner) = (&self.engine.inner.offers, &self.agent.owner);
         self.offered.toolset =
             offers.of(&self.kind, self.offered.position, owner, || self.engine.offered_from());

@@ -179,6 +179,6 @@ impl Run<'_> {
             let row = self.steps.row(key.clone(), done, at);
             Write::Step(Step { attempt: row.attempt.max(attempts), ..row })
         });
-        [self.join(Some(key), result.into(), at)].into_iter().chain(row)
+        [self.append_of_step(Some(key), result.into(), at)].into_iter().chain(row)
     }
 }

@@ -59,7 +59,7 @@ impl Run<'_> {
         let text = format!("{} let pass what it was told", names.join(", "));
         let notice = Notice::new(NoticeCode::InputAccepted, text);
         let at = self.engine.now();
-        let kept = self.item(ItemBody::Notice(notice), at);
+        let kept = self.append(ItemBody::Notice(notice), at);
         self.batch.push(kept);
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Run<'_> {
                 // accepted it.
                 let notice = Notice::new(NoticeCode::OutputRejected, format!("not told: {}", stop.cause));
                 let at = self.engine.now();
-                let withheld = self.item(ItemBody::Notice(notice), at);
+                let withheld = self.append(ItemBody::Notice(notice), at);
                 self.batch.push(withheld);
                 return Err(Interrupt::Stopped(stop));
             }
@@ -117,7 +117,7 @@ impl Run<'_> {
         let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
         let notice = Notice::new(NoticeCode::OutputRejected, text);
         let at = self.engine.now();
-        let mut writes = vec![self.item(ItemBody::Notice(notice), at)];
+        let mut writes = vec![self.append(ItemBody::Notice(notice), at)];
         writes.push(self.run_row(Status::Running, None));
         writes.extend(self.awake(at));
         self.commit(writes).await?;

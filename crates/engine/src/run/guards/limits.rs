@@ -36,7 +36,7 @@ impl Run<'_> {
             return Err(Interrupt::stopped(reason, said));
         }
         let notice = Notice::new(NoticeCode::LastCall(reason), said);
-        let announced = self.item(ItemBody::Notice(notice), self.engine.now());
+        let announced = self.append(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(announced);
         Ok(())
     }

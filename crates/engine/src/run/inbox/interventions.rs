@@ -85,11 +85,9 @@ impl Run<'_> {
 
     /// Adds to the batch that an intervention was read and applied.
     async fn mark_applied(&mut self, post: &Post, id: InterventionId) -> Result<()> {
-        self.inbox.remove(post.id);
-        let read = self.inbox.consume(post);
+        let taken = self.inbox.take(|other| other.id == post.id);
         let applied = self.applied(id).await?;
-        self.batch.push(read);
-        self.batch.extend(applied);
+        self.batch.extend(taken.into_iter().map(|taken| taken.consume).chain(applied));
         Ok(())
     }
 
@@ -162,9 +160,7 @@ impl Run<'_> {
     pub(crate) async fn rest(&mut self) -> Result<(), StoreError> {
         let mut commit = self.fenced(self.engine.now());
         // Answers that no call waits for any more.
-        for post in self.inbox.take_all() {
-            commit.push(self.inbox.consume(&post));
-        }
+        commit.writes.extend(self.inbox.take_all().into_iter().map(|taken| taken.consume));
         commit.writes.extend(self.inbox.consume_served());
         self.engine.inner.store.commit(commit).await.map(|_| ())
     }

@@ -5,7 +5,7 @@ pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
 use entourage_store::Write;
-use entourage_types::{CallId, Post, PostId, Time, Wakeup, WakeupId};
+use entourage_types::{CallId, Post, Time, Wakeup, WakeupId};
 
 /// The posts in memory, in the order of their arrival.
 pub(in crate::run) struct Inbox {
@@ -14,6 +14,12 @@ pub(in crate::run) struct Inbox {
     grew: bool,
     /// The wake-ups that this activation serves, with their due moments. They are consumed when it ends.
     served: Vec<(WakeupId, Time)>,
+}
+
+/// A post that is read, with the write that removes it from the inbox: both go into one commit.
+pub(in crate::run) struct Taken {
+    pub(in crate::run) post: Post,
+    pub(in crate::run) consume: Write,
 }
 
 impl Inbox {
@@ -32,32 +38,29 @@ impl Inbox {
         self.posts.is_empty()
     }
 
-    /// Takes the wanted posts and leaves the others. The caller must `consume` each of them.
-    pub(in crate::run) fn take(&mut self, wanted: impl FnMut(&Post) -> bool) -> Vec<Post> {
+    /// Takes the wanted posts and leaves the others.
+    pub(in crate::run) fn take(&mut self, wanted: impl FnMut(&Post) -> bool) -> Vec<Taken> {
         let (taken, left) = std::mem::take(&mut self.posts).into_iter().partition(wanted);
         self.posts = left;
-        taken
+        self.taken(taken)
     }
 
-    pub(in crate::run) fn take_all(&mut self) -> Vec<Post> {
-        std::mem::take(&mut self.posts)
+    pub(in crate::run) fn take_all(&mut self) -> Vec<Taken> {
+        let posts = std::mem::take(&mut self.posts);
+        self.taken(posts)
     }
 
     /// Takes the first post that a call waits for.
-    pub(in crate::run) fn take_reply(&mut self, call: CallId) -> Option<Post> {
+    pub(in crate::run) fn take_reply(&mut self, call: CallId) -> Option<Taken> {
         let at = self.posts.iter().position(|post| post.body.call() == Some(call))?;
-        Some(self.posts.remove(at))
+        let post = self.posts.remove(at);
+        self.taken(vec![post]).pop()
     }
 
-    pub(in crate::run) fn remove(&mut self, id: PostId) {
-        self.posts.retain(|post| post.id != id);
-    }
-
-    /// Returns the write that removes a post that was read. The activation serves the post's wake-up, too,
-    /// from here on.
-    pub(in crate::run) fn consume(&mut self, post: &Post) -> Write {
-        self.served.push((post.wakeup, post.at));
-        Write::ConsumePost(post.id)
+    /// The wake-ups of posts that are taken are served from here on.
+    fn taken(&mut self, posts: Vec<Post>) -> Vec<Taken> {
+        self.served.extend(posts.iter().map(|post| (post.wakeup, post.at)));
+        posts.into_iter().map(|post| Taken { consume: Write::ConsumePost(post.id), post }).collect()
     }
 
     /// Takes over from a commit whether the store has posts that were not read.

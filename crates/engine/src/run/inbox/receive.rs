@@ -6,7 +6,10 @@ use entourage_types::{
     TaskResult,
 };
 
-use crate::run::{Interrupt, Result, Run, inbox::run_options};
+use crate::run::{
+    Interrupt, Result, Run,
+    inbox::{Taken, run_options},
+};
 
 /// How much of the inbox is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,26 +73,26 @@ impl Run<'_> {
         self.apply_interventions().await?;
         let posts = self.take_inbox(share);
         if !posts.is_empty() || !self.opened {
-            self.hear(&posts).await?;
+            self.hear(posts).await?;
         }
         self.check_input().await?;
         self.within_limits()
     }
 
     /// Adds the texts of the posts to the transcript.
-    async fn hear(&mut self, posts: &[Post]) -> Result<()> {
+    async fn hear(&mut self, posts: Vec<Taken>) -> Result<()> {
         let at = self.engine.now();
         let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
-        for post in posts {
-            writes.push(self.inbox.consume(post));
+        for Taken { post, consume } in posts {
+            writes.push(consume);
             if let PostBody::Intervention { id, .. } = post.body {
                 writes.extend(self.applied(id).await?);
             }
             if let PostBody::Message { task: Some(task), .. } = post.body {
                 writes.extend(self.taken_up_again(task).await?);
             }
-            if let Some(message) = self.heard(post) {
-                writes.push(self.item(ItemBody::Message(message), at));
+            if let Some(message) = self.heard(&post) {
+                writes.push(self.append(ItemBody::Message(message), at));
             }
         }
         writes.push(self.run_row(Status::Running, None));
@@ -103,7 +106,7 @@ impl Run<'_> {
     /// Takes the posts for this run. A message that needs a run of its own begins one, and the next such
     /// message waits for the next run; so does a queued message. A stop of another run waits too, and the
     /// session is closed between runs.
-    fn take_inbox(&mut self, share: Share) -> Vec<Post> {
+    fn take_inbox(&mut self, share: Share) -> Vec<Taken> {
         let mut owed = self.record.tasks.clone();
         let opened = self.opened;
         let (mut is_free, mut has_one) = (!opened && owed.is_empty(), opened);

@@ -8,7 +8,9 @@ use entourage_types::{
     Time, ToolCall, WaitingOn, Wakeup, WakeupId, plain,
 };
 
-use crate::run::{Interrupt, Run, Stop, tools::doubt::may_have_taken_effect, tools::kept::output};
+use crate::run::{
+    Interrupt, Run, Stop, inbox::Taken, tools::doubt::may_have_taken_effect, tools::kept::output,
+};
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -99,7 +101,7 @@ impl Run<'_> {
             self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
             let notice = Notice::new(NoticeCode::Ended(reason), text);
             let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
-            writes.push(self.item(ItemBody::Notice(notice), at));
+            writes.push(self.append(ItemBody::Notice(notice), at));
             self.record.error = Some(plain(cause));
         }
         self.record.worked_ms = self.worked_ms();
@@ -164,10 +166,10 @@ impl Run<'_> {
     /// Adds the unread messages to a run that ends before it read anything, so that they are answered and do
     /// not fail again and again.
     fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
-        for post in self.inbox.take_all() {
-            writes.push(self.inbox.consume(&post));
+        for Taken { post, consume } in self.inbox.take_all() {
+            writes.push(consume);
             if let Some(message) = self.heard(&post) {
-                writes.push(self.item(ItemBody::Message(message), at));
+                writes.push(self.append(ItemBody::Message(message), at));
             }
         }
     }

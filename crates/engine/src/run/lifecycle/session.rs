@@ -10,7 +10,7 @@ use entourage_types::{
 };
 
 use crate::prompt::{self, View};
-use crate::run::{Result, Run, model::summarize::Wanted, rows::blank, steps::Steps};
+use crate::run::{Result, Run, inbox::Taken, model::summarize::Wanted, rows::blank, steps::Steps};
 
 /// The maximum length of the text by which a session is found, in characters.
 const WORDS: usize = 200_000;
@@ -62,10 +62,10 @@ impl Run<'_> {
         let mut asked = false;
         let closes =
             |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::CloseSession, .. });
-        for post in self.inbox.take(closes) {
+        for Taken { post, consume } in self.inbox.take(closes) {
             if let PostBody::Intervention { id, .. } = post.body {
                 asked = true;
-                let writes = [Some(self.inbox.consume(&post)), self.applied(id).await?];
+                let writes = [Some(consume), self.applied(id).await?];
                 self.batch.extend(writes.into_iter().flatten());
             }
         }
@@ -102,7 +102,7 @@ impl Run<'_> {
         let mut archived = session.entity()?;
         archived.text = Some(format!("{}\n{words}", session.summary));
         let archived = Write::Record(archived, session.event().map(Box::new));
-        let mut writes = vec![self.item(ItemBody::Digest(digest), at), archived];
+        let mut writes = vec![self.append(ItemBody::Digest(digest), at), archived];
         self.record.stop_reason = Some(StopReason::Completed);
         self.record.ended = Some(at);
         writes.push(self.run_row(Status::Succeeded, None));
@@ -121,7 +121,7 @@ impl Run<'_> {
         self.offered.forget_system();
         self.record = blank(&self.agent, &self.kind, at);
         self.steps = Steps::new(self.record.id, Vec::new(), &[]);
-        self.position_changed();
+        self.renew_offer();
     }
 
     /// Returns the wake-up that closes the session unless something happens before. Its id is the agent's, so

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::run::{
     Interrupt, Result, Run,
     delegation::order::{Came, Order},
+    inbox::Taken,
     questions::ask::{ASKED_BESIDE, Wanted},
     questions::reply::{Reply, reply_of},
     tools::kept::output,
@@ -122,8 +123,8 @@ impl Run<'_> {
                 Wait::Question(asked) => Some(asked),
                 Wait::Task { .. } => None,
             };
-            let Some(post) = self.inbox.take_reply(call.id) else { continue };
-            let mut writes = vec![self.inbox.consume(&post)];
+            let Some(Taken { post, consume }) = self.inbox.take_reply(call.id) else { continue };
+            let mut writes = vec![consume];
             // The wake-up for the question's expiry is no longer needed.
             let limit = asked.as_ref().and_then(|asked| asked.due);
             writes.extend(limit.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));

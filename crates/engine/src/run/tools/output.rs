@@ -27,7 +27,7 @@ impl Run<'_> {
     pub fn say(&mut self, text: impl Into<String>) -> String {
         let text = text.into();
         let turn = Turn { text: text.clone(), ..Turn::default() };
-        let item = self.item(ItemBody::Turn(turn), self.engine.now());
+        let item = self.append(ItemBody::Turn(turn), self.engine.now());
         self.batch.push(item);
         text
     }
@@ -38,7 +38,7 @@ impl Run<'_> {
         let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "a result is told as it is");
         let notice = Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) };
-        let item = self.item(ItemBody::Notice(notice), self.engine.now());
+        let item = self.append(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(item);
     }
 
@@ -103,7 +103,7 @@ impl Run<'_> {
              there is nothing to tell"
         );
         let at = self.engine.now();
-        let mut writes = vec![self.item(ItemBody::Notice(Notice::new(NoticeCode::AskedToSend, text)), at)];
+        let mut writes = vec![self.append(ItemBody::Notice(Notice::new(NoticeCode::AskedToSend, text)), at)];
         writes.push(self.run_row(Status::Running, None));
         writes.extend(self.awake(at));
         self.commit(writes).await?;
@@ -115,7 +115,7 @@ impl Run<'_> {
         if self.is_unsent() {
             let text = "The agent ended without sending anything; what it wrote stands in its transcript";
             let notice = Notice::new(NoticeCode::NothingSent, text);
-            let item = self.item(ItemBody::Notice(notice), self.engine.now());
+            let item = self.append(ItemBody::Notice(notice), self.engine.now());
             self.batch.push(item);
         }
     }
