@@ -11,7 +11,7 @@ use entourage_types::{
     Task, ToolCall, Wait,
 };
 
-use crate::run::{Result, Run, tools::kept::output};
+use crate::run::{Result, Run, tools::kept::failed};
 
 impl Run<'_> {
     /// Whether an open call waits for an agent that existed before the call.
@@ -42,7 +42,7 @@ impl Run<'_> {
             let mut writes = Vec::new();
             self.cancel_task(task.clone(), Action::Stop, &mut writes)?;
             let effect = Some(OutputEffect::Delegated(task.id));
-            let refused = Output { effect, ..output(call, why, true) };
+            let refused = Output { effect, ..failed(call, why) };
             self.finish(calls, index, refused, writes).await?;
             self.cut_dropped(&task, Action::Stop);
         }

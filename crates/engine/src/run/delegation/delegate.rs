@@ -8,7 +8,7 @@ use entourage_types::{
     WaitingOn, WakeupId,
 };
 
-use crate::run::{Interrupt, Result, Run, tools::call::handed_over, tools::kept::output};
+use crate::run::{Interrupt, Result, Run, tools::call::handed_over, tools::kept::failed};
 use crate::{thread, thread_sync::NotLoaded, titles::title_of};
 
 impl Run<'_> {
@@ -32,7 +32,7 @@ impl Run<'_> {
         };
         let (mut child, is_new) = match self.worker(&kind, title, thread).await? {
             Ok(found) => found,
-            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+            Err(refusal) => return self.finish(calls, index, failed(call, refusal), vec![]).await,
         };
         let kept = match self.engine.keep_thread(&mut child, is_new, None).await? {
             Ok(kept) => kept,
@@ -42,7 +42,7 @@ impl Run<'_> {
                      go on without",
                     key.recipient
                 );
-                return self.finish(calls, index, output(call, why, true), vec![]).await;
+                return self.finish(calls, index, failed(call, why), vec![]).await;
             }
         };
         let (at, post) = (self.engine.now(), PostId::new());
@@ -120,7 +120,7 @@ impl Run<'_> {
                     }
                     full => full.to_string(),
                 };
-                self.finish(calls, index, output(call, why, true), vec![]).await
+                self.finish(calls, index, failed(call, why), vec![]).await
             }
             Ok(()) if !work.wait => {
                 let given = handed_over(call, task.id, &worker);

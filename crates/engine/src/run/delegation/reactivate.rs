@@ -7,7 +7,10 @@ use entourage_types::{
     Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall, WakeupId,
 };
 
-use crate::run::{Result, Run, tools::kept::output};
+use crate::run::{
+    Result, Run,
+    tools::kept::{failed, succeeded},
+};
 use crate::{questions::closing, sub_agents::is_below};
 
 impl Run<'_> {
@@ -23,7 +26,7 @@ impl Run<'_> {
         let call = &calls[index];
         let (child, task) = match self.own(id).await? {
             Ok(found) => found,
-            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+            Err(refusal) => return self.finish(calls, index, failed(call, refusal), vec![]).await,
         };
         let asked = self.asked_below(&child).await?;
         if let Some(question) = waits_for_verdict(&asked, named, child.id) {
@@ -31,7 +34,7 @@ impl Run<'_> {
         }
         let question = match which(asked, named) {
             Ok(question) => question,
-            Err(refusal) => return self.finish(calls, index, output(call, refusal, true), vec![]).await,
+            Err(refusal) => return self.finish(calls, index, failed(call, refusal), vec![]).await,
         };
         // The store may refuse the commit that follows, so the batch must not be part of it.
         self.flush().await?;
@@ -69,7 +72,7 @@ impl Run<'_> {
         };
         self.batch.expect(std::mem::take(&mut commit.expect));
         let effect = Some(OutputEffect::Delegated(task.id));
-        let output = Output { effect, ..output(call, said, false) };
+        let output = Output { effect, ..succeeded(call, said) };
         self.finish(calls, index, output, commit.writes).await
     }
 
@@ -88,7 +91,7 @@ impl Run<'_> {
             child.kind
         );
         let is_told = self.kind.program == Program::Orchestrate;
-        Output { effect: is_told.then_some(OutputEffect::Said(words)), ..output(call, text, true) }
+        Output { effect: is_told.then_some(OutputEffect::Said(words)), ..failed(call, text) }
     }
 
     /// Returns an agent that this one created, with the latest task that it has from this one and that was

@@ -10,7 +10,7 @@ use entourage_types::{
 };
 use futures::{FutureExt, future::BoxFuture};
 
-use crate::run::{Interrupt, Result, Run, tools::kept::output};
+use crate::run::{Interrupt, Result, Run, tools::kept::failed};
 use crate::{
     Clock,
     guardrail::{Guardrail, GuardrailInput, Side},
@@ -151,7 +151,7 @@ impl Run<'_> {
         let Some((by, why)) = self.refusal(words, is_answer).await? else { return Ok(None) };
         let text =
             format!("`{by}` refused this, and nobody was told it: {why}. Try again, with that mended.");
-        Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..output(call, text, true) }))
+        Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..failed(call, text) }))
     }
 
     /// Returns which guardrail refuses the text, and why; none if all accept it.

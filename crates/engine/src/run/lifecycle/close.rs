@@ -9,7 +9,7 @@ use entourage_types::{
 };
 
 use crate::run::{
-    Interrupt, Run, Stop, inbox::Taken, tools::doubt::may_have_taken_effect, tools::kept::output,
+    Interrupt, Run, Stop, inbox::Taken, tools::doubt::may_have_taken_effect, tools::kept::failed,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -205,7 +205,7 @@ impl Run<'_> {
             let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
             let kept = step.as_ref().and_then(Step::output).cloned();
             let body = kept.unwrap_or_else(|| {
-                let unanswered = output(&call, format!("{how}: {cause}{in_doubt}"), true);
+                let unanswered = failed(&call, format!("{how}: {cause}{in_doubt}"));
                 let unanswered = Output { effect: given_away, ..unanswered };
                 self.trace_call(&call, &unanswered);
                 unanswered

@@ -21,7 +21,7 @@ use crate::run::{
     inbox::Taken,
     questions::ask::{ASKED_BESIDE, Wanted},
     questions::reply::{Reply, reply_of},
-    tools::kept::output,
+    tools::kept::{failed, succeeded},
     tools::make::{Ran, beside_others, run_tool},
     tools::output::{TurnOutcome, effect_of},
 };
@@ -116,7 +116,7 @@ impl Run<'_> {
                     continue;
                 }
                 Wait::Until { until } if self.is_due(until) => {
-                    self.finish(calls, index, output(call, "The time has passed.", false), vec![]).await?;
+                    self.finish(calls, index, succeeded(call, "The time has passed."), vec![]).await?;
                     continue;
                 }
                 Wait::Until { .. } => continue,
@@ -228,7 +228,7 @@ impl Run<'_> {
             Ok(Outcome::Done(done)) => {
                 let effect = effect_of(done.said, done.answer);
                 if matches!(effect, Some(OutputEffect::Answer(_))) && self.asks_beside(calls, index) {
-                    return self.finish(calls, index, output(call, ASKED_BESIDE, true), vec![]).await;
+                    return self.finish(calls, index, failed(call, ASKED_BESIDE), vec![]).await;
                 }
                 if let Some(refused) = self.refused(call, effect.as_ref()).await? {
                     return self.finish(calls, index, refused, vec![]).await;
@@ -240,7 +240,7 @@ impl Run<'_> {
                 for learning in &done.learnings {
                     kept.push(Write::record(learning)?);
                 }
-                let output = Output { effect, details: done.details, ..output(call, done.text, false) };
+                let output = Output { effect, details: done.details, ..succeeded(call, done.text) };
                 self.finish(calls, index, output, kept).await
             }
             Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
@@ -258,7 +258,7 @@ impl Run<'_> {
             Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {
                 self.ask_whether_it_happened(call).await
             }
-            Err(error) => self.finish(calls, index, output(call, error.to_string(), true), vec![]).await,
+            Err(error) => self.finish(calls, index, failed(call, error.to_string()), vec![]).await,
         }
     }
 
@@ -318,5 +318,5 @@ fn too_many(calls: usize) -> String {
 /// Returns the output of a call whose delegated work continues without it.
 pub(in crate::run) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
     let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
-    Output { effect: Some(OutputEffect::Delegated(task)), ..output(call, text, false) }
+    Output { effect: Some(OutputEffect::Delegated(task)), ..succeeded(call, text) }
 }

@@ -5,7 +5,7 @@ use entourage_tools::{Effect, Error as ToolError};
 use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
 use serde_json::Value;
 
-use crate::run::{Result, Run, questions::ask::Wanted, tools::kept::output};
+use crate::run::{Result, Run, questions::ask::Wanted, tools::kept::failed};
 use crate::toolset::declared;
 
 impl Run<'_> {
@@ -45,7 +45,7 @@ impl Run<'_> {
             ),
             false => refusal.to_string(),
         };
-        output(call, text, true)
+        failed(call, text)
     }
 
     /// Asks a person about an interrupted call that may have taken effect: only a person can say whether it

@@ -7,7 +7,7 @@ use entourage_store::Write;
 use entourage_types::{Checkpoint, Output, Status, StepKey, StepState, ToolCall};
 
 use crate::metrics;
-use crate::run::{Interrupt, Result, Run, tools::kept::output};
+use crate::run::{Interrupt, Result, Run, tools::kept::failed};
 
 impl Run<'_> {
     /// Commits a call's output together with these writes, then counts and traces the call.
@@ -33,7 +33,7 @@ impl Run<'_> {
             .enumerate()
             .skip(from)
             .filter(|(_, call)| is_new(call))
-            .map(|(index, call)| (index, output(call, why, true)))
+            .map(|(index, call)| (index, failed(call, why)))
             .collect();
         if declined.is_empty() { Ok(()) } else { self.finish_all(calls, declined, vec![]).await }
     }

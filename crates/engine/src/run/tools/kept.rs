@@ -10,6 +10,16 @@ const MOST_WHOLE: usize = 32 << 20;
 /// From this many bytes of outputs on, a session stores only 200 characters of each further one.
 const MOST: usize = 48 << 20;
 
+/// Returns the output of a call that succeeded.
+pub(in crate::run) fn succeeded(call: &ToolCall, text: impl Into<String>) -> Output {
+    output(call, text, false)
+}
+
+/// Returns the output of a call that failed, or was not made.
+pub(in crate::run) fn failed(call: &ToolCall, text: impl Into<String>) -> Output {
+    output(call, text, true)
+}
+
 /// Returns the output of a call; of a text that is longer than `MOST_OF_ONE` it keeps the beginning.
 pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bool) -> Output {
     let mut text = text.into();
@@ -93,9 +103,9 @@ mod tests {
         for (text, kept) in
             [("a", MOST_OF_ONE), ("\u{1}", MOST_OF_ONE / 6), ("ä", MOST_OF_ONE), ("\n", MOST_OF_ONE)]
         {
-            let whole = output(&call, text.repeat(kept / text.len()), false);
+            let whole = succeeded(&call, text.repeat(kept / text.len()));
             assert!(!whole.text.contains("[cut"), "{text:?}");
-            let cut = output(&call, text.repeat(2 * MOST_OF_ONE), false);
+            let cut = succeeded(&call, text.repeat(2 * MOST_OF_ONE));
             let said = format!(
                 "\n[cut: the tool returned {} bytes, and the first {kept} are kept]",
                 text.len() * 2 * MOST_OF_ONE
