@@ -72,10 +72,11 @@ mod tests {
     /// The display of `run` shows how long an agent has been at work; a server logs it.
     #[test]
     fn what_a_command_shows_is_not_logged_beside_it() {
-        assert!(!warned!(usual(0, false), "entourage_engine::watch"));
+        assert!(!warned!(usual(0, false), "entourage_engine::watchdog"));
+        assert!(!warned!(usual(0, false), "entourage_engine::run::model::call"));
         assert!(warned!(usual(0, false), "entourage_engine::maintenance"));
-        assert!(warned!(usual(0, true), "entourage_engine::watch"));
-        assert!(warned!(usual(1, false), "entourage_engine::watch"));
+        assert!(warned!(usual(0, true), "entourage_engine::watchdog"));
+        assert!(warned!(usual(1, false), "entourage_engine::watchdog"));
     }
 
     /// A page may have millions of mistakes.
