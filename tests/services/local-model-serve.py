@@ -2,6 +2,7 @@
 
 usage: local-model-serve.py WEIGHTS ALIAS TEMPLATE THREADS
 """
+import os
 import signal
 import sys
 
@@ -19,6 +20,7 @@ with open(template) as f:
     p.chat_template = f.read()
 
 server = xllamacpp.Server(p)
-print("ready at", server.listening_address, flush=True)
+# One write, on a line of its own: the server's threads log to the same file.
+os.write(1, f"\nready at {server.listening_address}\n".encode())
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 signal.pause()
