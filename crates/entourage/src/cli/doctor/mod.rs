@@ -122,6 +122,6 @@ fn write(finding: &Finding) -> Result<()> {
         State::Remark => paint.yellow("!"),
         State::Broken => paint.red("✗"),
     };
-    out::result(text![sign, " ", paint.bold(format!("{:9}", finding.what)), " ", &finding.text])?;
-    finding.seen.iter().try_for_each(|seen| out::result(paint.dim(format!("            {seen}"))))
+    out::result(text![sign, " ", paint.bold(format!("{:11}", finding.what)), " ", &finding.text])?;
+    finding.seen.iter().try_for_each(|seen| out::result(paint.dim(format!("              {seen}"))))
 }
