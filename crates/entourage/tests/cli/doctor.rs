@@ -47,13 +47,13 @@ fn what_serve_and_run_refuse_is_broken_for_the_doctor() {
     for (settings, broken) in [
         (
             "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"short\"\n",
-            "✗ server    the key for HS256 cannot be used",
+            "✗ server      the key for HS256 cannot be used",
         ),
         (
             "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"0123456789abcdef0123456789abcdef\"\naudience = \"\"\n",
-            "✗ server    `server.auth.jwt.audience` is empty",
+            "✗ server      `server.auth.jwt.audience` is empty",
         ),
-        ("[telemetry]\notlp_endpoint = \"nonsense\"\n", "✗ traces    telemetry.otlp_endpoint: "),
+        ("[telemetry]\notlp_endpoint = \"nonsense\"\n", "✗ traces      telemetry.otlp_endpoint: "),
     ] {
         let ended = doctor(settings);
         assert!(ended.code == 1 && ended.stdout.contains(broken), "{broken}: {ended:?}");
