@@ -3,7 +3,7 @@
 use std::{borrow::Cow, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use entourage_engine::{ItemQuery, Page as Rows, Result as Told};
+use entourage_engine::{ItemQuery, Page as Rows, Result as EngineResult};
 use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
 use utoipa::{
@@ -68,7 +68,7 @@ impl Paging {
     }
 
     /// Reads the page. It has fewer entries where they are large.
-    pub(crate) async fn read<T, V: From<T>, F: Future<Output = Told<Vec<T>>>>(
+    pub(crate) async fn read<T, V: From<T>, F: Future<Output = EngineResult<Vec<T>>>>(
         &self,
         read: impl Fn(Rows) -> F,
         id: impl Fn(&T) -> String,

@@ -14,7 +14,7 @@ pub(crate) type Result<T> = std::result::Result<T, Fault>;
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The error that the caller gets.
-    Told(Error),
+    Store(Error),
     /// SQLite's own error.
     Sqlite(rusqlite::Error),
 }
@@ -28,7 +28,7 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self::Told(error)
+        Self::Store(error)
     }
 }
 
@@ -40,14 +40,14 @@ impl From<rusqlite::Error> for Fault {
 
 impl From<serde_json::Error> for Fault {
     fn from(error: serde_json::Error) -> Self {
-        Self::Told(error.into())
+        Self::Store(error.into())
     }
 }
 
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         let error = match fault {
-            Fault::Told(error) => return error,
+            Fault::Store(error) => return error,
             Fault::Sqlite(error) => error,
         };
         match (&error, error.sqlite_error_code()) {

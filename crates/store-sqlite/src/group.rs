@@ -56,14 +56,14 @@ impl Hints {
 }
 
 /// The result that a caller gets.
-pub(crate) type Told<T> = std::result::Result<T, Error>;
+pub(crate) type Reply<T> = std::result::Result<T, Error>;
 
 /// Something to write, and where to send its hints and its result once it is durable.
 pub(crate) struct Job {
     pub(crate) work: Work,
     /// The senders to the handle's own subscribers.
     pub(crate) hints: Hints,
-    pub(crate) author: oneshot::Sender<Told<Done>>,
+    pub(crate) author: oneshot::Sender<Reply<Done>>,
 }
 
 pub(crate) enum Work {
@@ -184,7 +184,7 @@ impl WriterState {
         }
     }
 
-    fn together(&mut self, group: &[Job], busy: Busy) -> Result<Vec<Told<Done>>> {
+    fn together(&mut self, group: &[Job], busy: Busy) -> Result<Vec<Reply<Done>>> {
         self.connection.busy_timeout(match busy {
             Busy::Wait => self.patience,
             Busy::Return => Duration::ZERO,
@@ -221,7 +221,7 @@ impl WriterState {
 
     /// Does one job. A refusal is an outcome, because nothing was written yet; a failure while writing fails
     /// the group's transaction.
-    fn write(&mut self, work: &Work) -> Result<Told<Done>> {
+    fn write(&mut self, work: &Work) -> Result<Reply<Done>> {
         let (connection, known) = (&self.connection, &mut self.known);
         match work {
             Work::Claim(agent) => {
@@ -249,7 +249,7 @@ impl WriterState {
     }
 
     /// Records that the epochs of the commits that are durable now are in their rows.
-    fn epochs_stand(&mut self, group: &[Job], outcomes: &[Told<Done>]) {
+    fn epochs_stand(&mut self, group: &[Job], outcomes: &[Reply<Done>]) {
         for (job, outcome) in group.iter().zip(outcomes) {
             let (Work::Commit(Commit { fence, writes, .. }), Ok(_)) = (&job.work, outcome) else { continue };
             if let Some(Fence { agent, epoch }) = fence {
@@ -298,7 +298,7 @@ impl WriterState {
 }
 
 /// Sends the hints to the subscribers, then the result to the caller, which may no longer wait for it.
-fn answer(job: Job, outcome: Told<Done>) {
+fn answer(job: Job, outcome: Reply<Done>) {
     let outcome = outcome.map(|mut done| {
         job.hints.tell(&mut done);
         done
@@ -330,7 +330,7 @@ mod tests {
     }
 
     /// Settles the commits as one group, and returns the result of each.
-    fn settle_all<const N: usize>(desk: &mut WriterState, commits: [Commit; N]) -> [Told<Done>; N] {
+    fn settle_all<const N: usize>(desk: &mut WriterState, commits: [Commit; N]) -> [Reply<Done>; N] {
         let mut answers = Vec::new();
         let group = commits.map(|commit| {
             let (author, answer) = oneshot::channel();

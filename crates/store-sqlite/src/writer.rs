@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 use crate::{
     Durability,
     claim::Claimed,
-    group::{Busy, Course, Done, GROUP, Hints, Job, Told, Work, WriterState},
+    group::{Busy, Course, Done, GROUP, Hints, Job, Reply, Work, WriterState},
     place::Place,
     writer_cache::EmptyInboxes,
 };
@@ -71,12 +71,12 @@ impl Writer {
     }
 
     /// Commits, and returns once the commit is durable and the handle's subscribers have been sent its hints.
-    pub(crate) async fn commit(&self, commit: Commit, hints: &Hints) -> Told<Committed> {
+    pub(crate) async fn commit(&self, commit: Commit, hints: &Hints) -> Reply<Committed> {
         Ok(self.ask(Work::Commit(commit), hints).await?.committed)
     }
 
     /// Raises the agent's epoch and returns the agent, with what belongs to it if it is new.
-    pub(crate) async fn claim(&self, agent: AgentId, hints: &Hints) -> Told<Option<Claimed>> {
+    pub(crate) async fn claim(&self, agent: AgentId, hints: &Hints) -> Reply<Option<Claimed>> {
         Ok(self.ask(Work::Claim(agent), hints).await?.claimed)
     }
 
@@ -87,7 +87,7 @@ impl Writer {
 
     /// Checks whether a commit could be written. If the last one failed because of the database and not
     /// because of its content, tries the disk.
-    pub(crate) async fn ready(&self, hints: &Hints) -> Told<()> {
+    pub(crate) async fn ready(&self, hints: &Hints) -> Reply<()> {
         self.shared.place.check()?;
         self.is_not_held(SLOW)?;
         if self.shared.course.failing.load(Ordering::Relaxed) {
@@ -97,7 +97,7 @@ impl Writer {
     }
 
     /// Checks that no group has been under way for this long.
-    fn is_not_held(&self, long: Duration) -> Told<()> {
+    fn is_not_held(&self, long: Duration) -> Reply<()> {
         match self.shared.course.under_way() {
             Some(time) if time >= long => Err(Error::Unavailable {
                 cause: "a commit has been under way for more than two seconds: another program holds the file, such \
@@ -130,7 +130,7 @@ impl Writer {
         }
     }
 
-    async fn ask(&self, work: Work, hints: &Hints) -> Told<Done> {
+    async fn ask(&self, work: Work, hints: &Hints) -> Reply<Done> {
         let (author, answer) = oneshot::channel();
         locked(&self.shared.waiting).push(Job { work, hints: hints.clone(), author });
         let mut is_for_thread = !self.at_once;

@@ -85,10 +85,10 @@ async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
     let Some(run) = open_run(engine, agent.id).await? else { return Ok(Some(lost)) };
     for step in engine.store().steps(&Scope::All, run.id).await? {
         match told(engine, agent, &step).await? {
-            Told::NotYet => return Ok(None),
-            Told::Nothing => {}
-            Told::At(moment) => lost.moment = Some(lost.moment.map_or(moment, |other| other.min(moment))),
-            Told::This(body) => {
+            Reply::NotYet => return Ok(None),
+            Reply::Nothing => {}
+            Reply::At(moment) => lost.moment = Some(lost.moment.map_or(moment, |other| other.min(moment))),
+            Reply::This(body) => {
                 let (id, at) = (PostId::new(), engine.now());
                 lost.posts.push(Post { id, agent: agent.id, at, wakeup: WakeupId::new(), body });
             }
@@ -101,7 +101,7 @@ async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
 }
 
 /// What a step should have received by now.
-enum Told {
+enum Reply {
     /// What it waits for has yet to happen.
     NotYet,
     /// It waits for nothing.
@@ -111,25 +111,25 @@ enum Told {
     This(PostBody),
 }
 
-async fn told(engine: &Engine, agent: &Agent, step: &Step) -> Result<Told> {
+async fn told(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> {
     let wait = match &step.state {
-        StepState::Retry(retry) => return Ok(Told::At(retry.due)),
+        StepState::Retry(retry) => return Ok(Reply::At(retry.due)),
         StepState::Open(wait) => wait,
-        StepState::Started | StepState::Done(_) => return Ok(Told::Nothing),
+        StepState::Started | StepState::Done(_) => return Ok(Reply::Nothing),
     };
-    let Some(call) = step.key.call() else { return Ok(Told::Nothing) };
+    let Some(call) = step.key.call() else { return Ok(Reply::Nothing) };
     match wait {
-        Wait::Until { until } => Ok(Told::At(*until)),
-        Wait::HandedOver { .. } => Ok(Told::Nothing),
+        Wait::Until { until } => Ok(Reply::At(*until)),
+        Wait::HandedOver { .. } => Ok(Reply::Nothing),
         Wait::Question(OpenQuestion { question, .. }) => answer(engine, call, *question).await,
         Wait::Task { task, .. } => result(engine, agent, call, *task).await,
     }
 }
 
 /// What the call that asked a question should have received by now.
-async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Told> {
+async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Reply> {
     let answer = match record::<Question>(engine, &question.to_string()).await? {
-        Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Told::NotYet),
+        Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Reply::NotYet),
         Some(Question {
             about: About::Information,
             status: QuestionStatus::Answered,
@@ -142,16 +142,16 @@ async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<T
         }
         Some(Question { status: QuestionStatus::Expired, .. }) | None => Answer::Expired,
     };
-    Ok(Told::This(PostBody::Answer { question, call, answer }))
+    Ok(Reply::This(PostBody::Answer { question, call, answer }))
 }
 
 /// What the call that waits for a task should have received by now.
-async fn result(engine: &Engine, agent: &Agent, call: CallId, task: TaskId) -> Result<Told> {
+async fn result(engine: &Engine, agent: &Agent, call: CallId, task: TaskId) -> Result<Reply> {
     let (from, kind, result) = match record::<Task>(engine, &task.to_string()).await? {
-        Some(task) if !task.status.is_terminal() => return Ok(Told::NotYet),
+        Some(task) if !task.status.is_terminal() => return Ok(Reply::NotYet),
         Some(task) => (task.to, task.kind, task.result),
         None => (agent.id, agent.kind.clone(), None),
     };
     let result = result.unwrap_or_else(|| TaskResult::Error("its result is lost".into()));
-    Ok(Told::This(PostBody::Done { task, call, from, kind, result }))
+    Ok(Reply::This(PostBody::Done { task, call, from, kind, result }))
 }
