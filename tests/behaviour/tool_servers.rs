@@ -63,7 +63,7 @@ async fn a_run_waits_for_a_server_that_connects_slowly_and_is_not_taken_for_stuc
     let pay = TestTool::new("bank__pay", Effect::Unsafe, &happened);
     world.engine().server_brings("bank", vec![Arc::new(pay)]);
     let ended = world.ended(root.id).await;
-    assert_eq!((ended.status, ended.epoch), (Status::Succeeded, 1), "one activation did it all");
+    assert_eq!((ended.status, ended.epoch), (Status::Succeeded, 1.into()), "one activation did it all");
     let lines = plain(&world.client().items(root.id, 0, 10).await.unwrap());
     assert_eq!(lines[2], "output: bank__pay: {\"n\":1}");
 }

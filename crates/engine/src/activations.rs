@@ -36,6 +36,8 @@ struct Activation {
     cancel: CancellationToken,
     /// The message that it answers, if a run of its own answers it.
     answers: Arc<Mutex<Option<PostId>>>,
+    /// Cancelled when it begins nothing for the agent any more, except for deleting it.
+    harmless: CancellationToken,
     /// Cancelled when it is over, or was abandoned.
     gone: Arc<CancellationToken>,
 }
@@ -80,12 +82,34 @@ impl Live {
                 Ok(entered) => return entered,
                 Err(other) => other,
             };
-            other.cancel.cancel();
-            tokio::select! {
-                biased;
-                () = other.gone.cancelled() => {}
-                () = clock.sleep_until(end) => leave(&self.at_work, agent, &other),
-            }
+            self.end(agent, &other, &other.gone, clock, end).await;
+        }
+    }
+
+    /// Ends the activation in progress, if any: it is cancelled, and abandoned after `GRACE`. Once this has
+    /// returned, it begins nothing for the agent. Does not wait for one that deletes the agent: it may wait for
+    /// the caller's node, too.
+    pub(crate) async fn leave(&self, agent: AgentId, clock: &dyn Clock) {
+        let other = locked(&self.at_work).get(&agent).cloned();
+        if let Some(other) = other {
+            self.end(agent, &other, &other.harmless, clock, clock.now() + GRACE).await;
+        }
+    }
+
+    /// Cancels an activation and waits until it is `over`, until `end` at most.
+    async fn end(
+        &self,
+        agent: AgentId,
+        activation: &Activation,
+        over: &CancellationToken,
+        clock: &dyn Clock,
+        end: Time,
+    ) {
+        activation.cancel.cancel();
+        tokio::select! {
+            biased;
+            () = over.cancelled() => {}
+            () = clock.sleep_until(end) => leave(&self.at_work, agent, activation),
         }
     }
 
@@ -101,6 +125,7 @@ impl Live {
                 let activation = Activation {
                     cancel: stopping.child_token(),
                     answers: Arc::default(),
+                    harmless: CancellationToken::new(),
                     gone: Arc::default(),
                 };
                 place.insert(activation.clone());
@@ -128,17 +153,12 @@ impl Live {
         locked(&self.at_work).contains_key(&agent)
     }
 
-    /// Cancels what the agent is doing. What it has committed stays.
-    pub(crate) fn cancel(&self, agent: AgentId) {
-        if let Some(activation) = locked(&self.at_work).get(&agent) {
-            activation.cancel.cancel();
-        }
-    }
-
-    /// Cancels what the agent is doing if it answers this message; any other work continues.
-    pub(crate) fn cut_answer(&self, agent: AgentId, message: PostId) {
+    /// Cancels what the agent is doing; if `answering`, only if it answers this message. What it has committed
+    /// stays.
+    pub(crate) fn interrupt(&self, agent: AgentId, answering: Option<PostId>) {
         let at_work = locked(&self.at_work);
-        if let Some(activation) = at_work.get(&agent).filter(|it| *locked(&it.answers) == Some(message)) {
+        let fits = |it: &&Activation| answering.is_none() || *locked(&it.answers) == answering;
+        if let Some(activation) = at_work.get(&agent).filter(fits) {
             activation.cancel.cancel();
         }
     }
@@ -169,6 +189,7 @@ fn leave(at_work: &AtWork, agent: AgentId, activation: &Activation) {
         at_work.remove(&agent);
     }
     drop(at_work);
+    activation.harmless.cancel();
     activation.gone.cancel();
 }
 
@@ -185,6 +206,11 @@ impl ActivationGuard {
     /// Where this activation publishes which message it answers.
     pub(crate) fn answers(&self) -> &Arc<Mutex<Option<PostId>>> {
         &self.activation.answers
+    }
+
+    /// Records that this activation begins nothing for the agent any more, except for deleting it.
+    pub(crate) fn only_deletes(&self) {
+        self.activation.harmless.cancel();
     }
 
     /// Cancelled when this activation must end where it is.
@@ -237,7 +263,7 @@ mod tests {
             let agent = AgentId::new();
             let (deleting, first) =
                 (live.mark_deleting(agent), live.enter(agent, &stopping, &SystemClock).await);
-            live.cancel(agent);
+            live.interrupt(agent, None);
             let (second, ()) =
                 tokio::join!(live.preempt(agent, &stopping, &SystemClock), async { drop(first) });
             assert!(live.is_at_work(agent) && live.is_deleting(agent));

@@ -1,5 +1,7 @@
 //! One activation: claim the agent, run its program, stop or sleep.
 
+use std::time::Duration;
+
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, AgentId, Post, PostBody, Status, Time};
 use tracing::Instrument;
@@ -11,6 +13,9 @@ use crate::{
     restart::TakeUp,
     run::{Interrupt, Run, session},
 };
+
+/// The pause before an agent is tried again while this node has lost its lease.
+const NO_LEASE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Advances an agent as far as it can go. A dispatcher calls this for each wake-up, one at a time per
@@ -51,9 +56,11 @@ impl Engine {
     }
 
     async fn activate(&self, agent: AgentId, due: Due, entered: &ActivationGuard) -> Result<()> {
-        let by = due.by.max(self.now());
         // Nothing begins that could not be committed: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
+        if !self.inner.signals.holds() {
+            return Err(Error::NotYet { agent, after: NO_LEASE });
+        }
         let (alone, given_up) = match self.take_up(agent, entered).await {
             Ok(TakeUp::GoOn(alone)) => (alone, None),
             // An agent that has something new to read comes again at once.
@@ -64,6 +71,7 @@ impl Engine {
             Err(error) => return Err(error),
         };
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
+        let by = due.by.max(self.now()).max(claim.now.unwrap_or(due.by));
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim, by);
         if claim.inbox.is_empty() && (is_gone || at_rest) {

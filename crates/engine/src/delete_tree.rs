@@ -25,9 +25,13 @@ impl Engine {
 
     /// Deletes an agent and all below it, from an activation of the agent.
     pub(crate) async fn delete_entered(&self, id: AgentId, entered: &ActivationGuard) -> Result<()> {
+        entered.only_deletes();
         loop {
             // From here on the agent creates no children and begins no effect.
             let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
+            // After the claim: an activation that another node begins from now on has a later epoch, and this
+            // commit is refused.
+            self.inner.signals.cut(id).await;
             for child in self.children(id).await? {
                 if child.status != Status::Cancelled {
                     Box::pin(self.delete(child.id)).await?;

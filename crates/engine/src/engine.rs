@@ -10,7 +10,7 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, Clock, Guardrail, Kinds, SystemClock, ThreadStore, Tracer,
+    Client, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
     activations::Live,
     dispatch,
     feed::Feed,
@@ -42,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) servers: Servers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
+    pub(crate) signals: Arc<dyn Signals>,
     pub(crate) recent: Recent,
     pub(crate) reading: Reading,
     pub(crate) schemas: Schemas,
@@ -71,6 +72,7 @@ pub struct Builder {
     tools: Toolbox,
     servers: Vec<String>,
     clock: Arc<dyn Clock>,
+    signals: Arc<dyn Signals>,
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
     keeping: Option<Keeping>,
@@ -90,6 +92,7 @@ impl Engine {
             tools: Toolbox::new(),
             servers: Vec::new(),
             clock: Arc::new(SystemClock),
+            signals: Arc::new(LocalSignals),
             tracer: None,
             outbox: Outbox::default(),
             keeping: None,
@@ -181,6 +184,12 @@ impl Builder {
         self
     }
 
+    /// The connection to the other nodes that share the store; there are none unless set.
+    pub fn signals(mut self, signals: Arc<dyn Signals>) -> Self {
+        self.signals = signals;
+        self
+    }
+
     /// The tracer, which receives spans of agents' work; none unless set.
     pub fn tracer(mut self, tracer: Option<Arc<dyn Tracer>>) -> Self {
         self.tracer = tracer;
@@ -232,7 +241,8 @@ impl Builder {
         };
         Engine {
             inner: Arc::new(Inner {
-                feed: Feed::new(Arc::clone(&store)),
+                feed: Feed::new(Arc::clone(&store), Arc::clone(&self.signals), Arc::clone(&self.clock)),
+                signals: self.signals,
                 offers: Toolsets::new(self.tools),
                 servers: Servers::new(self.servers),
                 recent: Recent::default(),

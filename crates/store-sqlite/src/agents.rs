@@ -1,7 +1,7 @@
 //! Agents.
 
 use entourage_store::AgentQuery;
-use entourage_types::{Agent, AgentId, Owner, Scope, ShownStatus, Status};
+use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -42,7 +42,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
         status: word(row, 8)?,
         waiting_on: word_if_any(row, 9)?,
         stop_reason: word_if_any(row, 15)?,
-        epoch: count(row, 10)?,
+        epoch: count(row, 10)?.into(),
         session: row.get(11)?,
         items: count(row, 12)?,
         created: time(row, 13)?,
@@ -148,7 +148,7 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
         agent.title,
         agent.status.as_str(),
         agent.waiting_on.map(|what| what.as_str()),
-        int(agent.epoch),
+        int(agent.epoch.number),
         agent.session,
         agent.created.micros(),
         agent.updated.micros(),
@@ -170,15 +170,15 @@ pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
         agent.waiting_on.map(|what| what.as_str()),
         agent.session,
         agent.updated.micros(),
-        int(agent.epoch),
+        int(agent.epoch.number),
         agent.stop_reason.map(|reason| reason.as_str()),
     ])?;
     Ok(())
 }
 
 /// Writes the epoch.
-pub(crate) fn set_epoch(connection: &Connection, id: AgentId, epoch: u64) -> Result<()> {
+pub(crate) fn set_epoch(connection: &Connection, id: AgentId, epoch: Epoch) -> Result<()> {
     let mut statement = connection.prepare_cached("UPDATE agents SET epoch = ?2 WHERE id = ?1")?;
-    statement.execute(params![id.to_string(), int(epoch)])?;
+    statement.execute(params![id.to_string(), int(epoch.number)])?;
     Ok(())
 }

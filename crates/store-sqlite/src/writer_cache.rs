@@ -8,7 +8,7 @@ use std::{
 };
 
 use entourage_store::{Error, not_before};
-use entourage_types::{Agent, AgentId, Run, RunId, Time};
+use entourage_types::{Agent, AgentId, Epoch, Run, RunId, Time};
 use lru::LruCache;
 use rusqlite::Connection;
 
@@ -45,7 +45,7 @@ pub(crate) struct WriterCache {
     emptied: Vec<AgentId>,
     /// Epochs that were raised by a claim and are in no row yet: the first commit under an epoch writes it.
     /// The activations that hold them end with this process, so a crash may lose them.
-    raised: HashMap<AgentId, u64>,
+    raised: HashMap<AgentId, Epoch>,
 }
 
 /// Agents whose inbox is empty, and whether that is durable: the transaction that consumed the last post may
@@ -116,7 +116,7 @@ impl WriterCache {
     /// Raises the agent's epoch and returns the agent; none if there is no such agent.
     pub(crate) fn claim(&mut self, connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
         let Some(mut agent) = self.agent(connection, id)? else { return Ok(None) };
-        agent.epoch += 1;
+        agent.epoch = agent.epoch.next(0);
         self.raised.insert(id, agent.epoch);
         self.agents.put(id, agent.clone());
         Ok(Some(agent))
@@ -128,7 +128,7 @@ impl WriterCache {
     }
 
     /// Records that an epoch is durable in its row.
-    pub(crate) fn epoch_stands(&mut self, id: AgentId, epoch: u64) {
+    pub(crate) fn epoch_stands(&mut self, id: AgentId, epoch: Epoch) {
         if self.raised.get(&id) == Some(&epoch) {
             self.raised.remove(&id);
         }

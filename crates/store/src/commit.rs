@@ -1,8 +1,8 @@
 //! Commits: a fence, expectations and writes.
 
 use entourage_types::{
-    Agent, AgentId, CommitId, Entity, EntityKind, Item, Owner, Post, PostId, Record, RecordEvent, Run, Step,
-    Time, Wakeup, WakeupId,
+    Agent, AgentId, CommitId, Entity, EntityKind, Epoch, Item, Owner, Post, PostId, Record, RecordEvent, Run,
+    Step, Time, Wakeup, WakeupId,
 };
 
 /// Changes that a store applies as a whole or not at all.
@@ -29,7 +29,7 @@ pub struct Fence {
     /// The agent that it has claimed.
     pub agent: AgentId,
     /// The epoch that its claim returned.
-    pub epoch: u64,
+    pub epoch: Epoch,
 }
 
 /// What must hold for a commit to happen.

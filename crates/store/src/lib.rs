@@ -130,6 +130,9 @@ pub trait Store: Send + Sync + 'static {
 pub struct Claim {
     /// The agent, with the new epoch.
     pub agent: Agent,
+    /// The time on the clock that all nodes of this store share; none if they share none, as when one process
+    /// has the store to itself.
+    pub now: Option<Time>,
     /// Its last run, if that has not ended: an agent has one run at a time.
     pub run: Option<Run>,
     /// The steps of that run.

@@ -60,6 +60,13 @@ impl FakeClock {
         self.moved.notify_waiters();
     }
 
+    /// The clock of a machine that is this many seconds ahead of this one, or behind it if there are fewer than
+    /// none.
+    #[must_use]
+    pub fn ahead(&self, seconds: i64) -> ShiftedClock {
+        ShiftedClock { clock: self.clone(), micros: seconds * 1_000_000 }
+    }
+
     /// Waits for a sleeper whose wake-up time is at most this far ahead, and returns how far the
     /// earliest one is.
     ///
@@ -87,6 +94,24 @@ impl FakeClock {
         let by = self.sleeper(within).await;
         self.advance(by);
         by
+    }
+}
+
+/// A clock that differs from a [`FakeClock`] by the same time always.
+#[derive(Debug, Clone)]
+pub struct ShiftedClock {
+    clock: FakeClock,
+    micros: i64,
+}
+
+#[async_trait]
+impl Clock for ShiftedClock {
+    fn now(&self) -> Time {
+        Time::from_micros(self.clock.now().micros() + self.micros)
+    }
+
+    async fn sleep_until(&self, until: Time) {
+        self.clock.sleep_until(Time::from_micros(until.micros() - self.micros)).await;
     }
 }
 

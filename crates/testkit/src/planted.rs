@@ -68,16 +68,17 @@ bugs! {
 }
 
 /// A store with a bug; bugs of tools and models are planted elsewhere.
+#[derive(Clone)]
 pub struct Planted {
     bug: Bug,
-    count: AtomicU64,
+    count: Arc<AtomicU64>,
 }
 
 impl Planted {
     /// Plants the bug of a store, which shows now and then, as bugs do.
     #[must_use]
     pub fn new(bug: Bug) -> Self {
-        Self { bug, count: AtomicU64::new(0) }
+        Self { bug, count: Arc::default() }
     }
 
     /// Whether it shows this time.
@@ -200,7 +201,7 @@ impl StoreLayer for Planted {
             store.commit(commit).await?;
         }
         if self.bug == Bug::EpochNotRaised {
-            claim.agent.epoch = 1;
+            claim.agent.epoch = 1.into();
         }
         Ok(Some(claim))
     }

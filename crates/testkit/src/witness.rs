@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Result, Store};
 use entourage_tools::Effect;
-use entourage_types::{AgentId, CallId, Owner, Scope};
+use entourage_types::{AgentId, CallId, Epoch, Owner, Scope};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use crate::StoreLayer;
@@ -19,7 +19,7 @@ pub enum Fact {
         /// The agent.
         agent: AgentId,
         /// The epoch it was given.
-        epoch: u64,
+        epoch: Epoch,
     },
     /// The store accepted a commit.
     Committed(Arc<Commit>),

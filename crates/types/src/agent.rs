@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, shown};
+use crate::{AgentId, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, shown};
 
 /// One instance of a kind, with one transcript and one counterpart: the user if it has no parent,
 /// otherwise its parent.
@@ -36,8 +36,8 @@ pub struct Agent {
     /// Why its last run failed or was stopped, while its status reports that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop_reason: Option<StopReason>,
-    /// The fence: each claim raises it, and the store refuses a commit under an older epoch.
-    pub epoch: u64,
+    /// The fence: each claim raises it, and the store refuses a commit under another epoch.
+    pub epoch: Epoch,
     /// The number of its current session.
     pub session: u32,
     /// The number of items in its transcript; also the number of the next item.
@@ -71,7 +71,7 @@ impl Agent {
             status: Status::Idle,
             waiting_on: None,
             stop_reason: None,
-            epoch: 0,
+            epoch: Epoch::default(),
             session: 1,
             items: 0,
             created: now,

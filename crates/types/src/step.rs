@@ -208,6 +208,17 @@ impl StepState {
         matches!(self, Self::Open(_))
     }
 
+    /// When it goes on by itself, if nothing else happens before, and the wake-up due then if that is known.
+    #[must_use]
+    pub fn due(&self) -> Option<(Time, Option<WakeupId>)> {
+        match self {
+            Self::Retry(retry) => Some((retry.due, None)),
+            Self::Open(Wait::Until { until }) => Some((*until, None)),
+            Self::Open(Wait::Question(question)) => question.due.map(|(due, id)| (due, Some(id))),
+            Self::Started | Self::Done(_) | Self::Open(Wait::Task { .. } | Wait::HandedOver { .. }) => None,
+        }
+    }
+
     /// Whether it is done.
     #[must_use]
     pub const fn is_done(&self) -> bool {

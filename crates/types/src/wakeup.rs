@@ -17,3 +17,11 @@ pub struct Wakeup {
     /// The earliest moment at which to deliver it.
     pub due: Time,
 }
+
+impl Wakeup {
+    /// Creates a wake-up of an agent.
+    #[must_use]
+    pub fn new(agent: AgentId, owner: Owner, due: Time) -> Self {
+        Self { id: WakeupId::new(), agent, owner, due }
+    }
+}

@@ -78,11 +78,8 @@ impl Client {
                 done.status = InterventionStatus::Applied;
             }
             // The step in progress is of no use any more.
-            Action::Modify => self.engine.inner.live.cancel(id),
-            Action::Stop => match of {
-                Some(message) => self.engine.inner.live.cut_answer(id, message),
-                None => self.engine.inner.live.cancel(id),
-            },
+            Action::Modify => self.engine.interrupt(id, None),
+            Action::Stop => self.engine.interrupt(id, of),
             _ => {}
         }
         Ok(done)

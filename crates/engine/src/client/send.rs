@@ -59,7 +59,7 @@ impl Client {
             return posted_before(to, &first);
         }
         if interrupts {
-            self.engine.inner.live.cancel(to);
+            self.engine.interrupt(to, None);
         }
         Ok(posted)
     }

@@ -2,7 +2,7 @@
 //! is: a needless wake-up changes nothing.
 
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{Agent, AgentId, CallId, ItemBody, Status, Wakeup, WakeupId};
+use entourage_types::{Agent, AgentId, CallId, ItemBody, Status, Wakeup};
 
 use super::Client;
 use crate::Result;
@@ -27,7 +27,7 @@ impl Client {
             return Ok(false);
         }
         let now = self.engine.now();
-        let wakeup = Wakeup { id: WakeupId::new(), agent: id, owner: self.owner.clone(), due: now };
+        let wakeup = Wakeup::new(id, self.owner.clone(), now);
         let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::ScheduleWakeup(wakeup));
         self.commit_once(key, &request, "woken", commit).await?;
         Ok(true)

@@ -13,7 +13,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Error as StoreError, Store, Write};
-use entourage_types::{Agent, AgentId, Owner, Time, Wakeup, WakeupId};
+use entourage_types::{Agent, AgentId, Owner, Time, Wakeup};
 use tokio::{sync::Notify, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -238,10 +238,7 @@ async fn agents(subject: &dyn Subject, owner: &Owner, count: usize) -> Vec<Agent
 }
 
 async fn wake(subject: &dyn Subject, agents: &[Agent], due: Time) {
-    let wakeup = |agent: &Agent| {
-        let (agent, owner) = (agent.id, agent.owner.clone());
-        Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due })
-    };
+    let wakeup = |agent: &Agent| Write::ScheduleWakeup(Wakeup::new(agent.id, agent.owner.clone(), due));
     let writes = agents.iter().map(wakeup).collect();
     commit(subject, Commit { writes, ..Commit::new(subject.clock().now()) }).await;
 }

@@ -21,7 +21,7 @@ use entourage_types::{AgentId, Event, RunId, Scope};
 use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::Result;
+use crate::{Clock, News, Result, Signals};
 use pages::Pages;
 use tree::{Live, Tree};
 
@@ -121,6 +121,7 @@ impl Open {
 /// Sends the pieces of one answer to the current subscribers of its tree.
 pub(crate) struct Pieces {
     channels: Channels,
+    signals: Arc<dyn Signals>,
     attempts: Arc<AtomicU64>,
     root: AgentId,
     epoch: u64,
@@ -137,6 +138,9 @@ impl Pieces {
     /// Sends a piece to all subscribers, and keeps its text for subscribers that come while the answer is in
     /// progress.
     pub(crate) fn send(&self, delta: AgentDelta) {
+        if self.signals.is_followed(self.root) {
+            self.signals.tell(News::Piece(self.root, Arc::new(delta.clone())));
+        }
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.keep(self.root, &delta);
         if let Some(tree) = channels.trees.get_mut(&self.root) {
@@ -154,6 +158,8 @@ impl Pieces {
 /// The channels of all trees with subscribers.
 pub(crate) struct Feed {
     store: Arc<dyn Store>,
+    signals: Arc<dyn Signals>,
+    clock: Arc<dyn Clock>,
     channels: Channels,
     attempts: Arc<AtomicU64>,
     pump: Arc<Pump>,
@@ -172,8 +178,25 @@ impl Drop for Pump {
 }
 
 impl Feed {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, channels: Channels::default(), attempts: Arc::default(), pump: Arc::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, signals: Arc<dyn Signals>, clock: Arc<dyn Clock>) -> Self {
+        let (channels, attempts, pump) = (Channels::default(), Arc::default(), Arc::default());
+        Self { store, signals, clock, channels, attempts, pump }
+    }
+
+    /// Has the subscribers of a tree, or of all trees, read from the store again.
+    pub(crate) fn fall_behind(&self, root: Option<AgentId>) {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let behind = channels.trees.iter().filter(|(tree, _)| root.is_none_or(|root| root == **tree));
+        behind.for_each(|(_, tree)| tree.lose());
+    }
+
+    /// Passes on a piece of an answer that is in progress at another node. It is not kept for later subscribers,
+    /// who wait for the item: nobody would report here that the answer was given up.
+    pub(crate) fn hear(&self, root: AgentId, piece: &AgentDelta) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tree) = channels.trees.get_mut(&root) {
+            tree.say(piece.clone());
+        }
     }
 
     /// Follows a tree from after an event, or from the first that is kept; within a budget, if there is one.
@@ -189,7 +212,10 @@ impl Feed {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
             // Under one lock, so that no piece is missed and none comes twice.
             let said = channels.said.get(&root).map(|said| said.values().cloned().collect());
-            let tree = channels.trees.entry(root).or_default();
+            let tree = channels.trees.entry(root).or_insert_with(|| {
+                self.signals.follow(root);
+                Tree::default()
+            });
             (tree.subscribe(), said.unwrap_or_default())
         };
         Watch::begin(self, Pages::new(self, scope, root, budget), after, (live, said)).await
@@ -198,7 +224,13 @@ impl Feed {
     /// The sender for the pieces of one answer in this tree; `epoch` is that of the activation that requests
     /// the answer.
     pub(crate) fn pieces(&self, root: AgentId, epoch: u64) -> Pieces {
-        Pieces { channels: Arc::clone(&self.channels), attempts: Arc::clone(&self.attempts), root, epoch }
+        Pieces {
+            channels: Arc::clone(&self.channels),
+            signals: Arc::clone(&self.signals),
+            attempts: Arc::clone(&self.attempts),
+            root,
+            epoch,
+        }
     }
 }
 
@@ -231,12 +263,14 @@ fn pump(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LocalSignals;
 
     /// What streamed before a restart is void: the counter begins again, and the epoch has risen.
     #[test]
     fn an_attempt_after_a_restart_has_a_higher_number() {
         let pieces = |made: u64, epoch| Pieces {
             channels: Channels::default(),
+            signals: Arc::new(LocalSignals),
             attempts: Arc::new(AtomicU64::new(made)),
             root: AgentId::new(),
             epoch,

@@ -4,11 +4,11 @@
 use std::sync::{Arc, PoisonError};
 
 use entourage_store::Error as StoreError;
-use entourage_types::{AgentId, EventBody};
+use entourage_types::{AgentId, EventBody, Time};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use super::{AgentDelta, Channels, Feed, Live, Pages, Pump, Signal, pages::PAGE};
-use crate::{Error, Result};
+use crate::{Clock, Error, Result, Signals};
 
 /// One subscriber of one tree.
 // `live` is dropped before the seat: of two subscribers that end at the same moment, the later one to check
@@ -21,13 +21,17 @@ pub struct Watch {
     told: bool,
     /// The text of answers in progress from before it subscribed, which is still to be returned.
     said: Vec<AgentDelta>,
-    _seat: Seat,
+    /// When it looks for events whose news may have been lost.
+    look: Option<Time>,
+    clock: Arc<dyn Clock>,
+    seat: Seat,
     _pump: Arc<Pump>,
 }
 
 /// A subscriber's place at its tree's channel.
 struct Seat {
     channels: Channels,
+    signals: Arc<dyn Signals>,
     root: AgentId,
 }
 
@@ -37,6 +41,7 @@ impl Drop for Seat {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if channels.trees.get(&self.root).is_some_and(|tree| tree.subscribers() == 0) {
             channels.trees.remove(&self.root);
+            self.signals.unfollow(self.root);
         }
     }
 }
@@ -52,9 +57,11 @@ impl Watch {
         after: Option<u64>,
         (live, said): (broadcast::Receiver<Live>, Vec<AgentDelta>),
     ) -> Result<Self> {
-        let seat = Seat { channels: Arc::clone(&feed.channels), root: pages.root() };
+        let (channels, signals) = (Arc::clone(&feed.channels), Arc::clone(&feed.signals));
+        let seat = Seat { channels, signals, root: pages.root() };
+        let (clock, pump) = (Arc::clone(&feed.clock), Arc::clone(&feed.pump));
         let mut watch =
-            Self { pages, last: 0, live, told: false, said, _seat: seat, _pump: Arc::clone(&feed.pump) };
+            Self { pages, last: 0, live, told: false, said, look: None, clock, seat, _pump: pump };
         // The cursor's own event is read, too: if it still exists, nothing after it is missing.
         watch.pages.open(after.unwrap_or_default().saturating_sub(1)).await?;
         let (root, first) = (watch.pages.root(), watch.pages.first().map(|event| event.seq));
@@ -98,7 +105,17 @@ impl Watch {
             if let Some(said) = self.said.pop() {
                 return Ok(Signal::Delta(Arc::new(said)));
             }
-            match self.live.recv().await {
+            let look_every = self.seat.signals.look_every();
+            let look = look_every.map(|every| *self.look.get_or_insert(self.clock.now() + every));
+            let news = tokio::select! {
+                biased;
+                () = at(&*self.clock, look) => {
+                    self.look = None;
+                    Ok(Live::Behind)
+                }
+                news = self.live.recv() => news,
+            };
+            match news {
                 Ok(Live::Event(number, _)) if number <= self.last => {}
                 Ok(Live::Event(number, event)) => match event.upgrade() {
                     Some(event) if number == self.last + 1 => {
@@ -125,20 +142,32 @@ impl Watch {
     }
 }
 
+/// Returns at this time, never if there is none.
+async fn at(clock: &dyn Clock, time: Option<Time>) {
+    match time {
+        Some(time) => clock.sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use entourage_store::MemoryStore;
     use entourage_types::Scope;
 
     use super::*;
+    use crate::{LocalSignals, SystemClock};
 
     #[tokio::test]
     async fn a_channel_is_closed_when_its_last_two_subscribers_end_at_the_same_moment() {
-        let (feed, root) = (Feed::new(Arc::new(MemoryStore::default())), AgentId::new());
+        let (feed, root) = (
+            Feed::new(Arc::new(MemoryStore::default()), Arc::new(LocalSignals), Arc::new(SystemClock)),
+            AgentId::new(),
+        );
         let follow = async || feed.watch(Scope::All, root, None, None).await.unwrap();
         let is_open = || feed.channels.lock().unwrap().trees.contains_key(&root);
-        let Watch { live: one, _seat: first, .. } = follow().await;
-        let Watch { live: other, _seat: second, .. } = follow().await;
+        let Watch { live: one, seat: first, .. } = follow().await;
+        let Watch { live: other, seat: second, .. } = follow().await;
         assert!(is_open());
         drop((one, other));
         drop(first);

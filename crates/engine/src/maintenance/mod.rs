@@ -15,7 +15,7 @@ mod wakeups;
 
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Page, RunQuery, Write};
-use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup, WakeupId};
+use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup};
 
 use crate::{Engine, Result};
 
@@ -97,7 +97,7 @@ impl Engine {
 const PAGE: u32 = 500;
 
 fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
-    Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner: owner.clone(), due })
+    Write::ScheduleWakeup(Wakeup::new(agent, owner.clone(), due))
 }
 
 // Agents sleep by the hundred thousand: rows are read page by page, and of those that are no suspects only

@@ -85,7 +85,7 @@ impl<'h> Run<'h> {
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
         let now = engine.now();
-        let Claim { agent, run, steps, items, inbox, wakeups } = claim;
+        let Claim { agent, run, steps, items, inbox, wakeups, now: _ } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
         let toolset = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
@@ -223,6 +223,11 @@ impl<'h> Run<'h> {
     /// The moment by which something is due: the later of this engine's clock and the delivery's.
     fn moment(&self) -> Time {
         self.control.moment(self.engine.now())
+    }
+
+    /// Returns an error if another node may do what this activation is about to begin.
+    fn holds(&self) -> Result<()> {
+        if self.engine.inner.signals.holds() { Ok(()) } else { Err(Interrupt::Stopping) }
     }
 
     /// Commits the batch, if it has writes.

@@ -1,7 +1,9 @@
 //! The rows that an activation writes, in their current state.
 
 use entourage_store::Write;
-use entourage_types::{Agent, Kind, Run as RunRow, RunId, Status, StopReason, Time, WaitingOn};
+use entourage_types::{
+    Agent, Kind, Run as RunRow, RunId, Status, StopReason, Time, WaitingOn, Wakeup, WakeupId,
+};
 
 use super::Run;
 
@@ -26,6 +28,17 @@ impl Run<'_> {
     /// Returns the write that sets a sleeping agent to running; none if its row says so already.
     pub(super) fn awake(&mut self, at: Time) -> Option<Write> {
         (self.agent.status != Status::Running).then(|| self.agent_row(Status::Running, None, at))
+    }
+
+    /// Returns the write that wakes the agent at this time.
+    pub(super) fn wake_at(&self, due: Time) -> Write {
+        self.wake_by(WakeupId::new(), due)
+    }
+
+    /// The same, by a wake-up of this id.
+    pub(super) fn wake_by(&self, id: WakeupId, due: Time) -> Write {
+        let (agent, owner) = (self.agent.id, self.agent.owner.clone());
+        Write::ScheduleWakeup(Wakeup { id, agent, owner, due })
     }
 
     /// Sets the run's status and returns the write of its row.

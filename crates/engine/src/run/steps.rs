@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use entourage_store::Write;
 use entourage_types::{
-    CallId, Checkpoint, Item, ItemBody, RunId, Step, StepKey, StepState, Time, ToolCall, Turn,
+    CallId, Checkpoint, Item, ItemBody, RunId, Step, StepKey, StepState, Time, ToolCall, Turn, WakeupId,
 };
 use futures::future::BoxFuture;
 
@@ -59,6 +59,14 @@ impl Steps {
     /// Whether any step waits.
     pub(super) fn any_open(&self) -> bool {
         self.begun.values().any(|step| step.state.is_open())
+    }
+
+    /// Returns the times at which steps go on by themselves, in their order, each with its wake-up if that is
+    /// known.
+    pub(super) fn dues(&self) -> Vec<(Time, Option<WakeupId>)> {
+        let mut dues: Vec<_> = self.begun.values().filter_map(|step| step.state.due()).collect();
+        dues.sort_unstable();
+        dues
     }
 
     /// Returns the index of a step's checkpoint, if the step was finished before the activation began.

@@ -90,7 +90,7 @@ impl From<Agent> for AgentView {
             status: shown,
             waiting_on,
             stop_reason,
-            epoch,
+            epoch: epoch.number,
             session,
             items,
             created,

@@ -44,7 +44,7 @@ pub async fn an_agent_may_begin_with_items(place: impl Place) -> Result<()> {
 
     let mut parent = claim(&store, root.id).await?.agent;
     assert_eq!((parent.items, claim(&store, root.id).await?.items.len()), (2, 2));
-    parent.epoch += 1;
+    parent = claim(&store, root.id).await?.agent;
     let (child, items) = begun(parent.child("digger", "digs", None, at(2)), 3);
     let own = Write::Item(say(&mut parent, RunId::new(), "behind"));
     let mut commit = Commit::fenced(&parent, at(2)).write(Write::NewAgent(child.clone())).write(own);
@@ -102,7 +102,7 @@ pub async fn an_agent_never_moves(place: impl Place) -> Result<()> {
         let refused = store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row))).await;
         assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
     }
-    let raised = Agent { epoch: 99, status: Status::Running, ..agent.clone() };
+    let raised = Agent { epoch: 99.into(), status: Status::Running, ..agent.clone() };
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(raised))).await?;
     let expected = Agent { status: Status::Running, ..agent };
     assert_eq!(store.agent(&Scope::All, child.id).await?, Some(expected));

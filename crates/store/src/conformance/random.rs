@@ -128,7 +128,9 @@ impl World {
         let mut agent = by.map(|nth| known.agent(nth));
         let mut commit = match &mut agent {
             Some(agent) => {
-                agent.epoch -= u64::from(stale && agent.epoch > 0);
+                if stale {
+                    agent.epoch.number = agent.epoch.number.saturating_sub(1);
+                }
                 Commit::fenced(agent, at(self.now))
             }
             None => Commit::new(at(self.now)),
@@ -352,7 +354,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
         }
         for agent in agents {
             // A claimed epoch may be ahead of the row that is read; claims and commits show it.
-            read.push(format!("{:?}", Agent { epoch: 0, ..agent.clone() }));
+            read.push(format!("{:?}", Agent { epoch: 0.into(), ..agent.clone() }));
             read.push(format!("{:?}", store.items(&scope, ItemQuery::of(agent.id, 0, 10_000)).await?));
             read.push(format!("{:?}", store.events(&scope, agent.id, 0, 10_000).await?));
             read.push(format!("{:?}", store.inbox(agent.id).await?));

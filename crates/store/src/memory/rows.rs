@@ -84,7 +84,7 @@ impl Rows {
 
     pub(super) fn claim(&mut self, id: AgentId, from: u64) -> Option<Claim> {
         let agent = self.agents.iter_mut().find(|agent| agent.id == id)?;
-        agent.epoch += 1;
+        agent.epoch = agent.epoch.next(0);
         let agent = agent.clone();
         let last = self.runs.iter().rfind(|run| run.agent == id);
         let run = last.filter(|run| !run.status.is_terminal()).cloned();
@@ -96,6 +96,7 @@ impl Rows {
             inbox: self.posts(id),
             wakeups: self.wakeups().into_iter().filter(|wakeup| wakeup.agent == id).collect(),
             agent,
+            now: None,
         })
     }
 

@@ -11,15 +11,14 @@ pub(super) fn check(facts: &[Fact], found: &mut Found) {
         match fact {
             Fact::Claimed { agent, epoch } => {
                 let before = held.insert(*agent, *epoch);
-                found.must(before < Some(*epoch), OneWriter, *agent, || {
-                    format!("a claim gave epoch {epoch} after {}", before.unwrap_or_default())
-                });
+                let rises = before.is_none_or(|before| before.number < epoch.number);
+                found.must(rises, OneWriter, *agent, || format!("a claim gave {epoch:?} after {before:?}"));
             }
             Fact::Committed(commit) => {
                 let Some(fence) = commit.fence else { continue };
                 let held = held.get(&fence.agent).copied();
                 found.must(held == Some(fence.epoch), OneWriter, fence.agent, || {
-                    format!("a commit under epoch {} was taken, {held:?} holds it", fence.epoch)
+                    format!("a commit under {:?} was taken, {held:?} holds it", fence.epoch)
                 });
             }
             _ => {}

@@ -9,31 +9,44 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Client, Engine, maintenance::jobs};
+use entourage_engine::{
+    Client, Clock, Engine,
+    dispatch::{Advance, Due},
+    maintenance::jobs,
+};
 use entourage_llm::Model;
-use entourage_store::{Commit, Committed, Result, Store};
+use entourage_store::{Claim, Commit, Committed, Result, Store};
 use entourage_tools::Toolbox;
-use entourage_types::{AgentId, Owner};
+use entourage_types::{Agent, AgentId, Owner};
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::cast;
+use super::{cast, followers::Followers, net::Net};
 use crate::{Dice, FakeClock, Fault, Faults, Layered, StoreLayer};
 
-/// Lets other tasks run first now and then, so that activations interleave anywhere.
+/// The connection of a node to the store: it lets other tasks run first now and then, so that activations
+/// interleave anywhere, and a claim returns the store's time.
 #[derive(Clone)]
-struct Lingering(Dice);
+struct Connection {
+    dice: Dice,
+    clock: FakeClock,
+}
 
 #[async_trait]
-impl StoreLayer for Lingering {
+impl StoreLayer for Connection {
     async fn pass(&self) -> Result<()> {
-        self.0.linger().await;
+        self.dice.linger().await;
         Ok(())
+    }
+
+    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        let claim = store.claim(agent, from).await?;
+        Ok(claim.map(|claim| Claim { now: Some(self.clock.now()), ..claim }))
     }
 
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let committed = store.commit(commit).await;
-        self.0.linger().await;
+        self.dice.linger().await;
         committed
     }
 }
@@ -42,19 +55,32 @@ impl StoreLayer for Lingering {
 #[derive(Clone)]
 pub(super) struct Stage {
     pub(super) dice: Dice,
+    /// A handle for whoever looks from outside.
     pub(super) store: Arc<dyn Store>,
+    /// The store's clock.
     pub(super) clock: FakeClock,
+    /// What each node has of its own.
+    pub(super) nodes: Vec<Machine>,
     pub(super) model: Arc<dyn Model>,
     pub(super) tools: Toolbox,
     /// Whether the kind files are of the second edition.
     pub(super) edition: Arc<AtomicBool>,
-    /// Engines on the same store, each unaware of the others.
-    pub(super) nodes: usize,
+}
+
+/// The machine of a node.
+#[derive(Clone)]
+pub(super) struct Machine {
+    /// Its handle on the rows.
+    pub(super) store: Arc<dyn Store>,
+    /// By how many seconds its clock is ahead of the store's.
+    pub(super) ahead: i64,
 }
 
 /// One process, with all its nodes.
 pub(super) struct Life {
     dice: Dice,
+    net: Net,
+    clock: FakeClock,
     nodes: Vec<Engine>,
     faults: Faults,
     stop: CancellationToken,
@@ -72,28 +98,31 @@ impl Life {
             Faults::at(1 + dice.below(25) as u64, fault)
         };
         let stop = CancellationToken::new();
-        let engine = |faults: Option<&Faults>| {
-            let store: Arc<dyn Store> =
-                Arc::new(Layered::new(Arc::clone(&stage.store), Lingering(dice.clone())));
+        let (net, mut working) = (Net::new(dice.clone()), JoinSet::new());
+        let mut node = |machine: &Machine, faults: Option<&Faults>| {
+            let connection = Connection { dice: dice.clone(), clock: stage.clock.clone() };
+            let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(&machine.store), connection));
             let store = match faults {
                 Some(faults) => Arc::new(Layered::new(store, faults.clone())),
                 None => store,
             };
-            Engine::builder(store, Arc::clone(&stage.model))
+            let builder = Engine::builder(store, Arc::clone(&stage.model))
                 .tools(stage.tools.clone())
                 .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
-                .clock(Arc::new(stage.clock.clone()))
-                .stopping(stop.clone())
-                .build()
+                .clock(Arc::new(stage.clock.ahead(machine.ahead)))
+                .stopping(stop.clone());
+            let (engine, telling) = net.add(|signals| builder.signals(signals).build());
+            working.spawn(telling);
+            engine
         };
-        let nodes = (0..stage.nodes).map(|_| engine(Some(&faults))).collect();
-        let mut working = JoinSet::new();
-        let (rival, lost) = (engine(None), faults.clone());
+        let nodes: Vec<Engine> = stage.nodes.iter().map(|machine| node(machine, Some(&faults))).collect();
+        let (rival, lost) = (node(&stage.nodes[0], None), faults.clone());
         working.spawn(async move {
             // A failed wake-up is delivered again.
             let _ = rival.advance(lost.lost().await).await;
         });
-        Self { dice, nodes, faults, stop, working, at_work: BTreeMap::new() }
+        let clock = stage.clock.clone();
+        Self { dice, net, clock, nodes, faults, stop, working, at_work: BTreeMap::new() }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -142,12 +171,27 @@ impl Life {
         if self.at_work.values().any(|at_work| *at_work == (node, agent)) {
             return;
         }
-        let engine = self.nodes[node].clone();
+        let (engine, due) = (self.nodes[node].clone(), Due { by: self.clock.now() });
         let task = self.working.spawn(async move {
             // A failed wake-up is delivered again.
-            let _ = engine.advance(agent).await;
+            let _ = Advance::advance(&engine, agent, due).await;
         });
         self.at_work.insert(task.id(), (node, agent));
+    }
+
+    /// Gives any node its lease, or takes it away.
+    pub(super) fn toggle_lease(&self) {
+        self.net.toggle_lease();
+    }
+
+    /// Has somebody follow the tree of each of these agents at every node.
+    pub(super) fn follow(&mut self, agents: &[Agent], followers: &Followers) {
+        for root in agents.iter().filter(|agent| agent.parent.is_none()) {
+            for (nth, node) in self.nodes.iter().enumerate() {
+                let client = node.client(root.owner.clone());
+                self.working.spawn(followers.clone().follow(client, root.id, nth));
+            }
+        }
     }
 
     /// Forgets activations that have ended. The runtime reports those that panicked.
@@ -166,6 +210,7 @@ impl Life {
     pub(super) async fn end(mut self) {
         self.faults.kill();
         self.stop.cancel();
+        self.net.end();
         self.working.shutdown().await;
     }
 }

@@ -1,10 +1,12 @@
-//! The whole engine, simulated: random trees of agents, random people, several nodes on one store,
-//! deaths and restarts, late, duplicate and reordered deliveries, faulty models and tools, and a
-//! clock that jumps. All of it follows from one seed, and so does the history: a seed reproduces
+//! The whole engine, simulated: random trees of agents, random people, several nodes with store
+//! handles of their own, whose clocks differ and whose signals are lost, late and doubled, deaths and
+//! restarts, late, duplicate and reordered deliveries, faulty models and tools, and a time that jumps. All of it follows from one seed, and so does the history: a seed reproduces
 //! its failure.
 
 mod cast;
+mod followers;
 mod life;
+mod net;
 mod people;
 
 use std::{
@@ -20,8 +22,12 @@ use entourage_types::{Agent, EntityKind, Scope, Time};
 
 use crate::{Bug, Dice, Effects, FakeClock, Invariant, Layered, Planted, Violation, Witness, audit};
 use cast::{Improviser, Mood};
-use life::{Life, Stage};
+use followers::Followers;
+use life::{Life, Machine, Stage};
 use people::People;
+
+/// By how many seconds the clock of a machine may differ from the store's: those of two machines by an hour.
+const CLOCKS_DIFFER: usize = 1800;
 
 /// How many rounds of calm there are before remaining work counts as stuck.
 const ROUNDS: usize = 300;
@@ -110,22 +116,31 @@ impl Simulation {
     async fn play(&self) -> Outcome {
         let dice = Dice::new(self.seed);
         let witness = Witness::default();
-        let kept: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let kept: Arc<dyn Store> = match self.bug {
-            Some(bug) => Arc::new(Layered::new(kept, Planted::new(bug))),
-            None => kept,
+        let (rows, planted) = (MemoryStore::default(), self.bug.map(Planted::new));
+        let handle = || {
+            let kept: Arc<dyn Store> = Arc::new(rows.handle());
+            let kept: Arc<dyn Store> = match &planted {
+                Some(planted) => Arc::new(Layered::new(kept, planted.clone())),
+                None => kept,
+            };
+            Arc::new(Layered::new(kept, witness.clone())) as Arc<dyn Store>
+        };
+        let machines = 1 + dice.below(3);
+        let machine = |_| {
+            let ahead = dice.below(2 * CLOCKS_DIFFER) as i64 - CLOCKS_DIFFER as i64;
+            Machine { store: handle(), ahead: if machines == 1 { 0 } else { ahead } }
         };
         let mood = Mood::new(dice.clone(), self.bug);
         let stage = Stage {
-            store: Arc::new(Layered::new(kept, witness.clone())),
+            store: handle(),
+            nodes: (0..machines).map(machine).collect(),
             clock: FakeClock::default(),
             model: Arc::new(Improviser(mood.clone())),
             tools: cast::tools(&Effects::seen_by(&witness), &mood),
             edition: Arc::default(),
-            nodes: 1 + dice.below(3),
             dice: dice.clone(),
         };
-        let mut people = People::new(dice.clone(), witness.clone(), stage.nodes == 1);
+        let mut people = People::new(dice.clone(), witness.clone());
         let all = 20 + dice.below(40);
         let acts = self.acts.unwrap_or(all);
         let mut life = Life::new(&stage, false);
@@ -136,6 +151,8 @@ impl Simulation {
         life.end().await;
         mood.calm_down();
         let mut life = Life::new(&stage, true);
+        let followers = Followers::default();
+        life.follow(&agents(&stage).await, &followers);
         let quiet = calm(&stage, &mut life, &mut people).await;
         let mut violations = match audit(&*stage.store, Some(&witness)).await {
             Ok(violations) => violations,
@@ -145,6 +162,8 @@ impl Simulation {
         violations.extend(lost_versions(&stage).await);
         violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
         if violations.is_empty() {
+            settle_followers(&stage).await;
+            violations.extend(followers.missing(&*stage.store).await);
             violations.extend(again(&stage, &mut life).await);
             match people.complain(&life).await {
                 Ok(found) => violations.extend(found),
@@ -182,6 +201,7 @@ async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec
         84..=87 => life.kill(),
         88 => found.extend(life.keep_up().await.map(stuck)),
         89 | 90 => life.reload(stage),
+        91 => life.toggle_lease(),
         _ => tokio::time::sleep(Duration::from_secs(dice.below(60) as u64)).await,
     }
     for _ in 0..dice.below(30) {
@@ -208,7 +228,8 @@ async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
         let wakeups = stage.store.due(Time::from_micros(i64::MAX), None, 1000).await.unwrap_or_default();
         match wakeups.first() {
             None if !held_up => return true,
-            Some(first) if first.due > stage.clock.now() && !held_up => {
+            // Also while people wait: what they said at a node whose clock is ahead is due later.
+            Some(first) if first.due > stage.clock.now() => {
                 stage.clock.advance(first.due.since(stage.clock.now()));
             }
             _ => {}
@@ -245,6 +266,14 @@ async fn settle(stage: &Stage, life: &mut Life) {
             return;
         }
         stage.clock.advance(Duration::from_secs(1));
+    }
+}
+
+/// Gives subscribers the time in which they look for events whose news were lost.
+async fn settle_followers(stage: &Stage) {
+    for _ in 0..3 {
+        stage.clock.advance(Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -30,9 +30,6 @@ pub(super) struct People {
     /// The confirmed requests, with the agent that must have read each.
     taken: BTreeMap<String, AgentId>,
     witness: Witness,
-    /// Whether a confirmed deletion has stopped all activations, because they all run in one
-    /// engine.
-    cuts_off: bool,
 }
 
 type Done<T> = entourage_engine::Result<T>;
@@ -43,10 +40,10 @@ fn is_refusal<T>(done: &Done<T>) -> bool {
 }
 
 impl People {
-    pub(super) fn new(dice: Dice, witness: Witness, cuts_off: bool) -> Self {
+    pub(super) fn new(dice: Dice, witness: Witness) -> Self {
         let owners = vec![Owner::new("ann"), Owner::new("bob")];
         let (agents, wishes, taken) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { dice, owners, agents, wishes, taken, witness, cuts_off }
+        Self { dice, owners, agents, wishes, taken, witness }
     }
 
     /// Agents that people know of, at any depth.
@@ -140,7 +137,7 @@ impl People {
         if let Some((owner, agent)) = self.dice.pick(&self.agents) {
             let text = matches!(action, Action::Comment | Action::Steer | Action::Modify);
             let done = life.client(owner).intervene(*agent, action, text.then_some("otherwise")).await;
-            if done.is_ok() && action == Action::Delete && self.cuts_off {
+            if done.is_ok() && action == Action::Delete {
                 self.witness.saw(Fact::Deleted(*agent));
             }
         }

@@ -82,10 +82,7 @@ impl Run<'_> {
     /// Cancels the activation that works on a dropped task, so that it does not continue until it reads the
     /// intervention.
     pub(in crate::run) fn cut_dropped(&self, task: &Task, action: Action) {
-        match task.post.filter(|_| action == Action::Stop) {
-            Some(post) => self.engine.inner.live.cut_answer(task.to, post),
-            None => self.engine.inner.live.cancel(task.to),
-        }
+        self.engine.interrupt(task.to, task.post.filter(|_| action == Action::Stop));
     }
 
     /// Returns the open tasks that this run's open calls wait for; if `all`, those that any of its calls

@@ -3,7 +3,7 @@
 use entourage_store::{Error as StoreError, RunQuery, Write};
 use entourage_types::{
     Action, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Record,
-    Run as RunRow, Scope, Status, StopReason, WaitingOn,
+    Run as RunRow, Scope, Status, StopReason, WaitingOn, WakeupId,
 };
 
 use crate::run::{
@@ -104,6 +104,10 @@ impl Run<'_> {
             if self.opened {
                 writes.push(self.run_row(Status::Running, None));
             }
+            // While it was paused it did nothing about what came due, perhaps at a node whose clock is ahead of
+            // this one's.
+            let dues = self.steps.dues().into_iter();
+            writes.extend(dues.map(|(due, id)| self.wake_by(id.unwrap_or_else(WakeupId::new), due)));
             return self.commit(writes).await;
         }
         let last = self.last_run().await?;

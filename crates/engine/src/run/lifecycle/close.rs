@@ -5,7 +5,7 @@ use entourage_store::{Commit, Error as StoreError, Write};
 use entourage_types::{
     Agent, EntityKind, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody,
     PostId, Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult,
-    Time, ToolCall, WaitingOn, Wakeup, WakeupId, plain,
+    Time, ToolCall, WaitingOn, WakeupId, plain,
 };
 
 use crate::run::{
@@ -62,10 +62,7 @@ impl Run<'_> {
             updated: at,
             ..self.agent.clone()
         }));
-        // A paused agent does nothing about a moment that has come by the delivery's clock alone, and so leaves
-        // its wake-up in place.
-        let by = if on == WaitingOn::Resume { at } else { self.moment() };
-        writes.extend(self.inbox.consume_due(by));
+        writes.extend(self.inbox.consume_due(self.moment()));
         writes
     }
 
@@ -94,8 +91,7 @@ impl Run<'_> {
         } else if !self.inbox.is_empty() {
             // Posts that came too late for this run are for the next one, even if the wake-ups that came with
             // them are consumed.
-            let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-            writes.push(Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due: at }));
+            writes.push(self.wake_at(at));
         }
         if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
             self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;

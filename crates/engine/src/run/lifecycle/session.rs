@@ -6,7 +6,7 @@ use std::time::Duration;
 use entourage_store::Write;
 use entourage_types::{
     Action, Agent, Digest, Item, ItemBody, Kind, Post, PostBody, Record, Session, SessionEnd, SessionId,
-    Sessions, Status, StopReason, Time, Wakeup, WakeupId,
+    Sessions, Status, StopReason, Time, WakeupId,
 };
 
 use crate::prompt::{self, View};
@@ -127,14 +127,8 @@ impl Run<'_> {
     /// Returns the wake-up that closes the session unless something happens before. Its id is the agent's, so
     /// that there is one per agent.
     pub(in crate::run) fn idle_wakeup(&self, at: Time) -> Option<Write> {
-        ends_by_idleness(&self.agent, &self.kind).then(|| {
-            Write::ScheduleWakeup(Wakeup {
-                id: WakeupId::from_uuid(self.agent.id.uuid()),
-                agent: self.agent.id,
-                owner: self.agent.owner.clone(),
-                due: at + idleness(&self.kind),
-            })
-        })
+        ends_by_idleness(&self.agent, &self.kind)
+            .then(|| self.wake_by(WakeupId::from_uuid(self.agent.id.uuid()), at + idleness(&self.kind)))
     }
 }
 

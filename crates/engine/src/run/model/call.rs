@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
-use entourage_types::{
-    ModelUse, Program, Retry, Status, Step, StepKey, StepState, Time, Turn, WaitingOn, Wakeup, WakeupId,
-};
+use entourage_types::{ModelUse, Program, Retry, Status, Step, StepKey, StepState, Time, Turn, WaitingOn};
 
 use futures::FutureExt;
 
@@ -83,7 +81,7 @@ impl Run<'_> {
         }
         self.make_room().await?;
         let mut beside = self.start_parallel_guardrails()?;
-        let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch);
+        let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch.number);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.engine.models_of(self.kind());
         let mut at = tries.kept.models_failed as usize;
@@ -172,6 +170,7 @@ impl Run<'_> {
         let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.control.pulse().beat(self.engine.now());
+        self.holds()?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let mut deltas = Streamed {
             pieces,
@@ -233,9 +232,7 @@ impl Run<'_> {
         let due = kept.due;
         let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
         let step = Step { attempt: made, ..step };
-        let wakeup =
-            Wakeup { id: WakeupId::new(), agent: self.agent.id, owner: self.agent.owner.clone(), due };
-        match self.commit(vec![Write::Step(step), Write::ScheduleWakeup(wakeup)]).await {
+        match self.commit(vec![Write::Step(step), self.wake_at(due)]).await {
             Ok(()) => Interrupt::Suspended(WaitingOn::Retry),
             Err(interrupt) => interrupt,
         }

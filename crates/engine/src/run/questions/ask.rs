@@ -6,7 +6,7 @@ use std::time::Duration;
 use entourage_store::Write;
 use entourage_types::{
     About, OpenQuestion, Output, Proposal, Question, QuestionId, QuestionStatus, StepKey, StepState,
-    ToolCall, Verdict, Wait, Wakeup, WakeupId,
+    ToolCall, Verdict, Wait, WakeupId,
 };
 
 use crate::digest::digest;
@@ -82,10 +82,7 @@ impl Run<'_> {
         let state = StepState::Open(Wait::Question(asked));
         writes.push(Write::Step(self.steps.row(StepKey::Tool(call.id), state, at)));
         writes.push(Write::record(&question)?);
-        if let Some((due, id)) = due {
-            let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-            writes.push(Write::ScheduleWakeup(Wakeup { id, agent, owner, due }));
-        }
+        writes.extend(due.map(|(due, id)| self.wake_by(id, due)));
         self.commit(writes).await
     }
 

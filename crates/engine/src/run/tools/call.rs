@@ -7,7 +7,7 @@ use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
     CallId, Output, OutputEffect, Status, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
-    WaitingOn, Wakeup, WakeupId,
+    WaitingOn,
 };
 use futures::{
     FutureExt, StreamExt,
@@ -206,6 +206,7 @@ impl Run<'_> {
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
+        self.holds()?;
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
         let clock = Arc::clone(&self.engine.inner.clock);
@@ -250,9 +251,7 @@ impl Run<'_> {
                 let due = at + time;
                 let step =
                     self.steps.row(StepKey::Tool(call.id), StepState::Open(Wait::Until { until: due }), at);
-                let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-                let wake = Write::ScheduleWakeup(Wakeup { id: WakeupId::new(), agent, owner, due });
-                self.commit(vec![Write::Step(step), wake]).await
+                self.commit(vec![Write::Step(step), self.wake_at(due)]).await
             }
             // As after a crash: the call may have taken effect, and only a person can say.
             Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {

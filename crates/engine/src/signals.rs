@@ -1,0 +1,107 @@
+//! Signals between the nodes that share a store. All but one are hints, which may be late, doubled or lost:
+//! the facts are in the store. See `docs/adr/0029-facts-are-rows-and-signals-are-hints.md`.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use entourage_types::{AgentId, PostId};
+
+use crate::{AgentDelta, Engine};
+
+/// What a node tells the other nodes.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// The tree has new events.
+    Tree(AgentId),
+    /// The agent has something new to read, so that what it does now is of no use.
+    Interrupted {
+        /// The agent.
+        agent: AgentId,
+        /// Only if it answers this message.
+        answering: Option<PostId>,
+    },
+    /// A piece of an answer of an agent in this tree.
+    Piece(AgentId, Arc<AgentDelta>),
+    /// Some news were lost.
+    Behind,
+}
+
+/// This node's connection to the other nodes. What it receives it hands to [`Engine::hear`] and
+/// [`Engine::leave`]; of commits through this node's store handle it tells the other nodes by itself.
+#[async_trait]
+pub trait Signals: Send + Sync + 'static {
+    /// Sends news to all other nodes. Never blocks.
+    fn tell(&self, news: News);
+
+    /// Whether a subscriber at another node follows the tree: only then pieces are sent.
+    fn is_followed(&self, root: AgentId) -> bool;
+
+    /// A subscriber at this node follows the tree from here on.
+    fn follow(&self, root: AgentId);
+
+    /// The last subscriber at this node is gone.
+    fn unfollow(&self, root: AgentId);
+
+    /// Has all other nodes [leave](Engine::leave) the agent. Returns once none of them begins anything for it any
+    /// more: it has left the agent, or it no longer [holds](Self::holds) its lease. Unlike all others, this
+    /// signal is repeated until then.
+    async fn cut(&self, agent: AgentId);
+
+    /// Whether the other nodes still count on this one. A node for which this is false begins no effect and no
+    /// model call: another node may be doing so already.
+    fn holds(&self) -> bool;
+
+    /// How often subscribers look for events whose news may have been lost; none if no news can be lost.
+    fn look_every(&self) -> Option<Duration>;
+}
+
+/// The only node.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LocalSignals;
+
+#[async_trait]
+impl Signals for LocalSignals {
+    fn tell(&self, _: News) {}
+
+    fn is_followed(&self, _: AgentId) -> bool {
+        false
+    }
+
+    fn follow(&self, _: AgentId) {}
+
+    fn unfollow(&self, _: AgentId) {}
+
+    async fn cut(&self, _: AgentId) {}
+
+    fn holds(&self) -> bool {
+        true
+    }
+
+    fn look_every(&self) -> Option<Duration> {
+        None
+    }
+}
+
+impl Engine {
+    /// Receives news of another node.
+    pub fn hear(&self, news: News) {
+        match news {
+            News::Tree(root) => self.inner.feed.fall_behind(Some(root)),
+            News::Behind => self.inner.feed.fall_behind(None),
+            News::Interrupted { agent, answering } => self.inner.live.interrupt(agent, answering),
+            News::Piece(root, piece) => self.inner.feed.hear(root, &piece),
+        }
+    }
+
+    /// Ends what this node does for an agent that another node deletes, as at [`Signals::cut`].
+    pub async fn leave(&self, agent: AgentId) {
+        self.inner.live.leave(agent, &**self.clock()).await;
+    }
+
+    /// Ends the step in progress of an agent that has something new to read, at whichever node it works; if
+    /// `answering`, only if it answers this message.
+    pub(crate) fn interrupt(&self, agent: AgentId, answering: Option<PostId>) {
+        self.inner.live.interrupt(agent, answering);
+        self.inner.signals.tell(News::Interrupted { agent, answering });
+    }
+}
