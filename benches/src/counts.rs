@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_by_more_than_a_twentieth_fails() {
+    fn a_count_that_grows_by_more_than_a_twentieth_fails() {
         let recorded = "[figures.run]\ncommits = 100";
         assert!(!verdict(105.0, recorded).1);
         assert!(verdict(105.1, recorded).1);

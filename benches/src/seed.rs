@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn copies_of_a_tree_are_trees_of_their_own() {
+    async fn copies_of_a_tree_are_separate_trees() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("entourage.db");
         let store = SqliteStore::open(&path, Settings::default()).unwrap();

@@ -40,7 +40,7 @@ fn pays() -> ScriptedModel {
 }
 
 /// Waits until this many questions of a tree have been asked, and returns the last one.
-async fn asked(world: &World, root: &Agent, nth: usize) -> Question {
+async fn nth_question(world: &World, root: &Agent, nth: usize) -> Question {
     let is_asked = |body: &EventBody| match body {
         EventBody::Question { question } => question.status == QuestionStatus::Open,
         _ => false,
@@ -82,7 +82,7 @@ fn read_last(model: &ScriptedModel) -> String {
 }
 
 #[tokio::test]
-async fn each_way_to_answer_is_what_the_model_reads() {
+async fn each_answer_to_an_approval_decides_the_call_and_its_output() {
     let edited = Answer::Approve { arguments: Some(json!({"n": 3})), always: false, digest: None };
     let reason = Answer::Reject { reason: Some("canary: too dear".into()) };
     for (given, times, read) in [
@@ -119,7 +119,7 @@ async fn each_way_to_answer_is_what_the_model_reads() {
 }
 
 #[tokio::test]
-async fn only_calls_that_a_rule_speaks_of_wait() {
+async fn only_calls_that_match_an_approval_rule_wait() {
     let front = "approval:\n  - tools: [p*]\n    when: n > 100\n  - effect: idempotent";
     let model = ScriptedModel::new([
         Script::call("pay", json!({"n": 100})).and_call("read", json!({"n": 500})),
@@ -137,7 +137,7 @@ async fn only_calls_that_a_rule_speaks_of_wait() {
 }
 
 #[tokio::test]
-async fn each_call_of_a_turn_is_answered_by_itself_while_the_others_go_on() {
+async fn each_call_of_a_turn_is_approved_separately_and_blocks_no_other() {
     let model = ScriptedModel::new([
         Script::call("pay", json!({"n": 1}))
             .and_call("read", json!({"n": 2}))
@@ -146,7 +146,7 @@ async fn each_call_of_a_turn_is_answered_by_itself_while_the_others_go_on() {
     ]);
     let (world, happened) = world(PAY, &model).await;
     let root = world.ask("Pay.").await;
-    let second = asked(&world, &root, 2).await;
+    let second = nth_question(&world, &root, 2).await;
     world.asleep(&root).await;
     assert_eq!(happened.per_call(), [1], "the reading did not wait");
     let world = world.reborn(Faults::none()).await;
@@ -172,7 +172,7 @@ async fn each_call_of_a_turn_is_answered_by_itself_while_the_others_go_on() {
 }
 
 #[tokio::test]
-async fn questions_and_leave_are_asked_in_the_order_of_the_calls_of_a_turn() {
+async fn questions_and_approvals_follow_the_order_of_a_turns_calls() {
     let turn = Script::call("pay", json!({"n": 1}))
         .and_call("ask_user", json!({"question": "Which colour?"}))
         .and_call("pay", json!({"n": 2}));
@@ -181,7 +181,7 @@ async fn questions_and_leave_are_asked_in_the_order_of_the_calls_of_a_turn() {
     let kinds = Kinds::none().with(kind("assistant", &format!("tools: [pay, ask_user]\n{PAY}")));
     let world = World::builder(model).tools(tools).kinds(kinds).start().await;
     let root = world.ask("Pay.").await;
-    asked(&world, &root, 3).await;
+    nth_question(&world, &root, 3).await;
     let questions = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
     let leave = |n| format!("May the assistant call `pay` with {{\"n\":{n}}}? A rule asks: pay.");
     let texts: Vec<String> = questions.into_iter().map(|question| question.text).collect();
@@ -189,7 +189,7 @@ async fn questions_and_leave_are_asked_in_the_order_of_the_calls_of_a_turn() {
 }
 
 #[tokio::test]
-async fn where_nobody_answers_in_time_what_the_rule_declares_is_done() {
+async fn an_expired_approval_takes_the_verdict_that_the_rule_declares() {
     let no = "Error: Nobody approved the call in time, and it was not made. Go on without.";
     for (otherwise, read, times) in [("reject", no, 0), ("approve", "pay: {\"n\":7}", 1)] {
         let model = pays();
@@ -208,7 +208,7 @@ async fn where_nobody_answers_in_time_what_the_rule_declares_is_done() {
 }
 
 #[tokio::test]
-async fn a_call_is_answered_once_and_only_as_it_was_asked() {
+async fn an_approval_takes_one_valid_answer_for_the_proposed_call() {
     let model = pays();
     let (world, happened) = world(PAY, &model).await;
     let root = world.ask("Pay.").await;
@@ -243,7 +243,7 @@ async fn a_call_is_answered_once_and_only_as_it_was_asked() {
 }
 
 #[tokio::test]
-async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
+async fn a_grant_covers_one_agent_and_one_rule_until_it_is_revoked() {
     let front = "approval:\n  - tools: pay\n    when: n > 1\n  - tools: pay\n    when: n > 1000";
     let amounts = [7, 8, 2000, 9];
     let mut script: Vec<Script> = amounts.iter().map(|n| Script::call("pay", json!({"n": n}))).collect();
@@ -252,9 +252,9 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
     let (world, happened) = world(front, &model).await;
     let root = world.ask("Pay.").await;
     let client = world.client();
-    answer(&world, &asked(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
+    answer(&world, &nth_question(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
     // Payment 8 asks no question, payment 2000 does: by the other rule.
-    let dear = asked(&world, &root, 2).await;
+    let dear = nth_question(&world, &root, 2).await;
     assert_eq!(dear.proposal.as_ref().unwrap().rule.as_deref(), Some("pay when n > 1000"));
     assert_eq!(happened.per_call().len(), 2);
     let grants = client.grants(None, Some(root.id), None, Page::default()).await.unwrap();
@@ -271,7 +271,7 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
         assert_eq!(client.revoke(grants[0].id).await.unwrap().status, GrantStatus::Revoked);
     }
     answer(&world, &dear, approve()).await;
-    let again = asked(&world, &root, 3).await;
+    let again = nth_question(&world, &root, 3).await;
     assert_eq!(again.proposal.as_ref().unwrap().arguments, json!({"n": 9}));
     answer(&world, &again, Verdict::ApproveAlways.into()).await;
     lines(&world, &root).await;
@@ -288,17 +288,17 @@ async fn a_grant_stands_for_one_agent_and_one_rule_until_it_is_revoked() {
 
     // A grant for one agent does not cover the next one of its kind.
     let other = world.ask("Pay.").await;
-    asked(&world, &other, 1).await;
+    nth_question(&world, &other, 1).await;
 }
 
 #[tokio::test]
-async fn a_grant_for_one_tool_of_a_rule_leaves_the_other_asking() {
+async fn a_grant_covers_one_tool_of_a_rule_and_not_the_others() {
     let calls = Script::call("pay", json!({"n": 8})).and_call("read", json!({"n": 1}));
     let model = ScriptedModel::new([Script::call("pay", json!({"n": 7})), calls, Script::text("Done.")]);
     let (world, happened) = world("approval:\n  - tools: [pay, read]", &model).await;
     let root = world.ask("Pay.").await;
-    answer(&world, &asked(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
-    let other = asked(&world, &root, 2).await;
+    answer(&world, &nth_question(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
+    let other = nth_question(&world, &root, 2).await;
     assert_eq!(other.proposal.as_ref().map(|proposal| &*proposal.tool), Some("read"));
     world.asleep(&root).await;
     let open = world.client().questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await;
@@ -313,7 +313,7 @@ async fn a_grant_for_one_tool_of_a_rule_leaves_the_other_asking() {
 }
 
 #[tokio::test]
-async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
+async fn a_grant_releases_only_the_open_approvals_that_it_covers() {
     let front = "approval:\n  - tools: pay\n    when: n > 1\n  - tools: pay\n    when: n > 1000";
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
@@ -326,7 +326,7 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
     let (world, happened) = world(front, &model).await;
     let (root, other) = (world.ask("Pay.").await, world.ask("Pay, too.").await);
     for agent in [&root, &other] {
-        asked(&world, agent, 3).await;
+        nth_question(&world, agent, 3).await;
         world.asleep(agent).await;
     }
     let open = async |root: &Agent| {
@@ -336,7 +336,7 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
     let first = open(&root).await.remove(0);
     answer(&world, &first, Verdict::ApproveAlways.into()).await;
     // Payment 2000 waited under the granted rule; the other rule still holds it back.
-    let dear = asked(&world, &root, 4).await;
+    let dear = nth_question(&world, &root, 4).await;
     let proposal = dear.proposal.as_ref().unwrap();
     assert_eq!(
         (&proposal.arguments, proposal.rule.as_deref()),
@@ -353,10 +353,10 @@ async fn a_grant_lets_go_what_waits_for_it_and_nothing_else() {
 }
 
 /// A person so quick that the first question is answered before the second one is committed.
-struct Quick(Client);
+struct QuickPerson(Client);
 
 #[async_trait]
-impl StoreLayer for Quick {
+impl StoreLayer for QuickPerson {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
         let asks = |write: &Write| {
             write.as_record().is_some_and(|asked: Question| asked.status == QuestionStatus::Open)
@@ -373,7 +373,7 @@ impl StoreLayer for Quick {
 
 /// Makes two calls that such a person grants, with these faults, and completes the remaining work.
 /// Returns how many commits there were, and how many questions.
-async fn granted_at_once(faults: &Faults) -> (u64, usize) {
+async fn grant_while_asking(faults: &Faults) -> (u64, usize) {
     let pays = Script::call("pay", json!({"n": 7})).and_call("pay", json!({"n": 8}));
     let model = ScriptedModel::deciding(move |request: &Request| {
         let is_new = matches!(request.messages.last(), Some(Message::User(_)));
@@ -381,7 +381,8 @@ async fn granted_at_once(faults: &Faults) -> (u64, usize) {
     });
     let world = World::builder(model.clone()).workers(0).in_memory().start().await;
     let happened = Effects::default();
-    let quick: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(world.store()), Quick(world.client())));
+    let quick: Arc<dyn Store> =
+        Arc::new(Layered::new(Arc::clone(world.store()), QuickPerson(world.client())));
     let root = world.ask("Pay.").await;
     for faults in [faults, &Faults::none()] {
         let engine = Engine::builder(
@@ -406,18 +407,18 @@ async fn granted_at_once(faults: &Faults) -> (u64, usize) {
 }
 
 #[tokio::test]
-async fn a_grant_lets_go_what_was_just_being_asked() {
-    let (commits, questions) = granted_at_once(&Faults::none()).await;
+async fn a_grant_covers_an_approval_that_is_being_asked_at_that_moment() {
+    let (commits, questions) = grant_while_asking(&Faults::none()).await;
     assert_eq!(questions, 2);
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-            granted_at_once(&Faults::at(at, fault)).await;
+            grant_while_asking(&Faults::at(at, fault)).await;
         }
     }
 }
 
 #[tokio::test]
-async fn a_grant_holds_for_one_version_of_a_kind() {
+async fn an_approval_holds_for_one_version_of_a_kind() {
     let happened = Effects::default();
     let store = World::builder(pays()).workers(0).start().await;
     let model = Arc::new(pays());
@@ -440,7 +441,7 @@ async fn a_grant_holds_for_one_version_of_a_kind() {
     let after = engine("description: More careful now.\napproval:\n  - tools: \"*\"");
     after.advance(root.id).await.unwrap();
     assert_eq!(happened.per_call(), [0_u32; 0]);
-    let second = asked(&store, &root, 2).await;
+    let second = nth_question(&store, &root, 2).await;
     assert_ne!(first.proposal.unwrap().kind_version, second.proposal.clone().unwrap().kind_version);
     answer(&store, &second, approve()).await;
     after.advance(root.id).await.unwrap();
@@ -449,7 +450,7 @@ async fn a_grant_holds_for_one_version_of_a_kind() {
 }
 
 #[tokio::test]
-async fn handing_work_over_can_need_leave_and_asks_the_roots_user_from_below() {
+async fn delegation_can_need_approval_and_sub_agents_ask_the_roots_user() {
     let model = ScriptedModel::deciding(|request: &Request| {
         let below = request.system.contains("You are the worker");
         Some(Ok(match (below, request.messages.last()) {
@@ -469,12 +470,12 @@ async fn handing_work_over_can_need_leave_and_asks_the_roots_user_from_below() {
     let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
     let root = world.ask("Go.").await;
     let client = world.client();
-    let first = asked(&world, &root, 1).await;
+    let first = nth_question(&world, &root, 1).await;
     assert_eq!(client.tree(root.id).await.unwrap().len(), 1, "nobody was made before the leave");
     let arguments = Some(json!({"recipient": "worker", "message": "note that"}));
     answer(&world, &first, Answer::Approve { arguments, always: false, digest: None }).await;
 
-    let second = asked(&world, &root, 2).await;
+    let second = nth_question(&world, &root, 2).await;
     assert_eq!((second.root, second.kind.as_str()), (root.id, "worker"));
     assert!(second.task.is_some_and(|_| second.agent != root.id));
     let entries = client.transcript(root.id).await.unwrap();

@@ -20,11 +20,11 @@ fn speech(to: &str, text: &str) -> Speech {
 
 async fn say(world: &World, speech: Speech) -> (Spoken, Run) {
     let spoken = world.client().speak(speech, None).await.unwrap();
-    (spoken, answered(world, &spoken).await)
+    (spoken, wait_for_answer(world, &spoken).await)
 }
 
 /// Waits until the message has its answer.
-async fn answered(world: &World, spoken: &Spoken) -> Run {
+async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     let ended = async {
@@ -42,7 +42,7 @@ async fn answered(world: &World, spoken: &Spoken) -> Run {
 }
 
 /// `ceo` delegates its messages to `dev`; both may send the user a message.
-fn two() -> WorldBuilder {
+fn ceo_and_dev() -> WorldBuilder {
     let model = ScriptedModel::deciding(|request: &Request| {
         let is_ceo = request.system.contains("You are ceo.");
         Some(Ok(match request.messages.last() {
@@ -78,8 +78,8 @@ async fn lines(world: &World, agent: AgentId) -> Vec<String> {
 /// Each thread that a person opens has no parent, however many there are: it may send the user a
 /// message, and uses none of the places for children. All share the tree of the chat.
 #[tokio::test]
-async fn threads_of_people_stand_at_the_top_of_their_chat() {
-    let world = two().start().await;
+async fn threads_that_people_open_have_no_parent() {
+    let world = ceo_and_dev().start().await;
     let (first, _) = say(&world, speech("ceo", "hello")).await;
     for name in ["Ann", "Bob", "Cid"] {
         say(&world, Speech { from: Some(name.into()), ..speech("dev", "tell me") }).await;
@@ -102,8 +102,8 @@ async fn threads_of_people_stand_at_the_top_of_their_chat() {
 
 /// Deleting the thread that was opened first deletes its children, and none of its siblings.
 #[tokio::test]
-async fn the_first_thread_of_a_chat_is_deleted_alone() {
-    let world = two().start().await;
+async fn deleting_the_first_thread_of_a_chat_keeps_its_siblings() {
+    let world = ceo_and_dev().start().await;
     let (first, _) = say(&world, speech("ceo", "hand on this")).await;
     say(&world, speech("dev", "hello")).await;
     world.client().intervene(first.agent, Action::Delete, None).await.unwrap();
@@ -122,7 +122,7 @@ async fn the_first_thread_of_a_chat_is_deleted_alone() {
 /// listed.
 #[tokio::test]
 async fn chats_are_listed_by_name_until_they_are_deleted() {
-    let world = two().start().await;
+    let world = ceo_and_dev().start().await;
     for chat in ["one", "two", "three"] {
         say(&world, Speech { chat: chat.into(), ..speech("ceo", "hello") }).await;
         say(&world, Speech { chat: chat.into(), ..speech("dev", "hello") }).await;
@@ -150,8 +150,8 @@ async fn chats_are_listed_by_name_until_they_are_deleted() {
 /// A deleted chat's name begins a new chat without the old one's memory, any number of times.
 /// Shows: S2-R084.
 #[tokio::test]
-async fn the_name_of_a_deleted_chat_begins_a_new_one() {
-    let world = two().start().await;
+async fn the_name_of_a_deleted_chat_starts_a_new_chat() {
+    let world = ceo_and_dev().start().await;
     let mut roots = Vec::new();
     for _ in 0..3 {
         let (spoken, _) = say(&world, speech("ceo", "hand on this")).await;
@@ -173,10 +173,10 @@ async fn the_name_of_a_deleted_chat_begins_a_new_one() {
 
 /// A message sent under a key before its chat was deleted is the same message afterwards.
 #[tokio::test]
-async fn a_key_leads_to_its_message_though_its_chat_was_deleted() {
-    let world = two().start().await;
+async fn a_repeated_key_returns_its_message_after_the_chat_was_deleted() {
+    let world = ceo_and_dev().start().await;
     let first = world.client().speak(speech("ceo", "hello"), Some("k")).await.unwrap();
-    answered(&world, &first).await;
+    wait_for_answer(&world, &first).await;
     world.client().delete_chat("c").await.unwrap();
     let again = world.client().speak(speech("ceo", "hello"), Some("k")).await.unwrap();
     assert_eq!(again, Spoken { again: true, ..first });
@@ -184,7 +184,7 @@ async fn a_key_leads_to_its_message_though_its_chat_was_deleted() {
 }
 
 /// Waits until every agent of the tree is deleted.
-async fn all_deleted(world: &World, root: AgentId) {
+async fn wait_until_all_deleted(world: &World, root: AgentId) {
     let client = world.client();
     let mut news = client.watch(root, None).await.unwrap();
     let deleted = async {
@@ -198,13 +198,13 @@ async fn all_deleted(world: &World, root: AgentId) {
 /// Once a chat is marked as deleted all its threads end by themselves, even if the program dies
 /// right then; before that mark nothing of the deletion has happened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
+async fn the_deletion_of_a_chat_survives_a_crash_at_every_commit() {
     let delete_with = async |faults: Faults| {
-        let world = two().start_with(faults.clone()).await;
+        let world = ceo_and_dev().start_with(faults.clone()).await;
         let said = async {
             for speech in [speech("ceo", "hand on this"), speech("dev", "hello")] {
                 let Ok(spoken) = world.client().speak(speech, None).await else { return false };
-                answered(&world, &spoken).await;
+                wait_for_answer(&world, &spoken).await;
             }
             true
         };
@@ -220,11 +220,11 @@ async fn the_deletion_of_a_chat_survives_a_death_at_every_commit() {
         let client = world.client();
         let root = client.chat("c").await.unwrap();
         match client.chats(Page::default()).await.unwrap().as_slice() {
-            [] if begun => all_deleted(&world, root).await,
+            [] if begun => wait_until_all_deleted(&world, root).await,
             [] => assert!(matches!(client.delete_chat("c").await, Err(Error::NotFound { .. }))),
             [_] => {
                 client.delete_chat("c").await.unwrap();
-                all_deleted(&world, root).await;
+                wait_until_all_deleted(&world, root).await;
             }
             more => panic!("{more:?}"),
         }
@@ -269,11 +269,11 @@ impl StoreLayer for OpensLate {
 
 #[tokio::test]
 async fn a_thread_that_is_opened_while_its_chat_is_deleted_is_deleted_with_it() {
-    let world = two().between(OpensLate::default()).start().await;
+    let world = ceo_and_dev().between(OpensLate::default()).start().await;
     let (first, _) = say(&world, speech("ceo", "hello")).await;
     world.client().speak(speech("dev", "late"), None).await.unwrap();
     let died = world.client().delete_chat("c").await;
     assert!(matches!(died, Err(Error::Store(StoreError::Closed))), "{died:?}");
-    all_deleted(&world, first.root).await;
+    wait_until_all_deleted(&world, first.root).await;
     assert_eq!(world.client().tree(first.root).await.unwrap().len(), 2);
 }

@@ -23,20 +23,20 @@ const CLOSE: &str = "close";
 
 /// Holds back every message that closes a circle until all of them are about to be committed: each
 /// sender has verified its own by then.
-struct Together {
+struct CommitBarrier {
     all: usize,
     there: Mutex<BTreeSet<AgentId>>,
     open: Semaphore,
 }
 
-impl Together {
+impl CommitBarrier {
     fn new(all: usize) -> Self {
         Self { all, there: Mutex::default(), open: Semaphore::new(0) }
     }
 }
 
 #[async_trait]
-impl StoreLayer for Together {
+impl StoreLayer for CommitBarrier {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let closer = commit.writes.iter().filter_map(Write::as_record::<Task>).find_map(|task| {
             (task.instruction == CLOSE && task.created == task.updated).then_some(task.from)
@@ -95,7 +95,7 @@ fn ring(size: usize) -> Story {
     Story::new(says)
         .tools(|_| first_tools())
         .kinds(names.iter().fold(kinds, |kinds, name| kinds.with(kind(name, vec![next(name)]))))
-        .between(move || Together::new(size))
+        .between(move || CommitBarrier::new(size))
 }
 
 /// How many times a message was refused, answered and read.
@@ -109,7 +109,7 @@ fn counts(told: &Told) -> [usize; 3] {
     ]
 }
 
-async fn closes_at_the_same_instant(size: usize) {
+async fn assert_a_ring_does_not_deadlock(size: usize) {
     let story = ring(size);
     // With a second engine, that one may take an agent before it has written, and the agent
     // verifies again.
@@ -141,11 +141,11 @@ async fn closes_at_the_same_instant(size: usize) {
 
 /// Shows: S2-R089.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_who_write_to_each_other_at_the_same_instant_do_not_wait_for_ever() {
-    closes_at_the_same_instant(2).await;
+async fn two_agents_that_message_each_other_at_once_do_not_deadlock() {
+    assert_a_ring_does_not_deadlock(2).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_circle_of_three_that_closes_at_the_same_instant_is_left_too() {
-    closes_at_the_same_instant(3).await;
+async fn three_agents_that_message_in_a_circle_at_once_do_not_deadlock() {
+    assert_a_ring_does_not_deadlock(3).await;
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Shows: S4-R144.
 #[tokio::test]
-async fn a_message_is_answered_and_everything_is_on_record() {
+async fn an_answered_message_leaves_items_a_run_a_step_and_usage() {
     let model =
         ScriptedModel::new([Script::text("Four.").using(Usage { input: 7, output: 2, ..Usage::default() })]);
     let world = World::scripted(&model, first_tools()).await;
@@ -40,7 +40,7 @@ async fn a_message_is_answered_and_everything_is_on_record() {
 }
 
 #[tokio::test]
-async fn a_second_message_goes_on_in_the_same_transcript() {
+async fn a_second_message_continues_the_same_transcript() {
     let model = ScriptedModel::new([Script::text("Hello."), Script::text("You said hi.")]);
     let world = World::scripted(&model, first_tools()).await;
     let agent = world.ask("hi").await;
@@ -114,7 +114,7 @@ async fn a_message_that_arrives_while_a_tool_works_is_read_before_the_next_model
 }
 
 #[tokio::test]
-async fn a_request_with_a_key_happens_once() {
+async fn a_request_repeated_under_its_idempotency_key_takes_effect_once() {
     let model = ScriptedModel::new([Script::text("One."), Script::text("Two.")]);
     let world = World::scripted(&model, first_tools()).await;
     let client = world.client();
@@ -134,7 +134,7 @@ async fn a_request_with_a_key_happens_once() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_at_the_door_and_changes_nothing() {
+async fn an_unknown_kind_or_an_invalid_message_is_refused_and_creates_no_agent() {
     let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;
     let client = world.client();
     let unknown = NewAgent { kind: Some("oracle".into()), message: Some("hi".into()), title: None };

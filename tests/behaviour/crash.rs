@@ -113,7 +113,7 @@ fn digests() -> Story {
 }
 
 /// An answer, and half an hour of silence.
-fn silence() -> Story {
+fn idle_session() -> Story {
     Story::new(|request| match request.system.starts_with("You keep the records") {
         true => Script::text("Little was said."),
         false => Script::text("Gone."),
@@ -217,13 +217,13 @@ fn sampled() -> Points {
 
 /// Shows: S1-R056, S1-R077, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_story_of_tools_survives_a_death_at_every_commit() {
+async fn calls_of_every_effect_class_survive_a_crash_at_every_commit() {
     println!("{}", tools().survives(1..=3, points()).await);
 }
 
 /// Shows: S2-R059, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_story_of_delegation_with_a_question_and_an_approval_survives_a_death_at_every_commit() {
+async fn a_delegation_with_question_and_approval_survives_a_crash_at_every_commit() {
     let told = delegation().tell(1, &[]).await;
     assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
     println!("{}", delegation().survives(1..=3, points()).await);
@@ -231,7 +231,7 @@ async fn a_story_of_delegation_with_a_question_and_an_approval_survives_a_death_
 
 /// Shows: S1-R026.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chat_with_a_question_and_a_reactivation_survives_a_death_at_every_commit() {
+async fn a_chat_with_question_and_reactivation_survives_a_crash_at_every_commit() {
     let told = chat().tell(1, &[]).await;
     let [chat_told, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
     assert_eq!(chat_told.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{told:#?}");
@@ -241,12 +241,12 @@ async fn a_chat_with_a_question_and_a_reactivation_survives_a_death_at_every_com
 
 /// Shows: INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_story_of_forks_and_a_deletion_survives_a_death_at_every_commit() {
+async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() {
     println!("{}", forks().survives(1..=3, points()).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_story_that_fills_the_window_survives_a_death_at_every_commit() {
+async fn digests_survive_a_crash_at_every_commit() {
     let told = digests().tell(1, &[]).await;
     let digested = told.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
     assert!(digested > 1, "{told:#?}");
@@ -255,40 +255,43 @@ async fn a_story_that_fills_the_window_survives_a_death_at_every_commit() {
 
 /// Shows: S4-R061.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_is_closed_once_whatever_dies_at_whatever_commit() {
-    let told = silence().tell(1, &[]).await;
+async fn a_session_is_closed_once_despite_a_crash_at_any_commit() {
+    let told = idle_session().tell(1, &[]).await;
     assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
-    println!("{}", silence().survives(1..=3, Points { stride: sampled().stride.min(7), ..sampled() }).await);
+    println!(
+        "{}",
+        idle_session().survives(1..=3, Points { stride: sampled().stride.min(7), ..sampled() }).await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_story_of_approvals_survives_a_death_at_every_commit() {
+async fn approvals_and_grants_survive_a_crash_at_every_commit() {
     println!("{}", approvals().survives(1..=3, sampled()).await);
 }
 
 #[tokio::test]
-async fn after_a_death_at_any_commit_there_are_as_many_notes_as_finished_calls() {
-    kept_with_its_output("create_note", |text, _| json!({"title": text, "content": "c"})).await;
+async fn create_note_stores_one_note_per_finished_call_despite_a_crash() {
+    assert_stored_with_its_output("create_note", |text, _| json!({"title": text, "content": "c"})).await;
 }
 
 #[tokio::test]
-async fn after_a_death_at_any_commit_there_are_as_many_learnings_as_finished_calls() {
-    kept_with_its_output("save_learning", |text, _| json!({"text": text})).await;
+async fn save_learning_stores_one_learning_per_finished_call_despite_a_crash() {
+    assert_stored_with_its_output("save_learning", |text, _| json!({"text": text})).await;
 }
 
 #[tokio::test]
-async fn after_a_death_at_any_commit_as_many_learnings_are_changed_as_calls_finished() {
-    kept_with_its_output("update_learning", |text, id| json!({"id": id, "text": text})).await;
+async fn update_learning_changes_one_learning_per_finished_call_despite_a_crash() {
+    assert_stored_with_its_output("update_learning", |text, id| json!({"id": id, "text": text})).await;
 }
 
 #[tokio::test]
-async fn after_a_death_at_any_commit_as_many_learnings_are_retired_as_calls_finished() {
-    kept_with_its_output("retire_learning", |_, id| json!({"id": id})).await;
+async fn retire_learning_retires_one_learning_per_finished_call_despite_a_crash() {
+    assert_stored_with_its_output("retire_learning", |_, id| json!({"id": id})).await;
 }
 
 /// What a tool stores is committed with the output of its call, whatever dies at whatever commit.
 /// Each call gets a text, and the short name of the learning that the agent saved about it before.
-async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
+async fn assert_stored_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
     for (at, fault) in (1..).flat_map(|at| [(at, Fault::DieBefore), (at, Fault::DieAfter)]) {
         let model = ScriptedModel::new([]);
         let faults = Faults::at(at, fault);
@@ -298,7 +301,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
         let root = client.create(NewAgent::default(), None).await.unwrap();
         let mut known = Commit::new(root.created);
         let [one, two, three] = ["one", "two", "three"].map(|text| {
-            let learning = learned(&root, text);
+            let learning = existing_learning(&root, text);
             known.writes.push(Write::record(&learning).unwrap());
             arguments(text, &learning.handle())
         });
@@ -351,7 +354,7 @@ async fn kept_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
 /// The beginning of a learning that existed before.
 const BEFORE: &str = "before: ";
 
-fn learned(agent: &Agent, text: &str) -> Learning {
+fn existing_learning(agent: &Agent, text: &str) -> Learning {
     Learning {
         id: LearningId::new(),
         owner: agent.owner.clone(),

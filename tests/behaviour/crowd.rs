@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A provider that answers the first request, and begins to answer every other.
 #[derive(Clone)]
-struct Mute {
+struct NeverEndingProvider {
     asked: Arc<AtomicUsize>,
     under_way: watch::Sender<usize>,
 }
@@ -46,7 +46,7 @@ impl Drop for UnderWay {
     }
 }
 
-impl Mute {
+impl NeverEndingProvider {
     async fn start() -> (Self, String) {
         let mute = Self { asked: Arc::default(), under_way: watch::Sender::new(0) };
         let routes =
@@ -116,7 +116,7 @@ fn kinds() -> Kinds {
 
 /// Deletes such a tree, and returns how long it took until no request was left.
 async fn time_to_delete() -> Duration {
-    let (provider, address) = Mute::start().await;
+    let (provider, address) = NeverEndingProvider::start().await;
     let connection =
         Connection { base_url: Some(address), concurrency: Some(2 * AGENTS), ..Connection::default() };
     let settings = Settings { providers: [(Provider::Compatible, connection)].into(), ..Settings::default() };

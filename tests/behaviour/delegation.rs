@@ -28,7 +28,7 @@ fn with_researcher(script: impl IntoIterator<Item = Script>, answer: fn(&str) ->
 
 /// Shows: S2-R051.
 #[tokio::test]
-async fn a_peer_works_and_its_final_text_is_the_calls_output() {
+async fn the_final_text_of_a_peer_is_the_output_of_send_message() {
     let model = with_researcher(
         [
             Script::call("send_message", json!({"recipient": "researcher", "message": "How high is K2?"})),
@@ -59,7 +59,7 @@ async fn a_peer_works_and_its_final_text_is_the_calls_output() {
 }
 
 #[tokio::test]
-async fn a_second_message_reaches_the_same_peer_with_its_memory() {
+async fn a_second_message_reaches_the_same_peer_with_its_transcript() {
     let model = with_researcher(
         [
             Script::call("send_message", json!({"recipient": "researcher", "message": "one"})),
@@ -79,7 +79,7 @@ async fn a_second_message_reaches_the_same_peer_with_its_memory() {
 
 /// Shows: S1-R076, S2-R057.
 #[tokio::test]
-async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
+async fn peers_called_in_one_turn_work_in_parallel_and_are_answered_in_order() {
     let mut kinds = Kinds::builtin();
     for name in ["ada", "bob"] {
         kinds.add(Kind { instructions: "You are the Researcher".into(), ..Kind::bare(name) });
@@ -127,7 +127,7 @@ async fn messages_of_one_turn_are_worked_side_by_side_and_answered_in_order() {
 }
 
 #[tokio::test]
-async fn background_work_returns_its_task_at_once_and_its_result_as_a_message() {
+async fn spawn_agent_returns_its_task_at_once_and_its_result_as_a_message() {
     let model = with_researcher(
         [
             Script::call("spawn_agent", json!({"kind": "researcher", "task": "dig"})),
@@ -159,7 +159,7 @@ async fn background_work_returns_its_task_at_once_and_its_result_as_a_message() 
 
 /// Shows: S2-R050.
 #[tokio::test]
-async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
+async fn a_failed_peer_returns_an_error_output_and_the_caller_continues() {
     let orchestrator = ScriptedModel::new([
         Script::call("send_message", json!({"recipient": "researcher", "message": "x"})),
         Script::text("It failed, sorry."),
@@ -188,7 +188,7 @@ async fn a_peers_failure_is_an_error_output_and_the_caller_goes_on() {
 
 /// Shows: S2-R037.
 #[tokio::test]
-async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
+async fn max_depth_and_max_tree_refuse_delegation_with_an_error_output() {
     let names = ["assistant", "one", "two", "three", "four"];
     // Every agent delegates to the one below until it reads that it may not; then it answers.
     let model = ScriptedModel::deciding(move |request: &Request| {
@@ -228,7 +228,7 @@ async fn depth_children_and_tree_are_bounded_and_the_agent_is_told() {
 /// The second of two agents requested at once finds its place taken; the other writes of the
 /// refused commit are still made.
 #[tokio::test]
-async fn an_agent_with_as_many_children_as_it_may_have_is_told() {
+async fn max_children_refuses_a_second_child_requested_in_the_same_turn() {
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
             Some(Message::User(text)) if request.system.starts_with("above: ") => {

@@ -26,12 +26,12 @@ const WORDS: u32 = 40;
 
 /// Streams its words one by one, with another text at each attempt; the first attempts fail.
 #[derive(Clone, Default)]
-struct Stammering {
+struct FailingStream {
     attempts: Arc<AtomicU32>,
 }
 
 #[async_trait]
-impl Model for Stammering {
+impl Model for FailingStream {
     async fn call(&self, _: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         let attempt = self.attempts.fetch_add(1, Ordering::SeqCst);
         let breaks = attempt % (BROKEN + 1) < BROKEN;
@@ -82,14 +82,14 @@ impl Model for Pausing {
 
 /// The state of a client that follows the rules of [`AgentDelta`].
 #[derive(Default)]
-struct Heard {
+struct ReceivedText {
     attempt: u64,
     text: String,
     /// A piece was missed.
     broken: bool,
 }
 
-impl Heard {
+impl ReceivedText {
     fn take(&mut self, delta: &AgentDelta) {
         if delta.attempt > self.attempt {
             *self = Self { attempt: delta.attempt, ..Self::default() };
@@ -113,7 +113,7 @@ async fn listen(client: Client, root: AgentId, answers: u64, every: usize) -> (u
     let (mut last, mut told, mut part, mut whole) = (0, 0, 0, 0);
     while told < answers {
         let mut watch = client.watch(root, last).await.unwrap();
-        let mut heard: BTreeMap<u64, Heard> = BTreeMap::new();
+        let mut heard: BTreeMap<u64, ReceivedText> = BTreeMap::new();
         for _ in 0..every {
             match within("something is told", watch.next()).await.unwrap() {
                 Signal::Delta(delta) => heard.entry(delta.item_seq).or_default().take(&delta),
@@ -144,10 +144,10 @@ async fn listen(client: Client, root: AgentId, answers: u64, every: usize) -> (u
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn pieces_come_to_the_beginning_of_the_committed_text() {
+async fn streamed_pieces_form_a_prefix_of_the_committed_text() {
     const ANSWERS: u64 = 12;
     let world =
-        World::builder(Stammering::default()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
+        World::builder(FailingStream::default()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let client = world.client();
     // Pieces reach subscribers in the engine that works.
     let follower = world.engine().client(entourage_types::Owner::local());
@@ -179,7 +179,7 @@ async fn pieces_come_to_the_beginning_of_the_committed_text() {
 
 /// A subscriber that joins during an answer gets everything streamed so far, and then what follows.
 #[tokio::test]
-async fn whoever_comes_later_hears_the_beginning() {
+async fn a_late_subscriber_gets_the_streamed_text_from_its_beginning() {
     let model = Pausing::default();
     let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Begin.").await.id;
@@ -212,11 +212,11 @@ async fn whoever_comes_later_hears_the_beginning() {
 /// What a dead process streamed of an answer is void: the next process streams it as a later
 /// attempt.
 #[tokio::test]
-async fn the_next_process_says_an_answer_from_its_beginning_as_a_later_attempt() {
+async fn the_next_process_streams_an_answer_anew_as_a_later_attempt() {
     let model = Pausing::default();
     let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Begin.").await.id;
-    let (mut heard, mut attempts) = (Heard::default(), Vec::new());
+    let (mut heard, mut attempts) = (ReceivedText::default(), Vec::new());
     attempts.push(beginning_of(&world, root, &mut heard).await);
     let world = world.reborn(Faults::none()).await;
     attempts.push(beginning_of(&world, root, &mut heard).await);
@@ -225,7 +225,7 @@ async fn the_next_process_says_an_answer_from_its_beginning_as_a_later_attempt()
 }
 
 /// The attempt whose beginning a client receives from the engine that works now.
-async fn beginning_of(world: &World, root: AgentId, heard: &mut Heard) -> u64 {
+async fn beginning_of(world: &World, root: AgentId, heard: &mut ReceivedText) -> u64 {
     let follower = world.engine().client(entourage_types::Owner::local());
     let mut watch = follower.watch(root, 0).await.unwrap();
     within("a piece comes", async {

@@ -15,13 +15,13 @@ use entourage_tests::{first_tools, one_kind};
 use entourage_types::{Action, Event, EventBody, Status, WaitingOn};
 use serde_json::json;
 
-struct Local {
+struct EmbeddedSubject {
     store: Arc<SqliteStore>,
     clock: FakeClock,
     _directory: tempfile::TempDir,
 }
 
-impl Local {
+impl EmbeddedSubject {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
@@ -30,7 +30,7 @@ impl Local {
     }
 }
 
-impl Subject for Local {
+impl Subject for EmbeddedSubject {
     fn store(&self) -> Arc<dyn Store> {
         Arc::<SqliteStore>::clone(&self.store)
     }
@@ -49,11 +49,11 @@ impl Subject for Local {
     }
 }
 
-dispatcher_conformance!(Local::new());
+dispatcher_conformance!(EmbeddedSubject::new());
 
 /// The wake-up of an agent that waits is delivered by a node whose clock is a minute ahead.
 #[tokio::test]
-async fn what_is_due_by_the_clock_of_the_delivery_is_due() {
+async fn a_wake_up_is_due_by_the_clock_of_the_delivering_node() {
     let model =
         ScriptedModel::new([Script::call("wait", json!({"seconds": 60})), Script::text("It is time.")]);
     let world = World::scripted(&model, first_tools()).await;
@@ -72,7 +72,7 @@ async fn what_is_due_by_the_clock_of_the_delivery_is_due() {
 /// A paused agent leaves a wake-up in place that is due by the delivery's clock alone: the question that it is
 /// for expires at its own time.
 #[tokio::test]
-async fn a_pause_keeps_what_is_not_due_here() {
+async fn a_paused_agent_keeps_a_wake_up_not_yet_due_by_its_own_clock() {
     let kinds = one_kind(|kind| kind.limits.answer_seconds = Some(60));
     let model = ScriptedModel::new([
         Script::call("ask_user", json!({"question": "Which colour?"})),

@@ -28,7 +28,7 @@ fn kind_of(front: &str) -> Kind {
 }
 
 /// A call of `pay` that had its effect before the process died; the output was not committed.
-async fn interrupted(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
+async fn interrupt_call(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
     let happened = Effects::default();
     let (call, end) = (Script::call("pay", json!({"n": 1})), Script::text("Paid."));
     // Commits of the agent: receive, the turn with its intent, the output. A pure call has no
@@ -54,13 +54,13 @@ async fn lines(world: &World, root: &Agent) -> Vec<String> {
 }
 
 /// Asserts that no wake-up is left.
-async fn nothing_is_due(world: &World) {
+async fn assert_nothing_is_due(world: &World) {
     let due = world.store().due(Time::from_micros(i64::MAX), None, 10).await.unwrap();
     assert_eq!(due, []);
 }
 
 #[tokio::test]
-async fn a_person_judges_a_call_in_doubt() {
+async fn the_answer_of_a_person_decides_a_call_in_doubt() {
     let given_up = "output!: The call was interrupted and given up; it may have taken effect.";
     for (answer, output, times) in [
         (Answer::Retry, "output: pay: {\"n\":1}", 2),
@@ -69,7 +69,7 @@ async fn a_person_judges_a_call_in_doubt() {
         (Answer::Declined, given_up, 1),
         (Answer::Text("Paid, receipt 7.".into()), "output: Paid, receipt 7.", 1),
     ] {
-        let (world, root, happened) = interrupted(Effect::Unsafe, Kind::bare("assistant")).await;
+        let (world, root, happened) = interrupt_call(Effect::Unsafe, Kind::bare("assistant")).await;
         let question = world.question(root.id).await;
         assert_eq!((question.about, question.due), (About::Doubt, None));
         let proposal = question.proposal.expect("it says which call");
@@ -81,14 +81,14 @@ async fn a_person_judges_a_call_in_doubt() {
 }
 
 #[tokio::test]
-async fn where_nobody_judges_in_time_what_was_declared_is_done() {
+async fn an_expired_in_doubt_question_takes_the_declared_verdict() {
     for (otherwise, output, times) in [
         (Verdict::Retry, "output: pay: {\"n\":1}", 2),
         (Verdict::GiveUp, "output!: The call was interrupted, and nobody said in time whether it took", 1),
     ] {
         let in_doubt = InDoubt { answer_seconds: Some(60), otherwise };
         let kind = Kind { in_doubt, ..Kind::bare("assistant") };
-        let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
+        let (world, root, happened) = interrupt_call(Effect::Unsafe, kind).await;
         let question = world.question(root.id).await;
         assert_eq!(question.otherwise, Some(otherwise));
         world.asleep(&root).await;
@@ -103,14 +103,14 @@ async fn where_nobody_judges_in_time_what_was_declared_is_done() {
         assert_eq!(happened.per_call(), [times]);
         let late = world.client().answer(question.id, Answer::Retry).await.unwrap_err().to_string();
         assert!(late.contains("is expired already: `") && late.contains("by nobody"), "{late}");
-        nothing_is_due(&world).await;
+        assert_nothing_is_due(&world).await;
     }
 }
 
 #[tokio::test]
-async fn an_answer_in_time_leaves_no_wake_up_behind() {
+async fn an_answer_before_the_deadline_leaves_no_wake_up() {
     let kind = kind_of("in_doubt:\n  answer_seconds: 60\n  otherwise: retry");
-    let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
+    let (world, root, happened) = interrupt_call(Effect::Unsafe, kind).await;
     let question = world.question(root.id).await;
     assert_eq!(
         (question.due.map(|due| due.since(question.created)), question.otherwise),
@@ -119,11 +119,11 @@ async fn an_answer_in_time_leaves_no_wake_up_behind() {
     world.client().answer(question.id, Answer::GiveUp).await.unwrap();
     lines(&world, &root).await;
     assert_eq!(happened.per_call(), [1]);
-    nothing_is_due(&world).await;
+    assert_nothing_is_due(&world).await;
 }
 
 #[tokio::test]
-async fn a_kind_gives_people_so_much_time_for_any_question() {
+async fn a_question_expires_after_the_answer_seconds_of_the_kind() {
     let kinds = one_kind(|kind| kind.limits.answer_seconds = Some(60));
     let model = ScriptedModel::new([
         Script::call("ask_user", json!({"question": "Which?"})),
@@ -142,23 +142,23 @@ async fn a_kind_gives_people_so_much_time_for_any_question() {
 }
 
 #[tokio::test]
-async fn a_kind_knows_better_than_its_tools() {
+async fn the_kind_overrides_the_effect_class_of_a_tool() {
     for (said, times) in [("pure: pay", vec![1, 1]), ("idempotent: [p*y]", vec![2])] {
         let kind = kind_of(&format!("effects:\n  {said}"));
-        let (world, root, happened) = interrupted(Effect::Unsafe, kind).await;
+        let (world, root, happened) = interrupt_call(Effect::Unsafe, kind).await;
         lines(&world, &root).await;
         assert_eq!(happened.per_call(), times, "run again without asking: {said}");
     }
     // The stricter class wins.
     let (world, root, happened) =
-        interrupted(Effect::Idempotent, kind_of("effects: { idempotent: pay, unsafe: \"*\" }")).await;
+        interrupt_call(Effect::Idempotent, kind_of("effects: { idempotent: pay, unsafe: \"*\" }")).await;
     world.client().answer(world.question(root.id).await.id, Answer::GiveUp).await.unwrap();
     lines(&world, &root).await;
     assert_eq!(happened.per_call(), [1]);
 }
 
 #[tokio::test]
-async fn a_question_takes_only_answers_that_fit_it() {
+async fn a_question_refuses_verdicts_that_do_not_fit_it() {
     let model = ScriptedModel::new([Script::call("ask_user", json!({"question": "Which?"}))]);
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Go.").await;
@@ -171,13 +171,13 @@ async fn a_question_takes_only_answers_that_fit_it() {
 }
 
 /// A tool that exists until it is removed, like those of a server.
-struct Leaving {
+struct RemovableTool {
     tool: TestTool,
     is_gone: Arc<AtomicBool>,
 }
 
 #[async_trait]
-impl Tool for Leaving {
+impl Tool for RemovableTool {
     fn name(&self) -> &str {
         self.tool.name()
     }
@@ -198,7 +198,7 @@ impl Tool for Leaving {
 /// A call that began is in doubt even if its tool no longer exists: a person is asked, and no
 /// output claims that it was never made.
 #[tokio::test]
-async fn a_call_that_was_cut_off_is_in_doubt_though_its_tool_is_gone() {
+async fn an_interrupted_call_is_in_doubt_even_if_its_tool_is_gone() {
     let cut_off = "The call was interrupted and may have taken effect; it cannot be made again: not allowed: \
                    there is no tool `pay`";
     for (front, answer, output) in [
@@ -212,7 +212,7 @@ async fn a_call_that_was_cut_off_is_in_doubt_though_its_tool_is_gone() {
     ] {
         let (happened, is_gone) = (Effects::default(), Arc::<AtomicBool>::default());
         let tool = TestTool::new("pay", Effect::Unsafe, &happened);
-        let tools = Toolbox::new().with(Leaving { tool, is_gone: Arc::clone(&is_gone) });
+        let tools = Toolbox::new().with(RemovableTool { tool, is_gone: Arc::clone(&is_gone) });
         let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
         let kinds = entourage_engine::Kinds::none().with(kind_of(front));
         let dies = Faults::at(3, Fault::DieBefore);
@@ -236,7 +236,7 @@ async fn a_call_that_was_cut_off_is_in_doubt_though_its_tool_is_gone() {
 /// A tool that does not know whether it had an effect leads to a question, like one that was
 /// interrupted.
 #[tokio::test]
-async fn an_unsafe_call_whose_tool_was_lost_on_the_way_asks() {
+async fn an_unsafe_call_whose_tool_reports_doubt_asks_a_person() {
     let happened = Effects::default();
     let lost = TestTool::answering("pay", Effect::Unsafe, &happened, |_, _| {
         Err(ToolError::InDoubt("the server was lost during the call".into()))
@@ -252,7 +252,7 @@ async fn an_unsafe_call_whose_tool_was_lost_on_the_way_asks() {
 }
 
 /// A tool that changes when its server restarts.
-struct Changing {
+struct ChangingTool {
     tool: TestTool,
     has_changed: Arc<AtomicBool>,
     /// The effect class that it then declares.
@@ -261,7 +261,7 @@ struct Changing {
     required: &'static str,
 }
 
-impl Changing {
+impl ChangingTool {
     fn new(happened: &Effects, effect: Effect, required: &'static str) -> (Self, Arc<AtomicBool>) {
         let has_changed = Arc::<AtomicBool>::default();
         let tool = TestTool::new("pay", Effect::Unsafe, happened);
@@ -274,7 +274,7 @@ impl Changing {
 }
 
 #[async_trait]
-impl Tool for Changing {
+impl Tool for ChangingTool {
     fn name(&self) -> &str {
         self.tool.name()
     }
@@ -299,11 +299,11 @@ impl Tool for Changing {
 /// What a tool declares after a crash does not decide about a call that began before, even if a
 /// person had approved that: a call that may have paid is asked about each time it is interrupted.
 #[tokio::test]
-async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
+async fn a_call_keeps_the_effect_class_it_had_when_it_began() {
     for later in [Effect::Pure, Effect::Idempotent] {
         for front in ["description: Pays.", "approval: [{ tools: pay }]"] {
             let happened = Effects::default();
-            let (tool, has_changed) = Changing::new(&happened, later, "n");
+            let (tool, has_changed) = ChangingTool::new(&happened, later, "n");
             let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
             let kinds = entourage_engine::Kinds::none().with(kind_of(front));
             let approved = front.starts_with("approval");
@@ -338,9 +338,9 @@ async fn a_call_is_as_unsafe_as_it_was_when_it_began() {
 /// A call that waits for approval while its tool changes was never begun, and its output must not
 /// claim otherwise.
 #[tokio::test]
-async fn an_approved_call_that_does_not_fit_its_tool_any_more_is_refused_as_one_that_was_not_made() {
+async fn an_approved_call_that_no_longer_fits_its_tool_is_refused_as_not_made() {
     let happened = Effects::default();
-    let (tool, has_changed) = Changing::new(&happened, Effect::Unsafe, "iban");
+    let (tool, has_changed) = ChangingTool::new(&happened, Effect::Unsafe, "iban");
     let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
     let kinds = entourage_engine::Kinds::none().with(kind_of("approval: [{ tools: pay }]"));
     let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(kinds).start().await;
@@ -359,7 +359,7 @@ async fn an_approved_call_that_does_not_fit_its_tool_any_more_is_refused_as_one_
 /// If work ends before a person's accepted answer is read, the output says so and does not claim
 /// that none arrived.
 #[tokio::test]
-async fn an_answer_that_the_end_of_the_work_comes_before_is_told_as_one() {
+async fn an_answer_unread_when_the_work_is_stopped_is_reported_as_too_late() {
     let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
     let happened = Effects::default();
     let tools = Toolbox::new().with(TestTool::new("pay", Effect::Unsafe, &happened));

@@ -7,7 +7,7 @@ use entourage_testkit::World;
 use entourage_tests::first_tools;
 
 #[tokio::test]
-async fn a_tree_of_more_events_than_a_page_is_followed_from_any_number_on() {
+async fn a_subscriber_receives_all_events_across_pages_from_any_number() {
     let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;
     let root = world.client().create(NewAgent::default(), None).await.unwrap();
     let child = |_| Write::NewAgent(root.child("researcher", "", None, root.created));

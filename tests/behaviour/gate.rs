@@ -73,13 +73,13 @@ impl Model for Limited {
 }
 
 /// Controls the engine's clock and the runtime's.
-struct Hands {
+struct BothClocks {
     clock: FakeClock,
     /// While a thread waits for this, the runtime's clock does not move by itself.
     _still: mpsc::Sender<()>,
 }
 
-impl Hands {
+impl BothClocks {
     fn on(clock: &FakeClock) -> Self {
         let (still, held) = mpsc::channel::<()>();
         tokio::task::spawn_blocking(move || held.recv());
@@ -136,7 +136,7 @@ async fn fifty_sub_agents_that_meet_a_429_all_finish_with_few_wasted_requests() 
     let lead = Kind { peers: vec!["worker".into()], ..named("assistant", "You lead.") };
     let kinds = Kinds::none().with(lead).with(named("worker", "You work."));
     let world = World::builder(Arc::clone(&gate)).tools(first_tools()).kinds(kinds).start().await;
-    let hands = Hands::on(world.clock());
+    let hands = BothClocks::on(world.clock());
     let root = world.ask("Go.").await;
     hands.until(&world, root.id, |agents| agents.len() == 51 && ended(agents)).await;
 
@@ -150,7 +150,7 @@ async fn fifty_sub_agents_that_meet_a_429_all_finish_with_few_wasted_requests() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_only_met_a_closed_gate_has_made_no_attempt() {
+async fn a_closed_gate_counts_as_no_attempt() {
     let model = ScriptedModel::new([]);
     model.push(Err(Error::RateLimited { model: MAIN.into(), retry_after: Some(Duration::from_secs(30)) }));
     model.push(Ok(Script::text("First.")));
@@ -161,7 +161,7 @@ async fn who_only_met_a_closed_gate_has_made_no_attempt() {
         kind.limits.max_attempts = 2;
     });
     let world = World::builder(gated(model.clone())).kinds(kinds).start().await;
-    let hands = Hands::on(world.clock());
+    let hands = BothClocks::on(world.clock());
     let first = world.ask("One?").await;
     world.asleep(&first).await;
     let second = world.ask("Two?").await;
@@ -204,7 +204,7 @@ async fn a_retry_by_a_person_passes_a_closed_gate_and_opens_it_for_all() {
     let gate = gated(model.clone());
     let kinds = one_kind(|kind| kind.model = Some(MAIN.into()));
     let world = World::builder(Arc::clone(&gate)).kinds(kinds).start().await;
-    let hands = Hands::on(world.clock());
+    let hands = BothClocks::on(world.clock());
     let first = world.ask("One?").await;
     world.asleep(&first).await;
     assert_eq!(gate.gates()[0].door, Door::Paused(Duration::from_secs(300)));
@@ -236,14 +236,14 @@ async fn people_overtake_background_work_at_the_gate() {
     let lead = Kind { peers: vec!["worker".into()], ..named("assistant", "You lead.") };
     let kinds = Kinds::none().with(lead).with(named("worker", "Background."));
     let world = World::builder(Arc::clone(&gate)).tools(first_tools()).kinds(kinds).start().await;
-    let hands = Hands::on(world.clock());
+    let hands = BothClocks::on(world.clock());
     let root = world.ask("Delegate.").await;
     hands.until(&world, root.id, |_| !model.requests().is_empty()).await;
     // Five workers and the root, which has delegated: one request is under way, the others wait.
-    queue(&world, &gate, 5).await;
+    wait_until_queued(&world, &gate, 5).await;
     let asked = model.requests().len();
     let person = world.ask("And me?").await;
-    queue(&world, &gate, 6).await;
+    wait_until_queued(&world, &gate, 6).await;
     hands.until(&world, root.id, |agents| agents.len() == 6 && ended(agents)).await;
     hands.until(&world, person.id, ended).await;
     let order: Vec<bool> =
@@ -261,7 +261,7 @@ async fn people_overtake_background_work_at_the_gate() {
 }
 
 /// Returns once this many wait at the gate; no time passes until then.
-async fn queue<M: Model>(world: &World, gate: &Gated<M>, callers: usize) {
+async fn wait_until_queued<M: Model>(world: &World, gate: &Gated<M>, callers: usize) {
     for _ in 0..20_000 {
         if gate.gates().iter().map(|gate| gate.waiting).sum::<usize>() == callers {
             return;
@@ -289,7 +289,7 @@ fn with_spare() -> Kinds {
     })
 }
 
-fn asked(model: &ScriptedModel, name: &str) -> usize {
+fn requests_to(model: &ScriptedModel, name: &str) -> usize {
     model.requests().iter().filter(|request| request.model.as_deref() == Some(name)).count()
 }
 
@@ -302,14 +302,14 @@ async fn last_words(world: &World, root: AgentId) -> String {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_be_used_is_replaced_at_once() {
+async fn the_fallback_answers_at_once_if_the_model_cannot_be_used() {
     let model =
         two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Model, cause: "HTTP 404".into() });
     let world = World::builder(model.clone()).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(last_words(&world, root.id).await, "From the spare.");
-    assert_eq!((asked(&model, MAIN), asked(&model, SPARE)), (1, 1));
+    assert_eq!((requests_to(&model, MAIN), requests_to(&model, SPARE)), (1, 1));
 }
 
 #[tokio::test]
@@ -347,43 +347,43 @@ impl Model for Named {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_broken_model_is_passed_by_while_its_breaker_is_open() {
+async fn an_open_breaker_sends_requests_to_the_fallback() {
     let model =
         two_models(|| Error::Unavailable { model: MAIN.into(), cause: "HTTP 500".into(), retry_after: None });
     let gate = gated(model.clone());
     let world = World::builder(Arc::clone(&gate)).kinds(with_spare()).start().await;
-    let hands = Hands::on(world.clock());
+    let hands = BothClocks::on(world.clock());
     let first = world.ask("One?").await;
     hands.until(&world, first.id, ended).await;
     assert_eq!(last_words(&world, first.id).await, "From the spare.");
-    assert_eq!(asked(&model, MAIN), 6, "all attempts were used up before");
+    assert_eq!(requests_to(&model, MAIN), 6, "all attempts were used up before");
 
     // The probe of the second run fails too, and it waits no longer than for one quick retry.
     hands.advance(Duration::from_secs(10)).await;
     let second = world.ask("Two?").await;
     hands.until(&world, second.id, ended).await;
     assert_eq!(last_words(&world, second.id).await, "From the spare.");
-    assert_eq!(asked(&model, MAIN), 7);
+    assert_eq!(requests_to(&model, MAIN), 7);
     let main = gate.gates().into_iter().find(|gate| gate.model == MAIN).unwrap();
     assert!(matches!(main.door, Door::Broken(_)), "{main:?}");
 
     let third = world.ask("Three?").await;
     hands.until(&world, third.id, ended).await;
     assert_eq!(last_words(&world, third.id).await, "From the spare.");
-    assert_eq!(asked(&model, MAIN), 7, "it was not asked again");
+    assert_eq!(requests_to(&model, MAIN), 7, "it was not asked again");
 }
 
 #[tokio::test]
-async fn a_request_that_is_refused_as_such_is_not_taken_elsewhere() {
+async fn a_refused_request_is_not_sent_to_the_fallback() {
     let model = two_models(|| Error::Refused { model: MAIN.into(), cause: "HTTP 400".into() });
     let world = World::builder(model.clone()).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
-    assert_eq!((asked(&model, MAIN), asked(&model, SPARE)), (1, 0));
+    assert_eq!((requests_to(&model, MAIN), requests_to(&model, SPARE)), (1, 0));
 }
 
 #[tokio::test]
-async fn a_kind_that_names_no_model_has_the_engines_fallback_and_others_their_own() {
+async fn the_engines_fallback_serves_only_kinds_that_name_no_model() {
     for (own, answered) in [(None, true), (Some(MAIN), false)] {
         let script =
             two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Key, cause: "HTTP 401".into() });
@@ -392,12 +392,12 @@ async fn a_kind_that_names_no_model_has_the_engines_fallback_and_others_their_ow
         let world = World::builder(model).kinds(kinds).start().await;
         let root = world.ask("Hello?").await;
         assert_eq!(world.ended(root.id).await.status == Status::Succeeded, answered);
-        assert_eq!(asked(&script, SPARE), usize::from(answered));
+        assert_eq!(requests_to(&script, SPARE), usize::from(answered));
     }
 }
 
 #[tokio::test]
-async fn where_all_fail_everything_that_was_said_is_told_once() {
+async fn the_error_of_a_run_lists_each_failed_model_once() {
     let model = ScriptedModel::deciding(|request| {
         let model = request.model.clone().unwrap_or_default();
         Some(Err(Error::Denied { model, lack: Lack::Key, cause: "HTTP 401".into() }))

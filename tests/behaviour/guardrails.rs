@@ -52,7 +52,7 @@ fn polite() -> Vec<String> {
     vec!["polite".to_owned()]
 }
 
-async fn told(builder: WorldBuilder, text: &str) -> (World, Agent, Run, Vec<String>) {
+async fn run_to_the_end(builder: WorldBuilder, text: &str) -> (World, Agent, Run, Vec<String>) {
     let world = builder.start().await;
     let root = world.ask(text).await;
     let root = world.ended(root.id).await;
@@ -69,11 +69,11 @@ async fn outcome(world: &World, root: &Agent) -> (Run, Vec<String>) {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_ends_the_run_and_no_model_is_asked() {
+async fn a_refused_message_ends_the_run_without_a_model_call() {
     let (model, check) = (ScriptedModel::new([]), Polite::default());
     let kinds = kinds(Guardrails { input: polite(), ..Guardrails::default() });
     let builder = World::builder(model.clone()).kinds(kinds).guardrail("polite", Arc::new(check.clone()));
-    let (_, _, run, lines) = told(builder, "Do it.").await;
+    let (_, _, run, lines) = run_to_the_end(builder, "Do it.").await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::InputRejected)));
     assert_eq!(run.error.as_deref(), Some("`polite` refused the message: say please"));
     assert_eq!(lines[1], "notice input_rejected: `polite` refused the message: say please");
@@ -81,12 +81,12 @@ async fn a_message_that_is_refused_ends_the_run_and_no_model_is_asked() {
 }
 
 #[tokio::test]
-async fn what_passes_is_on_record_and_each_message_is_checked_once() {
+async fn an_accepted_message_is_recorded_and_checked_once() {
     let model = ScriptedModel::new([Script::text("One."), Script::text("Two.")]);
     let check = Polite::default();
     let kinds = kinds(Guardrails { input: polite(), ..Guardrails::default() });
     let builder = World::builder(model).kinds(kinds).guardrail("polite", Arc::new(check.clone()));
-    let (world, root, run, lines) = told(builder, "One, please.").await;
+    let (world, root, run, lines) = run_to_the_end(builder, "One, please.").await;
     assert_eq!(run.status, Status::Succeeded);
     assert_eq!(lines[1..], ["notice input_accepted: polite let pass what it was told", "turn: One.[]"]);
     let world = world.reborn(Faults::none()).await;
@@ -98,12 +98,12 @@ async fn what_passes_is_on_record_and_each_message_is_checked_once() {
 }
 
 #[tokio::test]
-async fn a_check_beside_the_model_throws_its_answer_away() {
+async fn a_parallel_guardrail_ends_the_run_without_waiting_for_the_model() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Here.")]));
     let check = Polite::default();
     let kinds = kinds(Guardrails { parallel: polite(), ..Guardrails::default() });
     let builder = World::builder(model.clone()).kinds(kinds).guardrail("polite", Arc::new(check));
-    let (world, root, run, lines) = told(builder, "Do it.").await;
+    let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
     assert_eq!(run.stop_reason, Some(StopReason::InputRejected));
     assert_eq!(lines, ["message: Do it.", "notice input_rejected: `polite` refused the message: say please"]);
     let shown = world.client().transcript(root.id).await.unwrap();
@@ -112,16 +112,16 @@ async fn a_check_beside_the_model_throws_its_answer_away() {
     let model = ScriptedModel::new([Script::text("Here.")]);
     let kinds = self::kinds(Guardrails { parallel: polite(), ..Guardrails::default() });
     let builder = World::builder(model).kinds(kinds).guardrail("polite", Arc::new(Polite::default()));
-    let (_, _, run, lines) = told(builder, "Do it, please.").await;
+    let (_, _, run, lines) = run_to_the_end(builder, "Do it, please.").await;
     assert_eq!((run.status, lines.len()), (Status::Succeeded, 2), "{lines:?}");
 }
 
 /// A model that writes `please` once it reads why it was refused.
-fn learns(request: &Request) -> Option<entourage_llm::Result<Script>> {
-    Some(Ok(Script::text(mended(request))))
+fn writes_please_once_refused(request: &Request) -> Option<entourage_llm::Result<Script>> {
+    Some(Ok(Script::text(corrected_text(request))))
 }
 
-fn mended(request: &Request) -> &'static str {
+fn corrected_text(request: &Request) -> &'static str {
     let Some(Message::User(text) | Message::Notice(text) | Message::Output { text, .. }) =
         request.messages.last()
     else {
@@ -135,10 +135,10 @@ fn mended(request: &Request) -> &'static str {
 async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
     let check = Polite::default();
     let kinds = kinds(Guardrails { output: polite(), ..Guardrails::default() });
-    let builder = World::builder(ScriptedModel::deciding(learns))
+    let builder = World::builder(ScriptedModel::deciding(writes_please_once_refused))
         .kinds(kinds)
         .guardrail("polite", Arc::new(check.clone()));
-    let (world, root, run, lines) = told(builder, "Do it.").await;
+    let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
     assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2));
     assert_eq!(
         lines[1..],
@@ -155,7 +155,7 @@ async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
 }
 
 #[tokio::test]
-async fn an_answer_that_a_call_gives_is_checked_like_any_other() {
+async fn an_output_guardrail_checks_the_answer_of_a_final_answer_call() {
     let answer = |text: &str| Script::call("final_answer", json!({ "answer": text }));
     let model = ScriptedModel::new([answer("Here.").and_call("wait", json!({})), answer("Here, please.")]);
     let check = Polite::default();
@@ -167,7 +167,7 @@ async fn an_answer_that_a_call_gives_is_checked_like_any_other() {
         .tools(entourage_tests::first_tools())
         .kinds(kinds)
         .guardrail("polite", Arc::new(check.clone()));
-    let (world, root, run, _) = told(builder, "Do it.").await;
+    let (world, root, run, _) = run_to_the_end(builder, "Do it.").await;
     assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2));
     assert_eq!(check.asked(), ["Here.", "Here, please."]);
     let shown: Vec<String> =
@@ -187,7 +187,7 @@ fn counting(attempts: u32) -> Kinds {
 
 /// As text or by a call, the last answer must match the kind's schema, or the run fails.
 #[tokio::test]
-async fn an_answer_that_does_not_fit_the_output_schema_goes_back_and_is_refused_in_the_end() {
+async fn an_answer_that_violates_the_output_schema_is_retried_then_fails_the_run() {
     let call = |text: &str| Script::call("final_answer", json!({ "answer": text }));
     for (wrong, right) in [
         (Script::text("not json"), Script::text("{\"n\": 1}")),
@@ -197,14 +197,14 @@ async fn an_answer_that_does_not_fit_the_output_schema_goes_back_and_is_refused_
         let builder = World::builder(ScriptedModel::new([wrong.clone(), right]))
             .tools(entourage_tests::first_tools())
             .kinds(counting(1));
-        let (_, _, run, lines) = told(builder, "Count.").await;
+        let (_, _, run, lines) = run_to_the_end(builder, "Count.").await;
         assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2), "{lines:?}");
         assert!(lines[2].contains("`output_schema` refused "), "{lines:?}");
 
         let builder = World::builder(ScriptedModel::new([wrong]))
             .tools(entourage_tests::first_tools())
             .kinds(counting(0));
-        let (_, _, run, _) = told(builder, "Count.").await;
+        let (_, _, run, _) = run_to_the_end(builder, "Count.").await;
         assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
         let error = run.error.unwrap();
         assert!(
@@ -216,21 +216,21 @@ async fn an_answer_that_does_not_fit_the_output_schema_goes_back_and_is_refused_
 
 /// A schema whose references expand to millions of parts is refused, and not followed.
 #[tokio::test]
-async fn an_output_schema_that_would_take_for_ever_ends_the_run() {
+async fn an_output_schema_that_expands_too_far_fails_the_run() {
     let both = |n: usize| json!({ "$ref": format!("#/$defs/{n}") });
     let mut defs = serde_json::Map::new();
     (0..30).for_each(|n| drop(defs.insert(n.to_string(), json!({ "anyOf": [both(n + 1), both(n + 1)] }))));
     defs.insert("30".into(), json!({ "type": "number" }));
     let kinds = one_kind(|kind| kind.output_schema = Some(json!({ "$ref": "#/$defs/0", "$defs": defs })));
     let builder = World::builder(ScriptedModel::new([Script::text("1")])).kinds(kinds);
-    let (_, _, run, _) = told(builder, "Count.").await;
+    let (_, _, run, _) = run_to_the_end(builder, "Count.").await;
     assert_eq!(run.status, Status::Failed);
     let error = run.error.unwrap();
     assert!(error.contains("larger than 10000 parts"), "{error}");
 }
 
 /// An agent that ends with a message to the user.
-fn telling(program: Program, attempts: u32) -> Kinds {
+fn kind_that_sends_messages(program: Program, attempts: u32) -> Kinds {
     one_kind(|kind| {
         kind.guardrails = Guardrails { output: polite(), attempts, ..Guardrails::default() };
         (kind.program, kind.conversational, kind.reply) = (program, true, Reply::SendMessage);
@@ -238,19 +238,20 @@ fn telling(program: Program, attempts: u32) -> Kinds {
     })
 }
 
-fn tell(text: &str) -> Script {
+fn send_to_user(text: &str) -> Script {
     Script::call("send_message", json!({ "message": text }))
 }
 
 #[tokio::test]
-async fn what_the_user_would_be_told_by_a_call_is_checked_before() {
+async fn an_output_guardrail_checks_a_sent_message_before_the_user_sees_it() {
     for program in [Program::React, Program::Orchestrate] {
         let check = Polite::default();
-        let builder = World::builder(ScriptedModel::new([tell("Here."), tell("Here, please.")]))
-            .tools(entourage_tests::first_tools())
-            .kinds(telling(program, 1))
-            .guardrail("polite", Arc::new(check.clone()));
-        let (world, root, run, lines) = told(builder, "Do it.").await;
+        let builder =
+            World::builder(ScriptedModel::new([send_to_user("Here."), send_to_user("Here, please.")]))
+                .tools(entourage_tests::first_tools())
+                .kinds(kind_that_sends_messages(program, 1))
+                .guardrail("polite", Arc::new(check.clone()));
+        let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
         assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2), "{lines:?}");
         assert_eq!(check.asked(), ["Here.", "Here, please."]);
         let why = "`polite` refused this, and nobody was told it: it must say please.";
@@ -262,14 +263,14 @@ async fn what_the_user_would_be_told_by_a_call_is_checked_before() {
 }
 
 #[tokio::test]
-async fn a_check_that_refuses_whatever_the_user_would_be_told_ends_the_run() {
+async fn a_guardrail_that_rejects_every_sent_message_ends_the_run() {
     for attempts in [0, 1, 3] {
-        let model = ScriptedModel::deciding(|_| Some(Ok(tell("No."))));
+        let model = ScriptedModel::deciding(|_| Some(Ok(send_to_user("No."))));
         let builder = World::builder(model.clone())
             .tools(entourage_tests::first_tools())
-            .kinds(telling(Program::React, attempts))
+            .kinds(kind_that_sends_messages(Program::React, attempts))
             .guardrail("polite", Arc::new(Polite::default()));
-        let (world, root, run, lines) = told(builder, "Do it.").await;
+        let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
         assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
         assert_eq!(model.requests().len(), 1 + attempts as usize);
         assert!(lines.last().unwrap().ends_with("it must say please"), "{lines:?}");
@@ -280,14 +281,14 @@ async fn a_check_that_refuses_whatever_the_user_would_be_told_ends_the_run() {
 
 /// Shows: S2-R065.
 #[tokio::test]
-async fn a_check_that_always_refuses_ends_the_run_with_what_it_said() {
+async fn a_guardrail_that_rejects_every_answer_ends_the_run_with_its_reason() {
     assert_eq!(Guardrails::default().attempts, 1, "one more try, unless the kind says otherwise");
     for attempts in [0, 1, 3] {
         let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("No."))));
         let kinds = kinds(Guardrails { output: polite(), attempts, ..Guardrails::default() });
         let builder =
             World::builder(model.clone()).kinds(kinds).guardrail("polite", Arc::new(Polite::default()));
-        let (_, _, run, lines) = told(builder, "Do it.").await;
+        let (_, _, run, lines) = run_to_the_end(builder, "Do it.").await;
         assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
         assert_eq!(model.requests().len(), 1 + attempts as usize);
         assert!(lines.last().unwrap().ends_with("it must say please"), "{lines:?}");
@@ -305,11 +306,11 @@ fn at_each_place(name: &str) -> [Guardrails; 3] {
 }
 
 #[tokio::test]
-async fn nothing_gets_by_a_check_that_crashes() {
+async fn a_guardrail_that_crashes_lets_no_text_pass() {
     for guardrails in at_each_place("broken") {
         let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
         let builder = World::builder(model).kinds(kinds(guardrails)).guardrail("broken", Arc::new(Broken));
-        let (world, root, run, _) = told(builder, "Do it.").await;
+        let (world, root, run, _) = run_to_the_end(builder, "Do it.").await;
         assert_eq!(run.stop_reason, Some(StopReason::Error));
         let says = "the check `broken` crashed";
         assert_eq!(run.error.as_deref(), Some(says));
@@ -320,7 +321,7 @@ async fn nothing_gets_by_a_check_that_crashes() {
 }
 
 #[tokio::test]
-async fn a_check_that_is_not_there_is_named_before_the_model_is_asked() {
+async fn an_unknown_guardrail_is_refused_by_name_before_the_model_is_asked() {
     let why = "there is no guardrail `absent` in this program";
     for guardrails in at_each_place("absent") {
         let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
@@ -343,8 +344,8 @@ async fn a_check_that_is_not_there_is_named_before_the_model_is_asked() {
 }
 
 #[tokio::test]
-async fn the_speaker_may_name_a_check_for_the_answer() {
-    let builder = World::builder(ScriptedModel::deciding(learns))
+async fn a_message_can_name_a_guardrail_for_its_answer() {
+    let builder = World::builder(ScriptedModel::deciding(writes_please_once_refused))
         .kinds(kinds(Guardrails::default()))
         .guardrail("polite", Arc::new(Polite::default()));
     let world = builder.start().await;
@@ -363,23 +364,23 @@ async fn the_speaker_may_name_a_check_for_the_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn verdicts_survive_a_death_at_every_commit() {
+async fn guardrail_decisions_survive_a_crash_at_every_commit() {
     let by_text = || {
         let guardrails = Guardrails { input: polite(), output: polite(), ..Guardrails::default() };
-        World::builder(ScriptedModel::deciding(learns)).kinds(kinds(guardrails))
+        World::builder(ScriptedModel::deciding(writes_please_once_refused)).kinds(kinds(guardrails))
     };
     // Message, verdict, answer, refusal, answer.
-    survives(by_text, 5).await;
+    assert_survives_crashes(by_text, 5).await;
     let by_call = || {
-        let model = ScriptedModel::deciding(|request| Some(Ok(tell(mended(request)))));
+        let model = ScriptedModel::deciding(|request| Some(Ok(send_to_user(corrected_text(request)))));
         let builder = World::builder(model).tools(entourage_tests::first_tools());
-        builder.kinds(telling(Program::React, 1))
+        builder.kinds(kind_that_sends_messages(Program::React, 1))
     };
     // Message, call, refusal, call, output.
-    survives(by_call, 5).await;
+    assert_survives_crashes(by_call, 5).await;
 }
 
-async fn survives(builder: impl Fn() -> WorldBuilder, items: usize) {
+async fn assert_survives_crashes(builder: impl Fn() -> WorldBuilder, items: usize) {
     let run = async |faults: Faults| {
         let builder = builder().guardrail("polite", Arc::new(Polite::default()));
         let world = builder.start_with(faults.clone()).await;
@@ -403,22 +404,22 @@ async fn survives(builder: impl Fn() -> WorldBuilder, items: usize) {
 }
 
 /// Answers immediately this many times, then makes a call, then answers.
-fn looks_up_after(answers: usize) -> ScriptedModel {
+fn calls_look_after(answers: usize) -> ScriptedModel {
     let at_once = (0..answers).map(|_| Script::text("I know."));
     ScriptedModel::new(at_once.chain([Script::call("look", json!({})), Script::text("It says A.")]))
 }
 
-fn looking() -> Toolbox {
+fn look_tool() -> Toolbox {
     let effects = Effects::default();
     Toolbox::new().with(TestTool::answering("look", Effect::Pure, &effects, |_, _| Ok(Outcome::text("A"))))
 }
 
 #[tokio::test]
-async fn who_must_look_first_has_an_answer_without_a_look_given_back() {
-    let model = looks_up_after(1);
+async fn min_calls_refuses_an_answer_given_before_any_tool_call() {
+    let model = calls_look_after(1);
     let builder =
         World::builder(model.clone()).kinds(kinds(Guardrails { min_calls: 1, ..Guardrails::default() }));
-    let (_, _, run, lines) = told(builder.tools(looking()), "What does it say?").await;
+    let (_, _, run, lines) = run_to_the_end(builder.tools(look_tool()), "What does it say?").await;
     assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)), "{lines:?}");
     let refused = "notice output_rejected: `guardrails.min_calls` refused the answer: 0 of at least 1 calls of tools \
                    were answered; there are: look. Answer again, with that mended.";
@@ -427,10 +428,10 @@ async fn who_must_look_first_has_an_answer_without_a_look_given_back() {
 }
 
 #[tokio::test]
-async fn who_answers_without_a_look_whatever_it_is_told_has_not_succeeded() {
-    let model = looks_up_after(2);
+async fn min_calls_fails_a_run_that_answers_again_without_a_call() {
+    let model = calls_look_after(2);
     let builder =
         World::builder(model.clone()).kinds(kinds(Guardrails { min_calls: 1, ..Guardrails::default() }));
-    let (_, _, run, _) = told(builder.tools(looking()), "What does it say?").await;
+    let (_, _, run, _) = run_to_the_end(builder.tools(look_tool()), "What does it say?").await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
 }

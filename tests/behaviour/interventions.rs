@@ -27,7 +27,7 @@ fn person(world: &World) -> entourage_engine::Client {
     world.engine().client(Owner::local())
 }
 
-async fn paused(world: &World, agent: &Agent) {
+async fn wait_until_paused(world: &World, agent: &Agent) {
     let on = Some(WaitingOn::Resume);
     world
         .until(
@@ -49,7 +49,7 @@ async fn actions(world: &World, agent: AgentId) -> Vec<(Action, InterventionStat
 }
 
 #[tokio::test]
-async fn a_paused_agent_ends_its_step_and_begins_nothing_until_it_is_resumed() {
+async fn a_paused_agent_finishes_its_step_and_starts_no_call_until_resumed() {
     let model = HeldModel::new(ScriptedModel::new([Script::call("put", json!({})), Script::text("Done.")]));
     let effects = Effects::default();
     let tools = Toolbox::new().with(TestTool::new("put", Effect::Idempotent, &effects));
@@ -59,7 +59,7 @@ async fn a_paused_agent_ends_its_step_and_begins_nothing_until_it_is_resumed() {
     let asked = person(&world).intervene(root.id, Action::Pause, Some("wait for Monday")).await.unwrap();
     assert_eq!(asked.status, InterventionStatus::Pending);
     model.let_go(2);
-    paused(&world, &root).await;
+    wait_until_paused(&world, &root).await;
     assert_eq!(effects.per_call(), [] as [u32; 0], "the call that the model asked for has not begun");
     person(&world).send(root.id, "And another thing.", None).await.unwrap();
     world.engine().advance(root.id).await.unwrap();
@@ -77,7 +77,7 @@ async fn a_paused_agent_ends_its_step_and_begins_nothing_until_it_is_resumed() {
 
 /// Shows: S3-R017.
 #[tokio::test]
-async fn an_answer_that_comes_during_a_pause_is_kept_for_its_end() {
+async fn an_answer_given_during_a_pause_is_read_after_the_resume() {
     let model = ScriptedModel::new([
         Script::call("ask_user", json!({"question": "Which colour?"})),
         Script::text("Painted."),
@@ -87,7 +87,7 @@ async fn an_answer_that_comes_during_a_pause_is_kept_for_its_end() {
     let question = world.question(root.id).await;
     world.asleep(&root).await;
     person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
-    paused(&world, &root).await;
+    wait_until_paused(&world, &root).await;
     person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
     world.engine().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1);
@@ -98,13 +98,13 @@ async fn an_answer_that_comes_during_a_pause_is_kept_for_its_end() {
 }
 
 #[tokio::test]
-async fn an_agent_that_rests_is_paused_and_resumed_without_a_run() {
+async fn an_idle_agent_is_paused_and_resumed_without_a_new_run() {
     let model = ScriptedModel::new([Script::text("Hello."), Script::text("Here.")]);
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("hi").await;
     world.ended(root.id).await;
     person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
-    paused(&world, &root).await;
+    wait_until_paused(&world, &root).await;
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
     let seen = world
         .until(root.id, |event| {
@@ -120,7 +120,7 @@ async fn an_agent_that_rests_is_paused_and_resumed_without_a_run() {
 
 /// Shows: S3-R012.
 #[tokio::test]
-async fn a_comment_stands_in_the_log_and_the_agent_never_sees_it() {
+async fn a_comment_is_recorded_as_an_event_and_never_shown_to_the_agent() {
     let model = ScriptedModel::new([Script::text("Hello."), Script::text("Still here.")]);
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("hi").await;
@@ -140,7 +140,7 @@ async fn a_comment_stands_in_the_log_and_the_agent_never_sees_it() {
 }
 
 #[tokio::test]
-async fn a_queued_message_waits_for_the_next_run_and_a_steering_one_does_not() {
+async fn a_queued_message_waits_for_the_next_run_and_a_steer_does_not() {
     let model = HeldModel::new(ScriptedModel::new([
         Script::call("read", json!({})),
         Script::text("First."),
@@ -164,7 +164,7 @@ async fn a_queued_message_waits_for_the_next_run_and_a_steering_one_does_not() {
 }
 
 #[tokio::test]
-async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
+async fn a_kind_can_refuse_messages_during_a_run_or_restart_the_run_for_them() {
     for (input, refused) in [(Input::Refuse, true), (Input::Interrupt, false)] {
         let model = HeldModel::new(ScriptedModel::new([Script::text("Yes.")]));
         let kinds = one_kind(|kind| kind.input = input);
@@ -192,7 +192,7 @@ async fn a_kind_may_refuse_messages_while_it_works_or_drop_its_work_for_them() {
 
 /// The sender may not know whether it was accepted: a killed server returns nothing.
 #[tokio::test]
-async fn a_message_sent_again_under_its_key_is_the_first_one_whatever_its_agent_has_come_to() {
+async fn a_repeated_key_returns_the_first_message_whatever_the_agents_status() {
     for input in [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse] {
         let model = HeldModel::new(ScriptedModel::new([Script::text("Yes."), Script::text("Done.")]));
         let kinds = one_kind(|kind| kind.input = input);
@@ -224,7 +224,7 @@ async fn a_message_sent_again_under_its_key_is_the_first_one_whatever_its_agent_
 
 /// Shows: S3-R017.
 #[tokio::test]
-async fn a_new_instruction_cuts_the_model_off_and_drops_what_was_asked() {
+async fn modify_expires_the_open_question_and_runs_the_new_instruction() {
     let model = ScriptedModel::new([
         Script::call("ask_user", json!({"question": "Which colour?"})),
         Script::text("I dance."),
@@ -244,7 +244,7 @@ async fn a_new_instruction_cuts_the_model_off_and_drops_what_was_asked() {
 }
 
 #[tokio::test]
-async fn work_given_away_is_dropped_with_the_work_it_was_for() {
+async fn modify_cancels_the_sub_agent_of_the_dropped_work() {
     let model = ScriptedModel::deciding(|request: &Request| {
         let researcher = request.system.contains("You are the Researcher");
         Some(Ok(match (researcher, request.messages.last()) {
@@ -289,7 +289,7 @@ async fn work_given_away_is_dropped_with_the_work_it_was_for() {
 }
 
 #[tokio::test]
-async fn whoever_was_there_before_the_dropped_work_is_stopped_and_remembers() {
+async fn a_sub_agent_of_earlier_work_survives_modify_and_keeps_its_transcript() {
     let model = ScriptedModel::deciding(|request: &Request| {
         let researcher = request.system.contains("You are the Researcher");
         let write =
@@ -329,7 +329,7 @@ async fn whoever_was_there_before_the_dropped_work_is_stopped_and_remembers() {
 }
 
 #[tokio::test]
-async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
+async fn retry_restarts_a_failed_run_and_makes_a_waiting_attempt_at_once() {
     let model = ScriptedModel::new([]);
     model.push(Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }));
     let slow = Duration::from_secs(120);
@@ -361,7 +361,7 @@ async fn a_failed_run_is_begun_again_and_a_waiting_attempt_is_made_at_once() {
 /// A paused agent begins nothing, so that a retry which arrives with the pause is made once it is
 /// resumed.
 #[tokio::test]
-async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
+async fn a_retry_posted_with_a_pause_is_applied_after_the_resume() {
     let model = ScriptedModel::new([]);
     model.push(Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }));
     model.push(Ok(Script::text("Here.")));
@@ -374,7 +374,7 @@ async fn a_retry_that_comes_with_a_pause_is_done_at_its_end() {
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
     world.client().intervene(root.id, Action::Retry, None).await.unwrap();
     let world = world.reborn(Faults::none()).await;
-    paused(&world, &root).await;
+    wait_until_paused(&world, &root).await;
     let (pending, applied) = (InterventionStatus::Pending, InterventionStatus::Applied);
     assert_eq!(actions(&world, root.id).await, [(Action::Pause, applied), (Action::Retry, pending)]);
     assert_eq!(world.inconsistencies().await, [""; 0], "it waits for the resume");
@@ -401,7 +401,7 @@ fn delegates(request: &Request) -> Script {
 }
 
 /// Asserts that all agents of the tree have ended, and no work is left.
-async fn all_is_over(world: &World, root: AgentId) {
+async fn assert_all_cancelled(world: &World, root: AgentId) {
     for agent in world.client().tree(root).await.unwrap() {
         assert_eq!((agent.status, agent.waiting_on), (Status::Cancelled, None));
         lines(world, agent.id).await;
@@ -414,7 +414,7 @@ async fn all_is_over(world: &World, root: AgentId) {
 
 /// Shows: S3-R019, INV-05.
 #[tokio::test]
-async fn deleting_an_agent_cuts_off_everybody_below_it() {
+async fn deleting_an_agent_cancels_every_agent_below_it() {
     let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegates(request)))));
     let world = World::builder(model.clone()).tools(first_tools()).start().await;
     let root = world.ask("Find it.").await;
@@ -423,7 +423,7 @@ async fn deleting_an_agent_cuts_off_everybody_below_it() {
     // The researcher is in the middle of a model call, and its orchestrator waits for it.
     model.begun().await;
     person(&world).intervene(root.id, Action::Delete, Some("enough")).await.unwrap();
-    all_is_over(&world, root.id).await;
+    assert_all_cancelled(&world, root.id).await;
     let items = world.client().tree(root.id).await.unwrap().iter().map(|agent| agent.items).sum::<u64>();
     model.let_go(10);
     world.engine().advance(root.id).await.unwrap();
@@ -438,7 +438,7 @@ async fn deleting_an_agent_cuts_off_everybody_below_it() {
 }
 
 #[tokio::test]
-async fn a_deleted_child_is_an_error_that_its_parent_reads() {
+async fn deleting_a_sub_agent_returns_an_error_output_to_its_parent() {
     let world =
         World::scripted(&ScriptedModel::deciding(|request| Some(Ok(delegates(request)))), first_tools())
             .await;
@@ -476,14 +476,14 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
         assert_eq!(matches!(again, Err(Error::Gone(_))), was_done, "{again:?}");
         assert_eq!(again.is_ok(), !was_done, "{again:?}");
     }
-    all_is_over(&world, root.id).await;
+    assert_all_cancelled(&world, root.id).await;
     let world = world.reborn(Faults::none()).await;
-    all_is_over(&world, root.id).await;
+    assert_all_cancelled(&world, root.id).await;
     faults.commits()
 }
 
 /// Does something in a world whose process may die meanwhile; then it happens in the next process.
-async fn whatever_dies(world: World, happens: impl AsyncFn(&World)) -> World {
+async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> World {
     let faults = world.faults().clone();
     if faults.outlived_by(happens(&world)).await.is_some() {
         return world;
@@ -495,7 +495,7 @@ async fn whatever_dies(world: World, happens: impl AsyncFn(&World)) -> World {
 
 /// Does this to the agent once: without an answer, it verifies whether it was done before doing it
 /// again.
-async fn insists(world: World, agent: AgentId, action: Action, text: Option<&str>) -> World {
+async fn intervene_once(world: World, agent: AgentId, action: Action, text: Option<&str>) -> World {
     let told = person(&world).intervene(agent, action, text).await;
     let Err(error) = told else { return world };
     assert!(world.faults().dead(), "{error:?}");
@@ -521,7 +521,7 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
     let builder = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).in_memory();
     let world = builder.start_with(faults.clone()).await;
     let root = world.ask("Paint it.").await;
-    let mut world = whatever_dies(world, async |world| {
+    let mut world = repeat_after_a_crash(world, async |world| {
         world.question(root.id).await;
         world.asleep(&root).await;
     })
@@ -532,13 +532,13 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
         assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     };
     let (done, heard) = if modifies {
-        world = insists(world, root.id, Action::Modify, Some("Dance.")).await;
-        world = whatever_dies(world, ends).await;
+        world = intervene_once(world, root.id, Action::Modify, Some("Dance.")).await;
+        world = repeat_after_a_crash(world, ends).await;
         assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Expired);
         (vec![(Action::Modify, applied)], ["message: Dance.", "turn: <Dance.>[]"])
     } else {
-        world = insists(world, root.id, Action::Pause, None).await;
-        world = whatever_dies(world, async |world| paused(world, &root).await).await;
+        world = intervene_once(world, root.id, Action::Pause, None).await;
+        world = repeat_after_a_crash(world, async |world| wait_until_paused(world, &root).await).await;
         let told = person(&world).answer(question.id, Answer::Text("red".into())).await;
         if told.is_err() {
             assert!(world.faults().dead(), "{told:?}");
@@ -548,8 +548,8 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
                 person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
             }
         }
-        world = insists(world, root.id, Action::Resume, None).await;
-        world = whatever_dies(world, ends).await;
+        world = intervene_once(world, root.id, Action::Resume, None).await;
+        world = repeat_after_a_crash(world, ends).await;
         (vec![(Action::Pause, applied), (Action::Resume, applied)], ["output: red", "turn: <red>[]"])
     };
     // A process may die after everything was done.
@@ -563,7 +563,7 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
+async fn modify_pause_and_resume_survive_a_crash_at_every_commit() {
     for modifies in [true, false] {
         let commits = intervene_with(modifies, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
         assert!(commits > 5, "{commits}");
@@ -578,7 +578,7 @@ async fn a_modification_and_a_pause_survive_a_death_at_every_commit() {
 
 /// Shows: S3-R018, INV-05.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_survives_a_death_at_every_commit() {
+async fn deletion_survives_a_crash_at_every_commit() {
     // The person's own commits count: they have no fence.
     let commits = delete_with(1, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
     assert!(commits > 7, "{commits}");
@@ -592,7 +592,7 @@ async fn a_deletion_survives_a_death_at_every_commit() {
 }
 
 #[tokio::test]
-async fn what_is_written_while_an_agent_is_deleted_is_read_and_nothing_is_left() {
+async fn a_message_posted_during_a_deletion_is_read_and_leaves_no_wake_up() {
     let world = World::scripted(&ScriptedModel::new([Script::text("Done.")]), first_tools()).await;
     let root = world.ask("Go.").await;
     let root = world.ended(root.id).await;
@@ -639,7 +639,7 @@ impl StoreLayer for HoldsSpawn {
 /// More work on a task that had succeeded is unread when its agent is deleted: the task was under
 /// way again.
 #[tokio::test]
-async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels_it() {
+async fn a_reactivated_task_is_reported_queued_before_a_deletion_cancels_it() {
     let model = ScriptedModel::deciding(|request| {
         let is_lead = request.system.contains("You are the Researcher");
         Some(Ok(match request.messages.len() {
@@ -682,7 +682,7 @@ async fn a_task_that_had_ended_is_told_to_be_under_way_before_a_deletion_cancels
 }
 
 #[tokio::test]
-async fn a_child_that_is_made_while_its_maker_is_being_deleted_is_deleted_too() {
+async fn a_child_created_while_its_parent_is_being_deleted_is_deleted_too() {
     let (has_come, may_land) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let holds = HoldsSpawn { has_come: Arc::clone(&has_come), may_land: Arc::clone(&may_land) };
     // The child waits for a person: a result from it would make its parent read the deletion once
@@ -750,7 +750,7 @@ impl StoreLayer for LandsBeforeClaim {
 }
 
 #[tokio::test]
-async fn a_child_that_another_process_makes_before_its_maker_is_taken_is_deleted_too() {
+async fn a_child_created_just_before_the_deletion_claims_its_parent_is_deleted() {
     let none = || Arc::new(Semaphore::new(0));
     let lands =
         LandsBeforeClaim { holds: Arc::default(), has_come: none(), may_land: none(), has_landed: none() };

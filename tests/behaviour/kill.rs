@@ -38,7 +38,7 @@ struct Provider {
 type Answer = fn(&str, usize) -> (&'static str, Value);
 
 /// An assistant that delegates to a researcher.
-fn researched(system: &str, outputs: usize) -> (&'static str, Value) {
+fn assistant_delegates(system: &str, outputs: usize) -> (&'static str, Value) {
     match (system.contains("You are the Researcher"), outputs) {
         (false, 0) => {
             ("assistant", call("send_message", json!({"recipient": "researcher", "message": "Look."})))
@@ -50,7 +50,7 @@ fn researched(system: &str, outputs: usize) -> (&'static str, Value) {
 }
 
 /// A lead delegates to a middle, which delegates to a worker.
-fn handed_down(system: &str, outputs: usize) -> (&'static str, Value) {
+fn lead_delegates_two_levels(system: &str, outputs: usize) -> (&'static str, Value) {
     let next = |recipient: &str| call("send_message", json!({"recipient": recipient, "message": "Look."}));
     match (system.contains("You lead."), system.contains("You stand between."), outputs) {
         (true, _, 0) => ("lead", next("middle")),
@@ -131,7 +131,7 @@ fn start(directory: &Path, url: &str, arguments: &[&str]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-async fn output(child: Child) -> Output {
+async fn wait_for_output(child: Child) -> Output {
     let pid = child.id().to_string();
     let ended = tokio::task::spawn_blocking(move || child.wait_with_output());
     if let Ok(ended) = tokio::time::timeout(Duration::from_secs(60), ended).await {
@@ -158,7 +158,7 @@ async fn transcripts(directory: &Path) -> Vec<Vec<String>> {
     all
 }
 
-fn files(directory: &Path) {
+fn write_files_and_kinds(directory: &Path) {
     std::fs::create_dir_all(directory.join("files")).unwrap();
     std::fs::write(directory.join("files/one.txt"), "one").unwrap();
     let kinds = directory.join("data/kinds");
@@ -175,22 +175,27 @@ fn files(directory: &Path) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_delegation_is_finished_by_the_next_start() {
     let requests = ["assistant 0", "researcher 0", "researcher 1", "assistant 1"];
-    killed_at_every_request(researched, &["run", "How many files?"], &requests).await;
+    kill_at_every_request(assistant_delegates, &["run", "How many files?"], &requests).await;
 }
 
 /// Shows: S2-R085.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_delegation_three_deep_ends_as_if_undisturbed() {
+async fn a_killed_delegation_three_levels_deep_ends_as_without_the_kill() {
     let requests = ["lead 0", "middle 0", "worker 0", "worker 1", "middle 1", "lead 1"];
-    killed_at_every_request(handed_down, &["run", "How many files?", "--kind", "lead"], &requests).await;
+    kill_at_every_request(
+        lead_delegates_two_levels,
+        &["run", "How many files?", "--kind", "lead"],
+        &requests,
+    )
+    .await;
 }
 
 /// Runs this without faults, and then with a `kill -9` in the middle of each of these requests.
-async fn killed_at_every_request(answer: Answer, arguments: &[&str], expected_requests: &[&str]) {
+async fn kill_at_every_request(answer: Answer, arguments: &[&str], expected_requests: &[&str]) {
     let undisturbed = tempfile::tempdir().unwrap();
-    files(undisturbed.path());
+    write_files_and_kinds(undisturbed.path());
     let (url, seen, _tells) = serve(answer, None).await;
-    let ran = output(start(undisturbed.path(), &url, arguments)).await;
+    let ran = wait_for_output(start(undisturbed.path(), &url, arguments)).await;
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let expected = transcripts(undisturbed.path()).await;
     let requests = seen.lock().unwrap().clone();
@@ -198,7 +203,7 @@ async fn killed_at_every_request(answer: Answer, arguments: &[&str], expected_re
 
     for held in 1..=requests.len() {
         let directory = tempfile::tempdir().unwrap();
-        files(directory.path());
+        write_files_and_kinds(directory.path());
         let (url, seen, mut tells) = serve(answer, Some(held)).await;
         let mut child = start(directory.path(), &url, arguments);
         within("the request that is held comes", async { while tells.recv().await.unwrap() != held {} })
@@ -206,7 +211,7 @@ async fn killed_at_every_request(answer: Answer, arguments: &[&str], expected_re
         // SIGKILL: no handler runs, nothing is flushed.
         child.kill().unwrap();
         child.wait().unwrap();
-        let ran = output(start(directory.path(), &url, &["run", "--resume"])).await;
+        let ran = wait_for_output(start(directory.path(), &url, &["run", "--resume"])).await;
         let stdout = String::from_utf8_lossy(&ran.stdout);
         assert!(ran.status.success(), "held {held}: {stdout}\n{}", String::from_utf8_lossy(&ran.stderr));
         let report: Value = serde_json::from_str(stdout.lines().last().unwrap()).unwrap();

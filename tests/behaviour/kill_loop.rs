@@ -88,12 +88,12 @@ async fn world(paid: Paid) -> String {
 }
 
 /// One process of the server.
-struct Life {
+struct ServerProcess {
     child: Child,
     url: String,
 }
 
-impl Life {
+impl ServerProcess {
     fn begin(data: &Path) -> Self {
         let mut command = Command::new(binary());
         command.env_clear().arg("--data").arg(data).args(["serve", "--bind", "127.0.0.1:0", "--json"]);
@@ -211,7 +211,7 @@ impl Auditor {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
+async fn a_server_killed_repeatedly_loses_and_repeats_no_work() {
     let kills = std::env::var("KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(12);
     let directory = tempfile::tempdir().unwrap();
     let (data, paid) = (directory.path().join("data"), Paid::default());
@@ -228,7 +228,7 @@ async fn an_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
     entourage_llm::install_tls();
     let (dice, http, mut auditor) = (Dice::new(seed), Client::new(), Auditor::default());
     for kill in 0..kills {
-        let life = Life::begin(&data);
+        let life = ServerProcess::begin(&data);
         auditor.jobs.extend((0..2).map(|n| (format!("job-{kill}-{n}"), false)));
         let (url, moment) = (life.url.clone(), Duration::from_millis(dice.below(150) as u64));
         let busy = async {
@@ -239,7 +239,7 @@ async fn an_engine_that_is_killed_again_and_again_loses_and_doubles_nothing() {
         let _ = tokio::time::timeout(moment, busy).await;
         life.kill();
     }
-    let mut life = Life::begin(&data);
+    let mut life = ServerProcess::begin(&data);
     let calm = async {
         loop {
             auditor.ask(&http, &life.url).await;

@@ -49,13 +49,13 @@ async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<S
 
 /// Shows: S2-R072, S4-R121.
 #[tokio::test]
-async fn model_calls_are_bounded() {
+async fn max_steps_bounds_the_model_calls_of_a_run() {
     let limits = Limits { max_steps: 4, ..Limits::default() };
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 4));
 }
 
 #[tokio::test]
-async fn the_fifth_call_of_one_tool_in_a_row_runs_and_is_the_last() {
+async fn max_same_tool_allows_the_fifth_call_in_a_row_and_no_sixth() {
     let limits = Limits { max_same_tool: 5, ..Limits::default() };
     // The sixth model call is the last one, and has no tools.
     assert_eq!(stopped_by(limits.clone(), &["a"]).await, (Some(StopReason::SameTool), 6));
@@ -65,7 +65,7 @@ async fn the_fifth_call_of_one_tool_in_a_row_runs_and_is_the_last() {
 
 /// Runs a model that makes `at_once` calls in a turn until tools are no longer offered; the calls
 /// of the next turn are `further` on.
-async fn searches(
+async fn run_searches(
     limits: Limits,
     at_once: usize,
     further: usize,
@@ -93,9 +93,9 @@ async fn searches(
 }
 
 #[tokio::test]
-async fn many_calls_of_one_tool_with_other_arguments_are_no_limit() {
+async fn twelve_calls_of_one_tool_with_other_arguments_reach_no_default_limit() {
     for (at_once, turns) in [(12, 1), (1, 12)] {
-        let (_, _, run, model) = searches(Limits::default(), at_once, at_once, turns).await;
+        let (_, _, run, model) = run_searches(Limits::default(), at_once, at_once, turns).await;
         assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
         assert_eq!(model.requests().len(), turns + 1, "it answers by itself");
     }
@@ -103,7 +103,7 @@ async fn many_calls_of_one_tool_with_other_arguments_are_no_limit() {
 
 /// Shows: S2-R019.
 #[tokio::test]
-async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_run_well() {
+async fn the_last_model_call_under_a_limit_has_no_tools_and_can_still_succeed() {
     let limits = Limits::default();
     let met = [
         (Limits { max_steps: 3, ..limits.clone() }, StopReason::MaxSteps, "2 of 3 model calls were made"),
@@ -131,7 +131,7 @@ async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_
     ];
     for (limits, reason, said) in met {
         let further = if reason == StopReason::Stalled { 0 } else { 2 };
-        let (world, root, run, model) = searches(limits, 2, further, 100).await;
+        let (world, root, run, model) = run_searches(limits, 2, further, 100).await;
         assert_eq!((run.status, run.stop_reason, run.error), (Status::Succeeded, Some(reason), None));
         let requests = model.requests();
         let choices: Vec<_> = requests.iter().map(|request| request.tool_choice).collect();
@@ -147,7 +147,7 @@ async fn the_last_call_that_a_limit_allows_has_no_tools_and_its_answer_ends_the_
 
 /// Shows: S2-R017.
 #[tokio::test]
-async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
+async fn the_senders_max_steps_can_only_lower_that_of_the_kind() {
     for (of_kind, of_caller) in [(3, 2), (2, 3)] {
         let turn = AtomicUsize::new(0);
         let model = ScriptedModel::deciding(move |_: &Request| {
@@ -172,7 +172,7 @@ async fn a_caller_may_allow_fewer_model_calls_than_the_kind_and_no_more() {
 
 /// Shows: S4-R121.
 #[tokio::test]
-async fn tokens_are_bounded() {
+async fn max_tokens_bounds_the_tokens_of_a_run() {
     // A third call would read 110 tokens at least.
     let limits = Limits { max_tokens: 300, ..Limits::default() };
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxTokens), 2));
@@ -180,7 +180,7 @@ async fn tokens_are_bounded() {
 
 /// Shows: S4-R121.
 #[tokio::test]
-async fn time_at_work_is_bounded_and_time_asleep_is_not() {
+async fn max_seconds_counts_time_at_work_and_not_time_asleep() {
     let clock = FakeClock::default();
     let hands = clock.clone();
     let slow = TestTool::answering("slow", Effect::Pure, &Effects::default(), move |_, _| {

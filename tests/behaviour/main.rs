@@ -22,6 +22,7 @@ mod kill;
 mod kill_loop;
 mod limits;
 mod maintenance;
+mod nodes;
 mod one_at_a_time;
 mod orchestrator;
 mod outages;

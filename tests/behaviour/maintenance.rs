@@ -3,25 +3,33 @@
 
 use std::time::Duration;
 
-use entourage_engine::{NewAgent, maintenance::jobs};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use entourage_engine::{
+    Engine, NewAgent,
+    maintenance::{Job, jobs},
+};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, Page, Write};
+use entourage_store::{
+    Commit, Committed, Error as StoreError, Layered, MemoryStore, Page, Store, StoreLayer, Write,
+};
 use entourage_testkit::{Fault, Faults, World, within};
-use entourage_tests::{first_tools, plain, well_formed};
+use entourage_tests::{first_tools, one_kind, plain, well_formed};
 use entourage_types::{
-    Action, Agent, AgentId, Author, Post, PostBody, PostId, QuestionStatus, Scope, Status, Time, WaitingOn,
-    WakeupId,
+    Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Owner,
+    Post, PostBody, PostId, QuestionStatus, Scope, Status, Time, WaitingOn, WakeupId,
 };
 use serde_json::json;
 
 /// Changes the database as a person with `sqlite3` may.
-fn inconsistency(world: &World, sql: &str) {
+fn execute_sql(world: &World, sql: &str) {
     rusqlite::Connection::open(world.database().unwrap()).unwrap().execute_batch(sql).unwrap();
 }
 
 /// Runs every job; returns how many inconsistencies each job found and repaired, if it found any.
 async fn repair(world: &World) -> Vec<(&'static str, u32, u32)> {
-    wrong(world).await;
+    jobs_with_findings(world).await;
     let mut done = Vec::new();
     for job in jobs() {
         let job_run = world.beside().job_run(&*job).await.unwrap();
@@ -34,9 +42,64 @@ async fn repair(world: &World) -> Vec<(&'static str, u32, u32)> {
 
 /// The jobs that find an inconsistency, once one does: an agent that was woken twice works for a
 /// moment longer.
-async fn wrong(world: &World) -> Vec<String> {
+async fn jobs_with_findings(world: &World) -> Vec<String> {
     let found = eventually(|| world.inconsistencies(), |found| !found.is_empty()).await;
     found.iter().map(|text| text.split(':').next().unwrap().to_owned()).collect()
+}
+
+fn of_interventions() -> Box<dyn Job> {
+    jobs().into_iter().find(|job| job.name() == "interventions").unwrap()
+}
+
+/// Runs the job at another engine when this one is about to record its own run.
+#[derive(Clone, Default)]
+struct RunsBetween(Arc<OnceLock<Engine>>);
+
+#[async_trait]
+impl StoreLayer for RunsBetween {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let records =
+            |write: &Write| matches!(write, Write::Record(entity, _) if entity.kind == EntityKind::JobRun);
+        if let Some(other) = self.0.get().filter(|_| commit.writes.iter().any(records)) {
+            let job = of_interventions();
+            other.job_run(&*job).await.map_err(|error| StoreError::Database(error.to_string()))?;
+        }
+        store.commit(commit).await
+    }
+}
+
+#[tokio::test]
+async fn two_nodes_that_run_a_job_at_once_lose_no_count() {
+    let (rows, between) = (MemoryStore::default(), RunsBetween::default());
+    let node = |store: Arc<dyn Store>| {
+        let model = Arc::new(ScriptedModel::new([]));
+        Engine::builder(store, model).kinds(one_kind(|_| {})).build()
+    };
+    let slow = node(Arc::new(Layered::new(Arc::new(rows.handle()), between.clone())));
+    let quick = node(Arc::new(rows.handle()));
+    let client = quick.client(Owner::local());
+    let agent = client.create(NewAgent::default(), None).await.unwrap();
+    let (action, status, now) = (Action::Pause, InterventionStatus::Pending, agent.created);
+    let lost = Intervention {
+        id: InterventionId::new(),
+        owner: Owner::local(),
+        root: agent.id,
+        agent: agent.id,
+        by: Author::User,
+        action,
+        text: None,
+        of: None,
+        status,
+        created: now,
+        updated: now,
+    };
+    rows.commit(Commit::new(now).write(Write::record(&lost).unwrap())).await.unwrap();
+    between.0.set(quick.clone()).ok().unwrap();
+    let reported = slow.job_run(&*of_interventions()).await.unwrap();
+    assert_eq!(rows.inbox(agent.id).await.unwrap().len(), 1, "it is posted once");
+    let runs = quick.job_runs().await.unwrap();
+    let (_, recorded) = runs.into_iter().find(|(job, _)| job.name() == "interventions").unwrap();
+    assert_eq!((recorded.repaired_ever, &reported), (1, &recorded));
 }
 
 async fn eventually<T, F: Future<Output = T>>(look: impl Fn() -> F, fits: impl Fn(&T) -> bool) -> T {
@@ -61,7 +124,7 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
 /// The world in a new process, in which no wake-up of these agents is left to deliver: a wake-up
 /// that is delivered twice, by the first read and by its hint, would repair the inconsistency of a
 /// test by itself.
-async fn anew(world: World) -> World {
+async fn restart_consistent(world: World) -> World {
     let world = world.reborn(Faults::none()).await;
     assert_eq!(world.inconsistencies().await, [""; 0], "to wait is no inconsistency");
     world
@@ -74,7 +137,7 @@ async fn asking() -> (World, Agent) {
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Ask me.").await;
     world.asleep(&root).await;
-    (anew(world).await, root)
+    (restart_consistent(world).await, root)
 }
 
 /// An agent whose researcher has asked the user a question.
@@ -95,18 +158,18 @@ async fn delegating() -> (World, Agent, Agent) {
     world.asleep(&root).await;
     let tree = world.client().tree(root.id).await.unwrap();
     world.asleep(&tree[1]).await;
-    (anew(world).await, root, tree[1].clone())
+    (restart_consistent(world).await, root, tree[1].clone())
 }
 
 #[tokio::test]
-async fn an_agent_whose_moment_was_lost_is_woken_in_time() {
+async fn a_lost_timer_wake_up_is_restored_at_its_time() {
     let model = ScriptedModel::new([Script::call("wait", json!({"seconds": 3600})), Script::text("Waited.")]);
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Wait.").await;
     world.asleep(&root).await;
-    let world = anew(world).await;
-    inconsistency(&world, "DELETE FROM wakeups");
-    assert_eq!(wrong(&world).await, ["waits"]);
+    let world = restart_consistent(world).await;
+    execute_sql(&world, "DELETE FROM wakeups");
+    assert_eq!(jobs_with_findings(&world).await, ["waits"]);
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
     assert_eq!(world.inconsistencies().await, [""; 0], "it has its wake-up again, at its time");
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Waiting);
@@ -115,14 +178,14 @@ async fn an_agent_whose_moment_was_lost_is_woken_in_time() {
 }
 
 #[tokio::test]
-async fn an_answer_that_was_lost_on_its_way_arrives() {
+async fn an_undelivered_answer_is_repaired() {
     let (world, root) = asking().await;
-    inconsistency(
+    execute_sql(
         &world,
         "UPDATE entities SET status = 'answered', \
          body = json_set(body, '$.status', 'answered', '$.answer', 'the red one') WHERE kind = 'question'",
     );
-    assert_eq!(wrong(&world).await, ["waits"]);
+    assert_eq!(jobs_with_findings(&world).await, ["waits"]);
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(transcript(&world, &root).await[2], "output: the red one");
@@ -130,18 +193,18 @@ async fn an_answer_that_was_lost_on_its_way_arrives() {
 }
 
 #[tokio::test]
-async fn a_wait_for_a_question_that_is_gone_ends() {
+async fn a_wait_for_a_missing_question_ends_as_unanswered() {
     let (world, root) = asking().await;
-    inconsistency(&world, "DELETE FROM entities WHERE kind = 'question'");
+    execute_sql(&world, "DELETE FROM entities WHERE kind = 'question'");
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert!(transcript(&world, &root).await[2].contains("Nobody answered in time"));
 }
 
 #[tokio::test]
-async fn a_result_that_was_lost_on_its_way_arrives() {
+async fn an_undelivered_task_result_is_repaired() {
     let (world, root, _) = delegating().await;
-    inconsistency(
+    execute_sql(
         &world,
         "UPDATE entities SET status = 'succeeded', \
          body = json_set(body, '$.status', 'succeeded', '$.result', json('{\"text\": \"it is red\"}')) \
@@ -154,9 +217,9 @@ async fn a_result_that_was_lost_on_its_way_arrives() {
 
 /// Shows: S4-R124.
 #[tokio::test]
-async fn a_task_whose_worker_is_gone_fails_and_its_question_expires() {
+async fn a_task_whose_agent_has_failed_is_failed_and_its_question_expires() {
     let (world, root, worker) = delegating().await;
-    inconsistency(
+    execute_sql(
         &world,
         &format!(
             "UPDATE runs SET status = 'failed', ended = started WHERE agent = '{0}'; \
@@ -164,7 +227,7 @@ async fn a_task_whose_worker_is_gone_fails_and_its_question_expires() {
             worker.id
         ),
     );
-    assert_eq!(wrong(&world).await, ["questions", "tasks"]);
+    assert_eq!(jobs_with_findings(&world).await, ["questions", "tasks"]);
     assert_eq!(repair(&world).await, [("questions", 1, 1), ("tasks", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "the orchestrator makes do without");
     assert!(transcript(&world, &root).await[2].contains("no longer works on it"));
@@ -174,17 +237,17 @@ async fn a_task_whose_worker_is_gone_fails_and_its_question_expires() {
 }
 
 #[tokio::test]
-async fn what_is_left_of_a_tree_that_is_gone_is_mended() {
+async fn leftover_rows_of_a_missing_tree_are_repaired() {
     let (world, root) = asking().await;
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
-    let world = anew(world).await;
-    inconsistency(
+    let world = restart_consistent(world).await;
+    execute_sql(
         &world,
         "DELETE FROM inbox; DELETE FROM wakeups; DELETE FROM runs; DELETE FROM items; DELETE FROM agents",
     );
     let events = world.store().events(&Scope::All, root.id, 0, 10).await.unwrap();
     assert_eq!(events, [], "the events have gone with it");
-    assert!(wrong(&world).await.contains(&"questions".to_owned()));
+    assert!(jobs_with_findings(&world).await.contains(&"questions".to_owned()));
     for (job, found, repaired) in repair(&world).await {
         assert_eq!(found, repaired, "{job}");
     }
@@ -196,7 +259,7 @@ async fn what_is_left_of_a_tree_that_is_gone_is_mended() {
 }
 
 #[tokio::test]
-async fn a_message_that_woke_nobody_is_read() {
+async fn a_post_without_a_wake_up_is_read_after_repair() {
     let model = ScriptedModel::new([Script::text("Read.")]);
     let world = World::scripted(&model, first_tools()).await;
     let agent = world.client().create(NewAgent::default(), None).await.unwrap();
@@ -226,21 +289,21 @@ async fn died_at_work(model: &ScriptedModel) -> (World, Agent) {
 
 /// Shows: INV-04.
 #[tokio::test]
-async fn an_agent_at_work_whom_nothing_wakes_goes_on() {
+async fn a_running_agent_without_a_wake_up_continues_after_repair() {
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
     let (world, root) = died_at_work(&model).await;
-    inconsistency(&world, "DELETE FROM wakeups");
+    execute_sql(&world, "DELETE FROM wakeups");
     let world = world.reborn(Faults::none()).await;
-    assert_eq!(wrong(&world).await, ["stranded"]);
+    assert_eq!(jobs_with_findings(&world).await, ["stranded"]);
     assert_eq!(repair(&world).await, [("stranded", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
 }
 
 #[tokio::test]
-async fn an_agent_at_rest_with_a_run_goes_on_with_it() {
+async fn an_agent_marked_ended_with_an_open_run_continues_after_repair() {
     let (world, root) = asking().await;
-    inconsistency(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
-    assert_eq!(wrong(&world).await, ["stranded"]);
+    execute_sql(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
+    assert_eq!(jobs_with_findings(&world).await, ["stranded"]);
     assert_eq!(repair(&world).await, [("stranded", 1, 1)]);
     let waits = |agent: &Agent| agent.status == Status::Waiting;
     eventually(|| async { world.client().agent(root.id).await.unwrap() }, waits).await;
@@ -249,7 +312,7 @@ async fn an_agent_at_rest_with_a_run_goes_on_with_it() {
 
 /// Its run is between two turns, so that the next item is a turn with calls.
 #[tokio::test]
-async fn an_agent_at_rest_between_two_turns_goes_on_with_another_call() {
+async fn an_agent_marked_ended_between_two_turns_continues_its_run() {
     let model = ScriptedModel::new([
         Script::call("list_agents", json!({})),
         Script::call("list_agents", json!({})),
@@ -259,7 +322,7 @@ async fn an_agent_at_rest_between_two_turns_goes_on_with_another_call() {
     let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
     let root = world.ask("Go.").await;
     world.died().await;
-    inconsistency(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
+    execute_sql(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
     let world = world.reborn(Faults::none()).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);
@@ -267,12 +330,12 @@ async fn an_agent_at_rest_between_two_turns_goes_on_with_another_call() {
 }
 
 #[tokio::test]
-async fn an_intervention_that_was_lost_on_its_way_is_done() {
+async fn a_lost_intervention_post_is_repaired_and_applied() {
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
     let (world, root) = died_at_work(&model).await;
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
-    inconsistency(&world, "DELETE FROM inbox WHERE body LIKE '%intervention%'");
-    assert_eq!(wrong(&world).await, ["interventions"]);
+    execute_sql(&world, "DELETE FROM inbox WHERE body LIKE '%intervention%'");
+    assert_eq!(jobs_with_findings(&world).await, ["interventions"]);
     assert_eq!(repair(&world).await, [("interventions", 1, 1)]);
     let world = world.reborn(Faults::none()).await;
     world.asleep(&root).await;
@@ -282,7 +345,7 @@ async fn an_intervention_that_was_lost_on_its_way_is_done() {
 }
 
 #[tokio::test]
-async fn what_an_agent_leaves_for_later_is_no_damage() {
+async fn posts_that_wait_during_a_pause_are_no_inconsistency() {
     let (world, root) = asking().await;
     for action in [Action::CloseSession, Action::Pause, Action::Modify] {
         world
@@ -302,28 +365,28 @@ async fn what_an_agent_leaves_for_later_is_no_damage() {
 }
 
 #[tokio::test]
-async fn a_wake_up_of_nobody_is_taken_away() {
+async fn a_wake_up_of_a_missing_agent_is_removed() {
     let (world, _) = asking().await;
     let nobody = AgentId::new();
     let id = WakeupId::new();
-    inconsistency(
+    execute_sql(
         &world,
         &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"),
     );
-    assert_eq!(wrong(&world).await, ["wakeups"]);
+    assert_eq!(jobs_with_findings(&world).await, ["wakeups"]);
     assert_eq!(repair(&world).await, [("wakeups", 1, 1)]);
     assert_eq!(world.inconsistencies().await, [""; 0]);
 }
 
 #[tokio::test]
-async fn a_round_that_a_crash_ended_is_not_said_to_be_over() {
+async fn a_job_run_ended_by_a_crash_is_not_recorded_as_complete() {
     let (world, _) = asking().await;
     let jobs = jobs();
     let job = jobs.iter().find(|job| job.name() == "wakeups").unwrap();
     let whole = world.beside().job_run(&**job).await.unwrap();
     assert!(whole.began.is_some() && whole.at.is_some());
     let (nobody, id) = (AgentId::new(), WakeupId::new());
-    inconsistency(
+    execute_sql(
         &world,
         &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"),
     );
@@ -340,7 +403,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
     let (world, root) = asking().await;
     let engine = world.engine().clone();
     let janitor = tokio::spawn(async move { engine.keep_up().await });
-    inconsistency(&world, "DELETE FROM entities WHERE kind = 'question'");
+    execute_sql(&world, "DELETE FROM entities WHERE kind = 'question'");
     let to_come = async || {
         let rounds = world.engine().job_runs().await.unwrap();
         rounds.iter().any(|(_, job_run)| job_run.repaired_ever == 0 && job_run.job == "waits")
@@ -368,7 +431,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
 
 /// Job runs of all jobs over five inconsistencies, with these faults, and complete ones after them.
 /// Returns how many commits the first ones made.
-async fn kept_up_with(faults: Faults) -> u64 {
+async fn run_jobs_with(faults: Faults) -> u64 {
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
             Some(Message::Output { text, .. }) => Script::text(format!("So it is {text}.")),
@@ -390,7 +453,7 @@ async fn kept_up_with(faults: Faults) -> u64 {
         sql +=
             &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0);");
     }
-    inconsistency(&world, &sql);
+    execute_sql(&world, &sql);
     for engine in [world.beside_with(&faults), world.beside()] {
         for job in jobs() {
             // A dead engine does nothing more.
@@ -416,12 +479,12 @@ async fn kept_up_with(faults: Faults) -> u64 {
 }
 
 #[tokio::test]
-async fn a_death_in_the_middle_of_a_round_leaves_the_rest_to_the_next_one() {
-    let commits = kept_up_with(Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+async fn a_crash_during_a_job_run_leaves_the_rest_to_the_next_job_run() {
+    let commits = run_jobs_with(Faults::at_any(u64::MAX, Fault::DieBefore)).await;
     assert_eq!(commits, 5 + jobs().len() as u64, "each inconsistency by itself, and a record of each job");
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-            kept_up_with(Faults::at_any(at, fault)).await;
+            run_jobs_with(Faults::at_any(at, fault)).await;
         }
     }
 }

@@ -20,12 +20,12 @@ use tokio::{sync::Semaphore, task::yield_now};
 
 /// A place where callers wait until they may continue.
 #[derive(Clone)]
-struct Stop {
+struct PausePoint {
     reached: Arc<Semaphore>,
     go: Arc<Semaphore>,
 }
 
-impl Stop {
+impl PausePoint {
     fn new() -> Self {
         Self { reached: Arc::new(Semaphore::new(0)), go: Arc::new(Semaphore::new(0)) }
     }
@@ -42,7 +42,7 @@ impl Stop {
 
 /// Stops after the commit of an intent: the call is recorded and has not begun.
 #[async_trait]
-impl StoreLayer for Stop {
+impl StoreLayer for PausePoint {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
         let is_intent =
             |write: &Write| matches!(write, Write::Step(step) if step.state == StepState::Started);
@@ -56,10 +56,10 @@ impl StoreLayer for Stop {
 }
 
 /// A tool that stops before its effect.
-struct Slow(TestTool, Stop);
+struct PausingTool(TestTool, PausePoint);
 
 #[async_trait]
-impl Tool for Slow {
+impl Tool for PausingTool {
     fn name(&self) -> &str {
         self.0.name()
     }
@@ -79,15 +79,15 @@ impl Tool for Slow {
 }
 
 /// An engine whose agent pays, and stops at one of two places on the way.
-struct Scene {
+struct PayingAgent {
     world: World,
     engine: Engine,
     root: Agent,
     effects: Effects,
 }
 
-impl Scene {
-    async fn new(behind_the_intent: &Stop, before_the_effect: &Stop) -> Self {
+impl PayingAgent {
+    async fn new(behind_the_intent: &PausePoint, before_the_effect: &PausePoint) -> Self {
         let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("Paid.")]);
         let effects = Effects::default();
         let pay = TestTool::new("pay", Effect::Unsafe, &effects);
@@ -95,7 +95,7 @@ impl Scene {
         let store: Arc<dyn Store> =
             Arc::new(Layered::new(Arc::clone(world.store()), behind_the_intent.clone()));
         let engine = Engine::builder(store, Arc::new(model))
-            .tools(Toolbox::new().with(Slow(pay, before_the_effect.clone())))
+            .tools(Toolbox::new().with(PausingTool(pay, before_the_effect.clone())))
             .kinds(one_kind(|_| {}))
             .clock(Arc::new(world.clock().clone()))
             .build();
@@ -104,36 +104,37 @@ impl Scene {
     }
 
     /// Another worker of the engine delivers the wake-up.
-    fn delivered(&self) -> tokio::task::JoinHandle<()> {
+    fn deliver_wake_up(&self) -> tokio::task::JoinHandle<()> {
         let (engine, agent) = (self.engine.clone(), self.root.id);
         tokio::spawn(async move { engine.advance(agent).await.unwrap() })
     }
 }
 
 /// Long enough for everything in memory to proceed as far as it can.
-async fn a_while() {
+async fn let_everything_proceed() {
     for _ in 0..200 {
         yield_now().await;
     }
 }
 
-fn open() -> Stop {
-    let stop = Stop::new();
+fn open_pause_point() -> PausePoint {
+    let stop = PausePoint::new();
     stop.go.add_permits(Semaphore::MAX_PERMITS);
     stop
 }
 
 /// Shows: INV-10.
 #[tokio::test]
-async fn a_call_that_another_worker_makes_is_not_in_doubt() {
-    let (intent, effect) = (Stop::new(), Stop::new());
-    for (stop, scene) in
-        [(&intent, Scene::new(&intent, &open()).await), (&effect, Scene::new(&open(), &effect).await)]
-    {
-        let first = scene.delivered();
+async fn a_call_under_way_in_another_worker_is_not_in_doubt() {
+    let (intent, effect) = (PausePoint::new(), PausePoint::new());
+    for (stop, scene) in [
+        (&intent, PayingAgent::new(&intent, &open_pause_point()).await),
+        (&effect, PayingAgent::new(&open_pause_point(), &effect).await),
+    ] {
+        let first = scene.deliver_wake_up();
         stop.reached().await;
-        let second = scene.delivered();
-        a_while().await;
+        let second = scene.deliver_wake_up();
+        let_everything_proceed().await;
         let client = scene.world.client();
         assert_eq!(client.questions(None, None, Page::default()).await.unwrap(), []);
         assert!(!second.is_finished(), "it waits for its turn");
@@ -147,17 +148,18 @@ async fn a_call_that_another_worker_makes_is_not_in_doubt() {
 
 /// Shows: INV-05.
 #[tokio::test]
-async fn nothing_starts_once_a_deletion_is_acknowledged() {
-    let (intent, effect) = (Stop::new(), Stop::new());
-    for (stop, scene) in
-        [(&intent, Scene::new(&intent, &open()).await), (&effect, Scene::new(&open(), &effect).await)]
-    {
-        let at_work = scene.delivered();
+async fn no_effect_starts_after_a_deletion_is_acknowledged() {
+    let (intent, effect) = (PausePoint::new(), PausePoint::new());
+    for (stop, scene) in [
+        (&intent, PayingAgent::new(&intent, &open_pause_point()).await),
+        (&effect, PayingAgent::new(&open_pause_point(), &effect).await),
+    ] {
+        let at_work = scene.deliver_wake_up();
         stop.reached().await;
         let client = scene.engine.client(Owner::local());
         let id = scene.root.id;
         let deletion = tokio::spawn(async move { client.intervene(id, Action::Delete, None).await.unwrap() });
-        a_while().await;
+        let_everything_proceed().await;
         // A call can be cut off; a commit under way is waited for.
         assert_eq!(deletion.is_finished(), std::ptr::eq(stop, &effect));
         stop.go.add_permits(1);
@@ -170,17 +172,17 @@ async fn nothing_starts_once_a_deletion_is_acknowledged() {
 }
 
 /// A tool that blocks its thread, as no tool should.
-struct Blocks(Stop, Mutex<mpsc::Receiver<()>>);
+struct BlockingTool(PausePoint, Mutex<mpsc::Receiver<()>>);
 
 #[async_trait]
-impl Tool for Blocks {
+impl Tool for BlockingTool {
     fn name(&self) -> &'static str {
         "pay"
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "pay".into(), description: "Blocks.".into(), parameters })
+        Some(ToolSpec { name: "pay".into(), description: "BlockingTool.".into(), parameters })
     }
 
     async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
@@ -191,10 +193,10 @@ impl Tool for Blocks {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_tool_that_holds_up_its_thread_does_not_hold_up_who_ends_its_agent() {
-    let (stop, (release, held)) = (Stop::new(), mpsc::channel());
+async fn a_tool_that_blocks_its_thread_does_not_delay_a_deletion() {
+    let (stop, (release, held)) = (PausePoint::new(), mpsc::channel());
     let model = ScriptedModel::new([Script::call("pay", json!({})), Script::text("Paid.")]);
-    let tools = Toolbox::new().with(Blocks(stop.clone(), Mutex::new(held)));
+    let tools = Toolbox::new().with(BlockingTool(stop.clone(), Mutex::new(held)));
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Pay.").await;
     stop.reached().await;

@@ -25,7 +25,7 @@ const FAILED: &str =
 /// What people read if a call for their message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 
-fn said(role: Role, text: &str) -> (Role, String) {
+fn chat_entry(role: Role, text: &str) -> (Role, String) {
     (role, text.to_owned())
 }
 
@@ -40,19 +40,19 @@ fn decisions(model: &ScriptedModel) -> Vec<Request> {
 
 /// Shows: S1-R003, S1-R015.
 #[tokio::test]
-async fn what_needs_no_work_is_answered_directly() {
+async fn the_orchestrator_answers_directly_without_a_task() {
     let model = cast(&ScriptedModel::new([Script::text("Four.")]), obeys);
     let world = World::scripted(&model, first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "What is two and two?").await;
     ended_runs(&world, &chat, 1).await;
-    let seen = [said(Role::User, "What is two and two?"), said(Role::Assistant, "Four.")];
+    let seen = [chat_entry(Role::User, "What is two and two?"), chat_entry(Role::Assistant, "Four.")];
     assert_eq!(main_chat(&world, chat.id).await, seen);
     assert_eq!((tasks(&world, chat.id).await.len(), model.requests().len()), (0, 1));
 }
 
 /// Shows: S1-R005, S1-R006, S1-R059, S1-R060, S1-R061, S1-R075.
 #[tokio::test]
-async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
+async fn delegation_is_silent_in_the_chat_and_its_result_appears_once() {
     let script = ScriptedModel::new([start("How high is K2?"), Script::text("K2 is 8611 m high.")]);
     let model = cast(&script, |request| {
         Ok(match request.messages.len() {
@@ -76,7 +76,8 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
     assert_eq!(plain(&items)[0], "message: How high is K2?");
     assert!(matches!(&items[0].body, ItemBody::Message(message) if message.task == Some(tasks[0].id)));
 
-    let seen = [said(Role::User, "The height of K2?"), said(Role::Assistant, "K2 is 8611 m high.")];
+    let seen =
+        [chat_entry(Role::User, "The height of K2?"), chat_entry(Role::Assistant, "K2 is 8611 m high.")];
     assert_eq!(main_chat(&world, chat.id).await, seen);
     let decisions = decisions(&model);
     assert_eq!(decisions.len(), 2, "one decision, one reply");
@@ -103,7 +104,7 @@ async fn work_that_is_handed_on_says_nothing_and_its_result_is_told_once() {
 /// task starts it.
 /// Shows: S1-R007.
 #[tokio::test]
-async fn writing_a_task_is_what_sets_its_agent_off() {
+async fn the_commit_of_a_task_schedules_its_agents_wake_up() {
     let model = cast(&ScriptedModel::new([start("dig")]), obeys);
     let world = World::builder(model.clone()).tools(first_tools()).workers(0).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
@@ -140,7 +141,7 @@ async fn writing_a_task_is_what_sets_its_agent_off() {
 
 /// Shows: S1-R002, S1-R008.
 #[tokio::test]
-async fn it_sees_the_last_ten_messages_of_the_chat_and_what_its_agents_came_to() {
+async fn the_orchestrator_sees_the_last_ten_messages_and_its_agents_results() {
     let model = ScriptedModel::deciding(|request| {
         Some(match (is_orchestrator(request), told(request)) {
             (true, "dig") => Ok(start("dig <deep>")),
@@ -176,7 +177,7 @@ async fn it_sees_the_last_ten_messages_of_the_chat_and_what_its_agents_came_to()
 
 /// Shows: S1-R002.
 #[tokio::test]
-async fn how_many_messages_it_sees_is_set_in_the_kind() {
+async fn the_kind_sets_how_many_messages_the_orchestrator_sees() {
     let file = "---\nname: orchestrator\nprogram: orchestrate\ncontext: { messages: 2 }\n---\nYou are the Orchestrator.";
     let model = cast(&ScriptedModel::new(["one", "two", "three"].map(Script::text)), obeys);
     let kinds = Kinds::none().with(parse("orchestrator.md", file).0.unwrap());
@@ -192,7 +193,7 @@ async fn how_many_messages_it_sees_is_set_in_the_kind() {
 
 /// Shows: S1-R003.
 #[tokio::test]
-async fn of_several_calls_only_the_first_is_made() {
+async fn only_the_first_call_of_a_decision_is_made() {
     let model = cast(
         &ScriptedModel::new([
             start("one").and_call("spawn_agent", json!({"kind": "general", "task": "two"})),
@@ -212,7 +213,7 @@ async fn of_several_calls_only_the_first_is_made() {
 
 /// Shows: S1-R016.
 #[tokio::test]
-async fn a_call_that_is_refused_changes_nothing_and_is_told_in_the_chat() {
+async fn a_refused_call_creates_nothing_and_is_reported_in_the_chat() {
     let nobody = AgentId::new();
     let calls = [
         (reactivate(nobody, "go on"), format!("there is no agent {nobody}")),
@@ -274,7 +275,7 @@ async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
 
 /// Shows: S1-R008, S1-R009, S1-R013, S1-R014, S1-R062.
 #[tokio::test]
-async fn a_reactivated_agent_takes_its_task_up_again_and_its_second_result_is_told_too() {
+async fn reactivation_reopens_the_task_and_reports_its_second_result() {
     let script = ScriptedModel::new([start("one"), Script::text("One is done.")]);
     let model = cast(&script, obeys);
     let world = World::scripted(&model, first_tools()).await;
@@ -309,7 +310,7 @@ async fn a_reactivated_agent_takes_its_task_up_again_and_its_second_result_is_to
 
 /// Shows: S1-R011, S1-R047.
 #[tokio::test]
-async fn a_question_is_answered_in_plain_words() {
+async fn a_chat_message_can_answer_a_sub_agents_question() {
     let script = ScriptedModel::new([start("paint")]);
     let clock = FakeClock::default();
     let ticking = clock.clone();
@@ -342,10 +343,10 @@ async fn a_question_is_answered_in_plain_words() {
     );
     let asked = "The Researcher needs more information: Which <colour>?";
     let seen = [
-        said(Role::User, "Paint it."),
-        said(Role::Question, asked),
-        said(Role::User, "Red, please."),
-        said(Role::Assistant, "It is red now."),
+        chat_entry(Role::User, "Paint it."),
+        chat_entry(Role::Question, asked),
+        chat_entry(Role::User, "Red, please."),
+        chat_entry(Role::Assistant, "It is red now."),
     ];
     assert_eq!(main_chat(&world, chat.id).await, seen);
     assert_eq!(tasks(&world, chat.id).await.len(), 1);
@@ -354,7 +355,7 @@ async fn a_question_is_answered_in_plain_words() {
 
 /// Shows: S1-R008.
 #[tokio::test]
-async fn it_sees_the_ids_of_all_its_agents_however_many_there_are() {
+async fn the_orchestrator_sees_all_agent_ids_and_details_of_the_latest_twenty() {
     const AGENTS: usize = 23;
     let model = ScriptedModel::deciding(|request| {
         Some(match (is_orchestrator(request), told(request)) {
@@ -382,7 +383,7 @@ async fn it_sees_the_ids_of_all_its_agents_however_many_there_are() {
 }
 
 #[tokio::test]
-async fn of_two_questions_the_one_that_is_named_is_answered() {
+async fn an_answer_must_name_its_question_when_two_are_open() {
     let script = ScriptedModel::new([start("paint")]);
     let model = cast(&script, |request| {
         Ok(match request.messages.last() {
@@ -400,7 +401,8 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
     assert_eq!(texts, ["Which wall?", "Which colour?"], "in the order of the calls");
     let [wall, colour] = &*questions else { panic!("{questions:?}") };
     let read = main_chat(&world, chat.id).await.into_iter().filter(|(role, _)| *role == Role::Question);
-    let asks = |text: &str| said(Role::Question, &format!("The Researcher needs more information: {text}"));
+    let asks =
+        |text: &str| chat_entry(Role::Question, &format!("The Researcher needs more information: {text}"));
     assert_eq!(read.collect::<Vec<_>>(), [asks("Which wall?"), asks("Which colour?")], "for the person, too");
 
     // Without an id it is refused: the model reads which questions are open.
@@ -412,7 +414,7 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
     let tail = decisions(&model).pop().unwrap().tail.unwrap();
     assert!(tail.contains(&[listed(wall), listed(colour)].join("\n")), "and for the model: {tail}");
     let told = main_chat(&world, chat.id).await;
-    assert!(told.contains(&said(Role::Assistant, COULD_NOT)), "{told:?}");
+    assert!(told.contains(&chat_entry(Role::Assistant, COULD_NOT)), "{told:?}");
     let items = plain(&world.client().items(chat.id, 0, 20).await.unwrap());
     let refusal = format!(
         "output!: the agent has 2 open questions; say which as `question`:\n{}: Which wall?\n{}: Which colour?",
@@ -441,7 +443,7 @@ async fn of_two_questions_the_one_that_is_named_is_answered() {
 }
 
 #[tokio::test]
-async fn an_approval_is_not_given_through_the_orchestrator() {
+async fn the_orchestrator_cannot_give_an_approval() {
     const BUYER: &str =
         "---\nname: researcher\ntools: [create_note]\napproval: [{ tools: create_note }]\n---\nBuy.";
     let script = ScriptedModel::new([start("buy")]);
@@ -468,12 +470,12 @@ async fn an_approval_is_not_given_through_the_orchestrator() {
     let told = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text);
     // The question itself is in the chat, too.
     let told: Vec<String> = told.filter(|text| *text != question.text).collect();
-    let said = format!(
+    let chat_entry = format!(
         "The researcher waits for your own decision about a call, which I may not pass on: please answer \
          question {} itself. It asks: {}",
         question.id, question.text
     );
-    assert_eq!(told, ["Buy it.", "Yes, go on.", &said, "Approve it.", &said]);
+    assert_eq!(told, ["Buy it.", "Yes, go on.", &chat_entry, "Approve it.", &chat_entry]);
     let unread = world.store().inbox(question.agent).await.unwrap();
     assert_eq!(unread, [], "no words lie there unread");
     assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
@@ -483,7 +485,7 @@ async fn an_approval_is_not_given_through_the_orchestrator() {
 
 /// Shows: S1-R069, S1-R073.
 #[tokio::test]
-async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
+async fn a_failed_task_is_reported_without_a_model_call_and_can_be_reactivated() {
     let script = ScriptedModel::new([start("fail")]);
     let model = cast(&script, |request| match told(request) {
         "fail" => Err(refused()),
@@ -500,7 +502,10 @@ async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
     assert_eq!((notice.code.as_str(), &*notice.text), ("model_failed", FAILED));
     assert_eq!(notice.cause.as_deref(), Some("m refuses the request: 401 bad key"), "for logs and programs");
     let failure = &format!("The Researcher could not finish its task: {FAILED}");
-    assert_eq!(main_chat(&world, chat.id).await, [said(Role::User, "Try."), said(Role::Assistant, failure)]);
+    assert_eq!(
+        main_chat(&world, chat.id).await,
+        [chat_entry(Role::User, "Try."), chat_entry(Role::Assistant, failure)]
+    );
     assert_eq!(decisions(&model).len(), 1, "a model may be what is down");
 
     script.push(Ok(reactivate(worker.id, "once more")));
@@ -508,20 +513,20 @@ async fn a_failed_task_is_told_without_a_model_and_can_be_taken_up_again() {
     world.client().send(chat.id, "Try again.", None).await.unwrap();
     ended_runs(&world, &chat, 4).await;
     assert_eq!(tasks(&world, chat.id).await[0].status, Status::Succeeded);
-    assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Now it is done.")));
+    assert_eq!(main_chat(&world, chat.id).await.pop(), Some(chat_entry(Role::Assistant, "Now it is done.")));
     assert_eq!(world.audit().await, []);
 }
 
 /// Shows: S1-R069.
 #[tokio::test]
-async fn a_result_is_told_as_it_is_where_no_model_can_put_it_into_words() {
+async fn a_result_is_shown_verbatim_when_the_reply_call_fails() {
     let script = ScriptedModel::new([start("dig")]);
     script.push(Err(refused()));
     let world = World::scripted(&cast(&script, obeys), first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
     ended_runs(&world, &chat, 2).await;
     let told = "did dig\n\n(This is the result as it came: putting it into words failed.)";
-    assert_eq!(main_chat(&world, chat.id).await[1..], [said(Role::Assistant, told)]);
+    assert_eq!(main_chat(&world, chat.id).await[1..], [chat_entry(Role::Assistant, told)]);
     let items = world.client().items(chat.id, 0, 20).await.unwrap();
     let remark = items.iter().find_map(|item| match &item.body {
         ItemBody::Notice(notice) => Some((notice.code.as_str(), notice.cause.as_deref())),
@@ -534,7 +539,7 @@ async fn a_result_is_told_as_it_is_where_no_model_can_put_it_into_words() {
 
 /// Shows: S1-R069.
 #[tokio::test]
-async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
+async fn a_failed_decision_is_reported_and_the_next_message_is_answered() {
     let script = ScriptedModel::new([]);
     script.push(Err(refused()));
     script.push(Ok(Script::text("Here I am.")));
@@ -542,17 +547,17 @@ async fn a_decision_that_fails_for_good_is_told_and_the_chat_goes_on() {
     let chat = world.ask_kind(ORCHESTRATOR, "Hello?").await;
     ended_runs(&world, &chat, 1).await;
     let seen = main_chat(&world, chat.id).await;
-    assert_eq!(seen[1..], [said(Role::Notice, FAILED)]);
+    assert_eq!(seen[1..], [chat_entry(Role::Notice, FAILED)]);
     world.client().send(chat.id, "Hello again.", None).await.unwrap();
     ended_runs(&world, &chat, 2).await;
-    assert_eq!(main_chat(&world, chat.id).await.pop(), Some(said(Role::Assistant, "Here I am.")));
+    assert_eq!(main_chat(&world, chat.id).await.pop(), Some(chat_entry(Role::Assistant, "Here I am.")));
 }
 
 /// What people read depends on what can be done about the failure, and contains no model name and
 /// no text of the provider.
 /// Shows: S1-R068.
 #[tokio::test]
-async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
+async fn each_model_error_has_its_own_sentence_for_the_user() {
     let (model, cause) = (String::from("openai::gpt-x"), String::from("HTTP 4711: org-secret"));
     let wait = Duration::from_secs(4711);
     let denied = |lack| ModelError::Denied { model: model.clone(), lack, cause: cause.clone() };
@@ -601,7 +606,7 @@ async fn each_sort_of_failure_of_a_model_has_a_sentence_of_its_own() {
 
 /// Shows: S1-R068, S1-R069, S1-R070.
 #[tokio::test]
-async fn three_attempts_are_made_before_a_call_has_failed() {
+async fn a_model_call_fails_after_three_attempts() {
     for error in [
         ModelError::Unavailable { model: "m".into(), cause: "500".into(), retry_after: None },
         ModelError::TimedOut { model: "m".into(), after: Duration::from_secs(60) },
@@ -631,7 +636,7 @@ async fn three_attempts_are_made_before_a_call_has_failed() {
 
 /// Shows: S1-R003.
 #[tokio::test]
-async fn messages_at_once_get_a_decision_each_in_their_order() {
+async fn queued_messages_get_one_decision_each_in_order() {
     let model = HeldModel::new(ScriptedModel::deciding(|request| {
         Some(Ok(Script::text(format!("re: {}", told(request)))))
     }));
@@ -651,14 +656,14 @@ async fn messages_at_once_get_a_decision_each_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_reply_is_words_and_no_calls() {
+async fn a_reply_to_a_result_cannot_make_calls() {
     let script = ScriptedModel::new([start("one"), start("two"), Script::text("One is done.")]);
     let model = cast(&script, obeys);
     let world = World::scripted(&model, first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
     ended_runs(&world, &chat, 2).await;
     assert_eq!(tasks(&world, chat.id).await.len(), 1);
-    let seen = [said(Role::User, "Begin."), said(Role::Assistant, "One is done.")];
+    let seen = [chat_entry(Role::User, "Begin."), chat_entry(Role::Assistant, "One is done.")];
     assert_eq!(main_chat(&world, chat.id).await, seen);
     let again = decisions(&model).pop().unwrap();
     assert!(matches!(again.messages.last(), Some(Message::Output { text, .. }) if text.contains("Not done")));
@@ -666,7 +671,7 @@ async fn a_reply_is_words_and_no_calls() {
 
 /// Shows: S1-R029, S1-R030, S1-R031.
 #[tokio::test]
-async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
+async fn a_message_to_a_working_sub_agent_joins_its_current_task() {
     const WORKER: &str = "---\nname: researcher\ntools: [wait]\n---\nYou are the Researcher.";
     let script = ScriptedModel::new([start("one")]);
     let model = cast(&script, |request| match request.messages.len() {
@@ -694,12 +699,12 @@ async fn what_an_agent_is_told_while_it_works_is_part_of_its_work() {
     let lines = plain(&world.client().items(worker.id, 0, 20).await.unwrap());
     assert_eq!(lines[2..], ["output: The time has passed.", "message: and two", "turn: did and two[]"]);
     let seen: Vec<_> = main_chat(&world, chat.id).await.split_off(2);
-    assert_eq!(seen, [said(Role::Assistant, "Both are done.")], "one task, one result");
+    assert_eq!(seen, [chat_entry(Role::Assistant, "Both are done.")], "one task, one result");
     assert_eq!((tasks(&world, chat.id).await.len(), world.audit().await), (1, vec![]));
 }
 
 #[tokio::test]
-async fn a_decision_that_is_changed_is_made_on_the_new_words() {
+async fn a_modify_intervention_restarts_the_decision_with_the_new_message() {
     let model = HeldModel::new(ScriptedModel::deciding(|request| {
         Some(Ok(Script::text(format!("re: {}", told(request)))))
     }));
@@ -712,7 +717,11 @@ async fn a_decision_that_is_changed_is_made_on_the_new_words() {
     model.begun().await;
     model.let_go(1);
     ended_runs(&world, &chat, 1).await;
-    let seen = [said(Role::User, "one"), said(Role::User, "two"), said(Role::Assistant, "re: two")];
+    let seen = [
+        chat_entry(Role::User, "one"),
+        chat_entry(Role::User, "two"),
+        chat_entry(Role::Assistant, "re: two"),
+    ];
     assert_eq!(main_chat(&world, chat.id).await, seen);
     assert_eq!(world.audit().await, []);
 }

@@ -85,7 +85,7 @@ fn model() -> HeldModel {
 }
 
 /// Ends the run that waits for its store, and verifies that nothing of it was lost.
-async fn goes_on(world: &World, root: &Agent, model: &HeldModel) {
+async fn assert_run_completes(world: &World, root: &Agent, model: &HeldModel) {
     model.let_go(10);
     world.clock().advance(Duration::from_secs(30));
     let ended = world.ended(root.id).await;
@@ -97,7 +97,7 @@ async fn goes_on(world: &World, root: &Agent, model: &HeldModel) {
 }
 
 #[tokio::test]
-async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
+async fn a_disk_full_for_an_hour_ends_no_run_and_repeats_no_model_call() {
     let (model, outage) = (model(), Outage::default());
     let world = World::builder(model.clone()).tools(first_tools()).between(outage.clone()).start().await;
     let root = world.ask("Take a note.").await;
@@ -116,14 +116,14 @@ async fn a_disk_that_is_full_for_an_hour_ends_no_run_and_asks_no_model() {
     world.clock().advance(Duration::from_secs(30));
     // The first model call was answered and could not be stored; this is the second.
     model.begun().await;
-    goes_on(&world, &root, &model).await;
+    assert_run_completes(&world, &root, &model).await;
 }
 
 /// A clock that jumps to the end of the next sleep as soon as nothing else can run.
-struct Jumping(AtomicI64);
+struct JumpingClock(AtomicI64);
 
 #[async_trait]
-impl Clock for Jumping {
+impl Clock for JumpingClock {
     fn now(&self) -> Time {
         Time::from_micros(self.0.load(Ordering::SeqCst))
     }
@@ -139,14 +139,14 @@ impl Clock for Jumping {
 }
 
 /// An engine whose store is unavailable; it records when it was tried, and stops after nine times.
-struct Full {
-    clock: Arc<Jumping>,
+struct FullEngine {
+    clock: Arc<JumpingClock>,
     tried: Mutex<Vec<Time>>,
     enough: CancellationToken,
 }
 
 #[async_trait]
-impl Advance for Full {
+impl Advance for FullEngine {
     async fn advance(&self, _: AgentId, _: Due) -> entourage_engine::Result<()> {
         let mut tried = self.tried.lock().unwrap();
         tried.push(self.clock.now());
@@ -162,16 +162,16 @@ impl Advance for Full {
 }
 
 #[tokio::test]
-async fn the_pauses_between_attempts_double_up_to_half_a_minute() {
-    let (clock, enough) = (Arc::new(Jumping(AtomicI64::new(0))), CancellationToken::new());
+async fn retries_during_a_store_outage_back_off_up_to_thirty_seconds() {
+    let (clock, enough) = (Arc::new(JumpingClock(AtomicI64::new(0))), CancellationToken::new());
     let (store, at) = (Arc::new(MemoryStore::default()), clock.now());
     let agent = Agent::root(Owner::local(), "helper", "", at);
     let wakeup = Wakeup { id: WakeupId::new(), agent: agent.id, owner: agent.owner.clone(), due: at };
     let commit = Commit::new(at).write(Write::NewAgent(agent)).write(Write::ScheduleWakeup(wakeup));
     store.commit(commit).await.unwrap();
     let tried = Mutex::default();
-    let engine = Arc::new(Full { clock: Arc::clone(&clock), tried, enough: enough.clone() });
-    let tries: Arc<dyn Advance> = Arc::<Full>::clone(&engine);
+    let engine = Arc::new(FullEngine { clock: Arc::clone(&clock), tried, enough: enough.clone() });
+    let tries: Arc<dyn Advance> = Arc::<FullEngine>::clone(&engine);
     let dispatcher = Embedded::default();
     within("it is tried nine times", dispatcher.run(tries, store, clock, enough)).await.unwrap();
     let tried = engine.tried.lock().unwrap();
@@ -181,7 +181,7 @@ async fn the_pauses_between_attempts_double_up_to_half_a_minute() {
 }
 
 #[tokio::test]
-async fn a_file_that_another_program_holds_for_a_while_is_waited_for() {
+async fn a_database_locked_by_another_program_only_delays_the_run() {
     let (model, outage) = (model(), Outage::default());
     let builder = World::builder(model.clone()).tools(first_tools()).between(outage.clone());
     let world = builder.patience(Duration::from_millis(1)).start().await;
@@ -201,7 +201,7 @@ async fn a_file_that_another_program_holds_for_a_while_is_waited_for() {
     assert!(world.engine().store().ready().await.is_ok());
     world.clock().advance(Duration::from_secs(30));
     model.begun().await;
-    goes_on(&world, &root, &model).await;
+    assert_run_completes(&world, &root, &model).await;
 }
 
 /// A store in which every commit fails once it is damaged, and that counts the attempts.
@@ -225,7 +225,7 @@ impl StoreLayer for Damage {
 /// Corruption does not pass: the engine tries once to end the run and then leaves it alone, for any
 /// length of time.
 #[tokio::test]
-async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
+async fn a_damaged_database_is_not_retried() {
     let (model, damage) = (model(), Damage::default());
     let world = World::builder(model.clone()).tools(first_tools()).between(damage.clone()).start().await;
     let root = world.ask("Take a note.").await;
@@ -246,7 +246,7 @@ async fn an_agent_that_meets_a_damaged_database_is_not_tried_again_and_again() {
 /// What a person requests while the connection to the database is lost is done once, and reported
 /// to them.
 #[tokio::test]
-async fn what_a_person_asks_for_happens_once_where_nobody_knew_whether_it_had() {
+async fn a_request_whose_commit_outcome_is_unknown_takes_effect_once() {
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
         let model = ScriptedModel::new([Script::text("Done.")]);
         let world = World::builder(model.clone()).start_with(Faults::at_any(1, fault)).await;
@@ -265,7 +265,7 @@ async fn what_a_person_asks_for_happens_once_where_nobody_knew_whether_it_had() 
 /// An activation that does not know whether its commit was applied ends, and the next one reads
 /// that.
 #[tokio::test]
-async fn an_activation_goes_on_at_once_where_nobody_knew_whether_it_had_committed() {
+async fn an_activation_whose_commit_outcome_is_unknown_continues_at_once() {
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
         for at in 1..=2 {
             let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Done."))));

@@ -9,7 +9,7 @@ use entourage_types::{EventBody, Section};
 use serde_json::json;
 
 /// Asserts that each request begins with the whole previous one.
-fn grows_at_its_end(requests: &[Request]) {
+fn assert_each_request_extends_the_previous(requests: &[Request]) {
     for pair in requests.windows(2) {
         let [before, after] = pair else { unreachable!() };
         assert_eq!(before.system, after.system);
@@ -20,7 +20,7 @@ fn grows_at_its_end(requests: &[Request]) {
 
 /// Shows: S4-R006, S4-R137, S4-R138.
 #[tokio::test]
-async fn twenty_turns_share_one_prefix_while_the_clock_moves_and_notes_and_learnings_grow() {
+async fn changing_time_notes_and_learnings_never_change_the_request_prefix() {
     let mut script = Vec::new();
     for n in 0..10 {
         let note = Script::call("create_note", json!({"title": format!("n{n}"), "content": "<b> & co"}));
@@ -46,7 +46,7 @@ async fn twenty_turns_share_one_prefix_while_the_clock_moves_and_notes_and_learn
     }
     let requests = model.requests();
     assert_eq!(requests.len(), 20);
-    grows_at_its_end(&requests);
+    assert_each_request_extends_the_previous(&requests);
     assert!(!requests[0].system.contains("2026"));
     assert_eq!(requests[0].tail.as_deref(), Some("<time_context>2026-01-01T00:00Z</time_context>"));
     let last = requests[19].tail.as_deref().unwrap();
@@ -57,7 +57,7 @@ async fn twenty_turns_share_one_prefix_while_the_clock_moves_and_notes_and_learn
 }
 
 #[tokio::test]
-async fn an_agent_is_told_what_it_learned_and_no_other_agent_is() {
+async fn only_the_agent_that_saved_a_learning_sees_it() {
     let model = ScriptedModel::new([
         Script::call("save_learning", json!({"text": "The user likes tea."})),
         Script::text("Noted."),

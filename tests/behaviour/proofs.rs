@@ -39,7 +39,7 @@ fn the_invariants_hold_in_every_simulated_engine() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_history() {
+fn the_same_seed_gives_the_same_history() {
     for seed in 0..15 {
         let (once, again) = (Simulation::new(seed).run(), Simulation::new(seed).run());
         assert_eq!(once, again, "seed {seed}");
@@ -49,7 +49,7 @@ fn the_same_seed_is_the_same_history() {
 
 /// The documented bugs are exactly the planted ones.
 #[test]
-fn the_page_of_planted_bugs_lists_each_of_them_and_no_other() {
+fn reliability_md_lists_exactly_the_planted_bugs() {
     let page = include_str!("../../docs/reliability.md");
     let (_, table) = page.split_once("| planted | caught by |\n| --- | --- |\n").unwrap();
     let rows = table.lines().take_while(|line| line.starts_with('|'));

@@ -39,7 +39,7 @@ async fn a_question_waits_and_its_answer_is_the_calls_output() {
 }
 
 #[tokio::test]
-async fn a_declined_question_lets_the_agent_go_on() {
+async fn a_declined_question_lets_the_run_continue() {
     let model = asks();
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Paint it.").await;
@@ -52,7 +52,7 @@ async fn a_declined_question_lets_the_agent_go_on() {
 
 /// Shows: S1-R045, S1-R066.
 #[tokio::test]
-async fn a_question_from_below_reaches_the_roots_user_and_survives_a_restart() {
+async fn a_sub_agents_question_reaches_the_roots_user_and_survives_a_restart() {
     let orchestrator = ScriptedModel::new([
         Script::call("send_message", json!({"recipient": "researcher", "message": "Find the colour."})),
         Script::text("It is red."),
@@ -92,7 +92,7 @@ async fn a_question_from_below_reaches_the_roots_user_and_survives_a_restart() {
 
 /// Shows: S1-R066.
 #[tokio::test]
-async fn a_question_from_below_names_the_role_that_asks() {
+async fn a_sub_agents_question_names_the_kind_that_asks() {
     let start = Script::call("spawn_agent", json!({"kind": "general", "task": "Paint it."}));
     let ask = Script::call("ask_user", json!({"question": "Which colour?"}));
     let model = ScriptedModel::deciding(move |request: &Request| {
@@ -107,7 +107,7 @@ async fn a_question_from_below_names_the_role_that_asks() {
 }
 
 #[tokio::test]
-async fn two_answers_at_once_are_one_answer() {
+async fn only_one_of_two_simultaneous_answers_is_accepted() {
     let model = asks();
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Paint it.").await;
@@ -125,7 +125,7 @@ async fn two_answers_at_once_are_one_answer() {
 }
 
 #[tokio::test]
-async fn another_owner_cannot_answer() {
+async fn another_owner_cannot_see_or_answer_a_question() {
     let model = asks();
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Paint it.").await;

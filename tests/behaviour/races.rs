@@ -37,7 +37,7 @@ fn calls(tool: &'static str, arguments: Value) -> ScriptedModel {
 }
 
 /// A run of two model calls, with an output for each call before the second one.
-async fn asked_once_about_all(world: &World, root: &Agent, count: usize) {
+async fn assert_one_model_call_about_all(world: &World, root: &Agent, count: usize) {
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 100).await.unwrap();
     well_formed(&items).unwrap();
@@ -83,7 +83,7 @@ async fn with_each_number<F: Future<Output = ()> + Send + 'static>(
 
 /// Shows: S1-R032, S1-R057.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
+async fn tools_that_finish_at_the_same_instant_lead_to_one_model_call() {
     with_each_number(|count, rounds, stored| async move {
         let meet = Meet(Arc::new(Barrier::new(count)));
         let kinds = one_kind(|kind| kind.limits.max_same_tool = 100);
@@ -91,7 +91,7 @@ async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
         let world = stored(world).start().await;
         for _ in 0..rounds {
             let root = world.ask(&count.to_string()).await;
-            asked_once_about_all(&world, &root, count).await;
+            assert_one_model_call_about_all(&world, &root, count).await;
         }
     })
     .await;
@@ -99,7 +99,7 @@ async fn tools_that_finish_at_the_same_instant_are_one_model_call() {
 
 /// Serves the world over HTTP; returns a client that opens a connection for each request, and the
 /// URL.
-async fn served(world: &World) -> (reqwest::Client, String) {
+async fn serve_http(world: &World) -> (reqwest::Client, String) {
     entourage_llm::install_tls();
     let settings = entourage_server::Settings::default();
     let routes = entourage_server::router(world.beside(), &settings, CancellationToken::new()).unwrap();
@@ -111,12 +111,12 @@ async fn served(world: &World) -> (reqwest::Client, String) {
 
 /// Shows: S1-R032.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_that_come_at_the_same_instant_are_one_model_call() {
+async fn answers_given_at_the_same_instant_lead_to_one_model_call() {
     with_each_number(|count, rounds, stored| async move {
         let model = calls("ask_user", json!({"question": "Which?"}));
         let kinds = one_kind(|kind| kind.limits.max_same_tool = 100);
         let world = stored(World::builder(model.clone()).tools(first_tools()).kinds(kinds)).start().await;
-        let (http, url) = served(&world).await;
+        let (http, url) = serve_http(&world).await;
         for _ in 0..rounds {
             let root = world.ask(&count.to_string()).await;
             let mut watch = world.client().watch(root.id, 0).await.unwrap();
@@ -138,7 +138,7 @@ async fn answers_that_come_at_the_same_instant_are_one_model_call() {
             for answered in join_all(answers).await {
                 answered.unwrap().unwrap().error_for_status().unwrap();
             }
-            asked_once_about_all(&world, &root, count).await;
+            assert_one_model_call_about_all(&world, &root, count).await;
         }
         assert_eq!(model.requests().len(), rounds * 2);
         assert_eq!(world.audit().await, []);
@@ -147,7 +147,7 @@ async fn answers_that_come_at_the_same_instant_are_one_model_call() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn messages_to_a_chat_at_the_same_instant_are_a_decision_each() {
+async fn chat_messages_sent_at_the_same_instant_get_one_decision_each() {
     decisions(50, |builder| builder).await;
     decisions(ROUNDS / 5, WorldBuilder::in_memory).await;
 }

@@ -98,7 +98,7 @@ async fn record(world: &World, name: &str) -> ReceiverRecord {
 }
 
 /// Waits until a receiver has no pending delivery, or only later ones.
-async fn settled(world: &World, name: &str) -> ReceiverRecord {
+async fn wait_until_nothing_is_due(world: &World, name: &str) -> ReceiverRecord {
     let mut news = world.witness().news();
     let settled = async {
         loop {
@@ -114,26 +114,26 @@ async fn settled(world: &World, name: &str) -> ReceiverRecord {
 }
 
 #[tokio::test]
-async fn what_is_answered_with_500_or_503_stays_pending_and_comes_again_under_its_id() {
+async fn a_500_or_503_keeps_a_delivery_pending_and_repeats_it_under_its_id() {
     let failures = [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::SERVICE_UNAVAILABLE];
     let mut here = receiver(failures.map(IntoResponse::into_response).into()).await;
     let world = world([("here", webhook(&here.url, &[Occasion::TaskCreated]))]).await;
     world.ask("Go.").await;
     let first = here.next(&world).await;
     for status in failures {
-        let record = settled(&world, "here").await;
+        let record = wait_until_nothing_is_due(&world, "here").await;
         assert_eq!((record.pending, record.given_up), (1, 0));
         let failure = record.last_failure.unwrap().error;
         assert!(failure.contains(status.as_str()), "{failure}");
         world.clock().advance(Duration::from_secs(60));
         assert_eq!(here.next(&world).await, first);
     }
-    let record = settled(&world, "here").await;
+    let record = wait_until_nothing_is_due(&world, "here").await;
     assert_eq!((record.pending, record.given_up, record.next_attempt), (0, 0, None));
 }
 
 #[tokio::test]
-async fn a_receiver_is_sent_signed_documents_in_the_words_of_chats() {
+async fn a_receiver_gets_signed_bodies_in_the_vocabulary_of_the_chat_api() {
     let mut here = receiver(Vec::new()).await;
     let world = world([("here", webhook(&here.url, &Occasion::ALL))]).await;
     let root = world.ask("Go.").await;
@@ -172,7 +172,7 @@ async fn a_receiver_is_sent_signed_documents_in_the_words_of_chats() {
     let opened = &told["question.opened"]["data"];
     assert_eq!((&opened["taskId"], &opened["status"]), (&json!(task), &json!("open")));
     assert_eq!(told["question.closed"]["data"]["answer"], "red");
-    assert_eq!(settled(&world, "here").await.pending, 0);
+    assert_eq!(wait_until_nothing_is_due(&world, "here").await.pending, 0);
 
     // The secret is in no row, and neither is the address.
     let database = world.database().unwrap();
@@ -185,7 +185,7 @@ async fn a_receiver_is_sent_signed_documents_in_the_words_of_chats() {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_comes_again_under_its_id_and_later_where_that_is_asked_for() {
+async fn a_failed_delivery_repeats_under_its_id_and_honours_retry_after() {
     let busy = (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "600")]).into_response();
     let elsewhere = (StatusCode::FOUND, [("location", "http://127.0.0.1:9/")]).into_response();
     let mut here = receiver(vec![elsewhere, busy]).await;
@@ -194,27 +194,27 @@ async fn what_is_not_taken_comes_again_under_its_id_and_later_where_that_is_aske
     let root = world.ask("Go.").await;
     world.question(root.id).await;
     let (first, body) = here.next(&world).await;
-    let failed = settled(&world, "here").await;
+    let failed = wait_until_nothing_is_due(&world, "here").await;
     let failure = failed.last_failure.unwrap();
     assert_eq!((failed.pending, failure.attempts, &*failure.delivery.to_string()), (1, 1, &*first));
     assert!(failure.error.contains("302") && failure.error.contains("redirect"), "{}", failure.error);
 
     world.clock().advance(Duration::from_secs(6));
     assert_eq!(here.next(&world).await, (first.clone(), body.clone()), "the same again");
-    let busy = settled(&world, "here").await;
+    let busy = wait_until_nothing_is_due(&world, "here").await;
     assert!(busy.last_failure.unwrap().error.contains("429"));
     let wait = busy.next_attempt.unwrap().since(world.clock().now());
     assert!((600..610).contains(&wait.as_secs()), "{wait:?}");
 
     world.clock().advance(wait);
     assert_eq!(here.next(&world).await, (first, body));
-    assert_eq!(settled(&world, "here").await.pending, 0);
-    let failure = settled(&world, "nobody").await.last_failure.unwrap();
+    assert_eq!(wait_until_nothing_is_due(&world, "here").await.pending, 0);
+    let failure = wait_until_nothing_is_due(&world, "nobody").await.last_failure.unwrap();
     assert!(failure.error.to_lowercase().contains("refused"), "{}", failure.error);
 }
 
 #[tokio::test]
-async fn settings_that_cannot_work_are_refused_without_their_secret() {
+async fn invalid_webhook_settings_are_refused_without_showing_the_secret() {
     let refused = |webhook: Webhook| {
         let webhooks = BTreeMap::from([("crm".to_owned(), webhook)]);
         let refused = entourage_server::outbox(&webhooks, Arc::new(FakeClock::default()));

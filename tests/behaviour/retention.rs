@@ -32,7 +32,7 @@ struct Trees {
 }
 
 /// A message is its own script: `ask` asks the user, `tell` has the researcher write a note.
-fn speaking() -> ScriptedModel {
+fn scripted_by_messages() -> ScriptedModel {
     ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
             Some(Said::User(text)) if text == "ask" => {
@@ -50,7 +50,7 @@ fn speaking() -> ScriptedModel {
 }
 
 async fn trees() -> Trees {
-    let world = World::scripted(&speaking(), first_tools()).await;
+    let world = World::scripted(&scripted_by_messages(), first_tools()).await;
     let ended = world.ask("tell").await;
     let ended = world.ended(ended.id).await;
     let waits = world.ask("ask").await;
@@ -62,7 +62,7 @@ async fn trees() -> Trees {
     Trees { world, ended, waits, young }
 }
 
-async fn first(world: &World, root: &Agent) -> u64 {
+async fn first_event_number(world: &World, root: &Agent) -> u64 {
     world.client().events(root.id, None, 1).await.unwrap()[0].seq
 }
 
@@ -72,15 +72,15 @@ fn days(events: Option<u32>, trees: Option<u32>) -> Retention {
 }
 
 #[tokio::test]
-async fn nothing_is_forgotten_unless_asked() {
+async fn prune_deletes_nothing_without_or_within_a_retention_period() {
     let Trees { world, ended, .. } = trees().await;
     assert_eq!(world.engine().prune(&Retention::default()).await.unwrap(), Pruned::default());
     assert_eq!(world.engine().prune(&days(Some(50), Some(50))).await.unwrap(), Pruned::default());
-    assert_eq!(first(&world, &ended).await, 1);
+    assert_eq!(first_event_number(&world, &ended).await, 1);
 }
 
 #[tokio::test]
-async fn old_events_go_and_everything_else_stays() {
+async fn pruning_old_events_keeps_everything_else() {
     let Trees { world, ended, waits, young } = trees().await;
     let (client, engine) = (world.client(), world.engine().clone());
     let all = client.events(ended.id, 0, 1000).await.unwrap();
@@ -90,8 +90,8 @@ async fn old_events_go_and_everything_else_stays() {
     assert_eq!(engine.prune(&days(Some(30), None)).await.unwrap(), Pruned::default(), "once is enough");
 
     // The last event of a tree stays, and a read of deleted events returns an error.
-    assert_eq!(first(&world, &ended).await, all.len() as u64);
-    assert_eq!(first(&world, &young).await, 1);
+    assert_eq!(first_event_number(&world, &ended).await, all.len() as u64);
+    assert_eq!(first_event_number(&world, &young).await, 1);
     for gone in [client.events(ended.id, 0, 10).await.map(drop), client.watch(ended.id, 3).await.map(drop)] {
         let Err(Error::CursorGone { first, .. }) = gone else { panic!("{gone:?}") };
         assert_eq!(first, all.len() as u64);
@@ -120,7 +120,7 @@ async fn old_events_go_and_everything_else_stays() {
 }
 
 #[tokio::test]
-async fn old_trees_at_rest_go_whole() {
+async fn prune_deletes_old_ended_trees_whole() {
     let Trees { world, ended, waits, young } = trees().await;
     let (client, engine) = (world.client(), world.engine().clone());
     let pruned = engine.prune(&days(None, Some(30))).await.unwrap();
@@ -130,13 +130,13 @@ async fn old_trees_at_rest_go_whole() {
     assert!(left.iter().all(|agent| agent.root == waits.id || agent.root == young.id), "{left:?}");
     assert!(client.notes(Some(ended.id), Page::default()).await.unwrap().is_empty());
     assert_eq!(client.notes(Some(young.id), Page::default()).await.unwrap().len(), 1);
-    assert_eq!(first(&world, &waits).await, 1);
+    assert_eq!(first_event_number(&world, &waits).await, 1);
 }
 
 /// A chat is found by its name: used again after its deletion, it is a new chat, although the
 /// engine still holds messages of the old one.
 #[tokio::test]
-async fn a_chat_that_was_forgotten_begins_anew() {
+async fn a_pruned_chat_starts_again_without_its_old_messages() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let asked = Arc::clone(&seen);
     let model = ScriptedModel::deciding(move |request| {
@@ -172,8 +172,8 @@ async fn a_chat_that_was_forgotten_begins_anew() {
 /// Deleting a tree of more agents than one commit deletes, if interrupted in the middle, leaves
 /// readable events, and the next run deletes the rest.
 #[tokio::test]
-async fn a_large_tree_that_was_forgotten_in_part_can_be_read() {
-    let world = World::scripted(&speaking(), first_tools()).await;
+async fn a_partly_pruned_tree_keeps_readable_events() {
+    let world = World::scripted(&scripted_by_messages(), first_tools()).await;
     let root = world.client().create(NewAgent::default(), None).await.unwrap();
     let (store, at) = (world.store(), root.created);
     let children: Vec<Agent> = (0..40).map(|_| root.child("researcher", "", None, at)).collect();
@@ -224,7 +224,7 @@ async fn cut_after<T>(polls: usize, future: impl Future<Output = T>) -> Option<T
 
 /// Wherever the deletion is interrupted, the rest is consistent, and the next run completes it.
 #[tokio::test]
-async fn forgetting_survives_being_cut_off_anywhere() {
+async fn an_interrupted_prune_leaves_whole_trees_and_the_next_one_completes_it() {
     let retention = days(Some(30), Some(30));
     for polls in 1.. {
         let Trees { world, ended, waits, young } = trees().await;
@@ -232,13 +232,13 @@ async fn forgetting_survives_being_cut_off_anywhere() {
         for tree in [&ended, &waits, &young] {
             let Ok(agents) = world.client().tree(tree.id).await else { continue };
             assert_eq!(agents.len(), 2 - usize::from(tree.id == waits.id), "a tree is whole or gone");
-            let from = first(&world, tree).await;
+            let from = first_event_number(&world, tree).await;
             let events = world.client().events(tree.id, None, 1000).await.unwrap();
             assert!(events.iter().zip(from..).all(|(event, seq)| event.seq == seq));
         }
         world.engine().prune(&retention).await.unwrap();
         assert!(world.client().agent(ended.id).await.is_err());
-        assert_eq!(first(&world, &young).await, 1);
+        assert_eq!(first_event_number(&world, &young).await, 1);
         assert!(world.client().agent(waits.id).await.is_ok());
         if done {
             assert!(polls > 5, "{polls} polls");
@@ -248,8 +248,8 @@ async fn forgetting_survives_being_cut_off_anywhere() {
 }
 
 #[tokio::test]
-async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
-    let world = World::scripted(&speaking(), first_tools()).await;
+async fn an_idempotency_key_is_kept_for_the_retention_period() {
+    let world = World::scripted(&scripted_by_messages(), first_tools()).await;
     let make = async |key: &str| {
         let new = NewAgent { message: Some("Hello.".into()), ..NewAgent::default() };
         world.client().create(new, Some(key)).await.unwrap().id
@@ -271,8 +271,8 @@ async fn a_key_is_remembered_for_as_long_as_the_settings_say() {
 
 /// There are more old records than one page, three pages of them.
 #[tokio::test]
-async fn all_that_is_old_goes_at_once_however_much_it_is() {
-    let world = World::scripted(&speaking(), first_tools()).await;
+async fn one_prune_deletes_more_records_than_a_page() {
+    let world = World::scripted(&scripted_by_messages(), first_tools()).await;
     let request = |n: u32| Entity {
         kind: EntityKind::Request,
         id: format!("key {n}"),
@@ -282,6 +282,7 @@ async fn all_that_is_old_goes_at_once_however_much_it_is() {
         status: "done".into(),
         created: world.clock().now(),
         updated: world.clock().now(),
+        version: 1,
         text: None,
         body: "{}".into(),
     };
@@ -294,10 +295,10 @@ async fn all_that_is_old_goes_at_once_however_much_it_is() {
 }
 
 /// Writes to a tree just before its events are deleted.
-struct ComesBack;
+struct PostsBeforePrune;
 
 #[async_trait]
-impl StoreLayer for ComesBack {
+impl StoreLayer for PostsBeforePrune {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
         if let Some(Write::PruneEvents(root, _)) = commit.writes.first() {
             let message = PostBody::Message {
@@ -317,11 +318,12 @@ impl StoreLayer for ComesBack {
 }
 
 #[tokio::test]
-async fn a_tree_that_somebody_comes_back_to_keeps_its_events() {
-    let world = World::builder(speaking()).tools(first_tools()).between(ComesBack).start().await;
+async fn a_tree_that_gets_a_message_during_pruning_keeps_its_events() {
+    let world =
+        World::builder(scripted_by_messages()).tools(first_tools()).between(PostsBeforePrune).start().await;
     let root = world.ask("hello").await;
     world.ended(root.id).await;
     world.clock().advance(DAY * 40);
     assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), Pruned::default());
-    assert_eq!(first(&world, &root).await, 1);
+    assert_eq!(first_event_number(&world, &root).await, 1);
 }

@@ -16,7 +16,7 @@ fn broken() -> Error {
 
 /// When the model is asked again, by the tree's first event of this sort: the time of the event,
 /// the due time, the number of attempts, and the reason.
-async fn told(world: &World, root: AgentId) -> (Time, Time, u32, String) {
+async fn first_retry(world: &World, root: AgentId) -> (Time, Time, u32, String) {
     let events = world.until(root, |event| matches!(event.body, EventBody::Step { due: Some(_), .. })).await;
     match events.into_iter().next_back() {
         Some(Event {
@@ -41,7 +41,7 @@ async fn through_quick_retries(world: &World, model: &ScriptedModel, attempts: u
 
 /// Shows: S4-R112, S4-R115.
 #[tokio::test]
-async fn a_failed_call_is_tried_again_and_counts_once() {
+async fn a_retried_model_call_counts_once() {
     let model = ScriptedModel::new([]);
     model.push(Err(broken()));
     model.push(Err(broken()));
@@ -59,7 +59,7 @@ async fn a_failed_call_is_tried_again_and_counts_once() {
 }
 
 #[tokio::test]
-async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
+async fn a_long_retry_delay_sleeps_on_disk_and_survives_a_restart() {
     let model = ScriptedModel::new([]);
     model.push(Err(Error::RateLimited { model: "m".into(), retry_after: Some(Duration::from_secs(120)) }));
     model.push(Ok(Script::text("Here.")));
@@ -68,7 +68,7 @@ async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
     world.asleep(&root).await;
     let agent = world.client().agent(root.id).await.unwrap();
     assert_eq!(agent.waiting_on, Some(WaitingOn::Retry));
-    let (asked, due, attempt, error) = told(&world, root.id).await;
+    let (asked, due, attempt, error) = first_retry(&world, root.id).await;
     let wait = due.since(asked);
     assert!((120..=122).contains(&wait.as_secs()), "the provider's time, spread a little: {wait:?}");
     assert_eq!((attempt, error.as_str()), (1, "m: too many requests, try again in 120 s"));
@@ -83,7 +83,7 @@ async fn a_long_delay_sleeps_on_disk_and_survives_a_restart() {
 
 /// Shows: S1-R068, S4-R105.
 #[tokio::test]
-async fn a_final_failure_is_told_once_and_the_next_message_starts_anew() {
+async fn a_final_failure_is_reported_once_and_the_next_message_opens_a_new_run() {
     let model = ScriptedModel::new([]);
     model.push(Err(Error::Refused { model: "m".into(), cause: "401: check ANTHROPIC_API_KEY".into() }));
     model.push(Ok(Script::text("Better.")));
@@ -113,7 +113,7 @@ async fn a_final_failure_is_told_once_and_the_next_message_starts_anew() {
 
 /// Shows: S4-R110.
 #[tokio::test]
-async fn attempts_are_bounded() {
+async fn a_model_call_fails_after_five_attempts_by_default() {
     let model = ScriptedModel::deciding(|_| Some(Err(broken())));
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Hello?").await;
@@ -122,7 +122,7 @@ async fn attempts_are_bounded() {
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
     let steps = world.client().steps(runs[0].id).await.unwrap();
     assert_eq!((steps[0].status(), steps[0].attempt), (StepStatus::Retry, 3));
-    assert_eq!(told(&world, root.id).await.2, 3);
+    assert_eq!(first_retry(&world, root.id).await.2, 3);
     world.clock().advance(Duration::from_secs(12));
     world.until(root.id, |event| matches!(event.body, EventBody::Step { attempt: Some(4), .. })).await;
     world.clock().advance(Duration::from_secs(22));
@@ -131,7 +131,7 @@ async fn attempts_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_kind_may_want_fewer_attempts() {
+async fn max_attempts_of_the_kind_limits_the_retries() {
     let model = ScriptedModel::deciding(|_| Some(Err(broken())));
     let kinds = one_kind(|kind| kind.limits.max_attempts = 2);
     let world = World::builder(model.clone()).kinds(kinds).start().await;

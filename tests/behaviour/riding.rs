@@ -33,7 +33,7 @@ fn commits(world: &World) -> Vec<Vec<&'static str>> {
     brought.map(Iterator::collect).filter(|brought: &Vec<_>| !brought.is_empty()).collect()
 }
 
-async fn told(tool: &str, effect: Effect) -> Vec<Vec<&'static str>> {
+async fn commits_of_one_call(tool: &str, effect: Effect) -> Vec<Vec<&'static str>> {
     let model = ScriptedModel::new([Script::call(tool, json!({"n": 1})), Script::text("Done.")]);
     let tools = Toolbox::new().with(TestTool::new(tool, effect, &Effects::default()));
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
@@ -43,19 +43,22 @@ async fn told(tool: &str, effect: Effect) -> Vec<Vec<&'static str>> {
 }
 
 #[tokio::test]
-async fn a_pure_call_that_is_done_at_once_is_one_commit_with_its_turn() {
-    assert_eq!(told("look", Effect::Pure).await, [vec!["turn", "output"], vec!["turn"]]);
+async fn the_output_of_an_immediate_pure_call_commits_with_its_turn() {
+    assert_eq!(commits_of_one_call("look", Effect::Pure).await, [vec!["turn", "output"], vec!["turn"]]);
 }
 
 #[tokio::test]
-async fn an_effect_begins_once_its_turn_and_intent_are_on_record() {
+async fn a_call_with_an_effect_commits_its_turn_and_intent_before_it_begins() {
     for effect in [Effect::Idempotent, Effect::Unsafe] {
-        assert_eq!(told("pay", effect).await, [vec!["turn", "intent"], vec!["output"], vec!["turn"]]);
+        assert_eq!(
+            commits_of_one_call("pay", effect).await,
+            [vec!["turn", "intent"], vec!["output"], vec!["turn"]]
+        );
     }
 }
 
 #[tokio::test]
-async fn work_for_another_agent_is_one_commit_with_its_turn() {
+async fn a_new_sub_agent_commits_with_the_turn_that_delegates_to_it() {
     let model = ScriptedModel::new([
         Script::call("send_message", json!({"recipient": "researcher", "message": "Look."})),
         Script::text("Found."),
@@ -68,7 +71,7 @@ async fn work_for_another_agent_is_one_commit_with_its_turn() {
 }
 
 #[tokio::test]
-async fn a_run_takes_the_wake_ups_that_it_served_with_it_in_the_commit_of_its_end() {
+async fn the_commit_that_ends_a_run_consumes_its_wake_ups() {
     let world = World::builder(ScriptedModel::new([Script::text("Done.")])).start().await;
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -91,13 +94,13 @@ async fn a_run_takes_the_wake_ups_that_it_served_with_it_in_the_commit_of_its_en
 }
 
 /// A pure tool that ends when the test releases it.
-struct Held {
+struct HeldTool {
     begun: Arc<Notify>,
     let_go: Arc<Notify>,
 }
 
 #[async_trait]
-impl Tool for Held {
+impl Tool for HeldTool {
     fn name(&self) -> &str {
         "held"
     }
@@ -119,9 +122,9 @@ impl Tool for Held {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_its_time_finds_its_turn_on_record() {
+async fn a_turn_with_a_slow_call_is_committed_while_the_call_runs() {
     let (begun, let_go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let held = Held { begun: Arc::clone(&begun), let_go: Arc::clone(&let_go) };
+    let held = HeldTool { begun: Arc::clone(&begun), let_go: Arc::clone(&let_go) };
     let model = ScriptedModel::new([Script::call("held", json!({})), Script::text("Done.")]);
     let tools = Toolbox::new().with(held);
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
@@ -139,7 +142,7 @@ async fn a_call_that_takes_its_time_finds_its_turn_on_record() {
 }
 
 #[tokio::test]
-async fn a_pause_that_comes_while_the_model_is_asked_is_met_before_the_call() {
+async fn a_pause_during_a_model_call_takes_effect_before_the_tool_call() {
     let happened = Effects::default();
     let model = entourage_testkit::HeldModel::new(ScriptedModel::new([
         Script::call("pay", json!({"n": 1})),

@@ -15,7 +15,7 @@ use serde_json::json;
 const HALF_AN_HOUR: Duration = Duration::from_secs(30 * 60);
 
 /// An engine of one kind whose sessions end by idleness.
-fn idle() -> Kinds {
+fn kinds_with_idle_sessions() -> Kinds {
     one_kind(|kind| kind.context.sessions = Sessions::Idle)
 }
 
@@ -42,17 +42,17 @@ async fn start(model: &ScriptedModel, kinds: Kinds) -> World {
 /// Writes to the agent and waits for the item with this number.
 async fn say(world: &World, agent: AgentId, text: &str, item: u64) {
     world.client().send(agent, text, Some(text)).await.unwrap();
-    reached(world, agent, item).await;
+    wait_for_item(world, agent, item).await;
 }
 
-async fn reached(world: &World, agent: AgentId, item: u64) {
+async fn wait_for_item(world: &World, agent: AgentId, item: u64) {
     world
         .until(agent, |event| matches!(event.body, EventBody::Item { item_seq, .. } if item_seq == item))
         .await;
 }
 
 /// Waits until the session with this number was closed; returns all of them, oldest first.
-async fn closed(world: &World, agent: AgentId, number: u32) -> Vec<Session> {
+async fn wait_for_closed_session(world: &World, agent: AgentId, number: u32) -> Vec<Session> {
     let is_it = |body: &EventBody| matches!(body, EventBody::Session { session } if session.number == number);
     world.until(agent, |event| is_it(&event.body)).await;
     world.client().sessions(agent, Page::default()).await.unwrap()
@@ -60,9 +60,9 @@ async fn closed(world: &World, agent: AgentId, number: u32) -> Vec<Session> {
 
 /// Shows: S4-R043, S4-R046, S4-R049, S4-R052.
 #[tokio::test]
-async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() {
+async fn an_idle_session_is_closed_and_the_next_starts_with_only_its_summary() {
     let model = echo();
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     let agent = world.ask("Tell me of boats.").await;
     world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR - Duration::from_secs(1));
@@ -76,7 +76,7 @@ async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() 
         "not idle for long enough"
     );
     world.clock().advance(Duration::from_secs(1));
-    let session = closed(&world, agent.id, 1).await.remove(0);
+    let session = wait_for_closed_session(&world, agent.id, 1).await.remove(0);
     assert_eq!((session.number, session.reason), (1, SessionEnd::Idle));
     assert_eq!(
         (session.messages, session.items, session.summary.as_str()),
@@ -100,9 +100,9 @@ async fn an_idle_session_is_closed_and_the_next_begins_clean_with_its_summary() 
 
 /// Shows: S4-R044.
 #[tokio::test]
-async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
+async fn an_idle_session_is_closed_before_a_new_message_is_read() {
     let model = echo();
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     let agent = world.ask("Tell me of boats.").await;
     world.ended(agent.id).await;
     // Nothing runs until both the wake-up and the message are committed.
@@ -111,7 +111,7 @@ async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
     world.clock().advance(HALF_AN_HOUR);
     world.client().send(agent, "Hello again.", None).await.unwrap();
     let world = world.reborn(Faults::none()).await;
-    reached(&world, agent, 4).await;
+    wait_for_item(&world, agent, 4).await;
     let requests = model.requests();
     assert!(is_summary(&requests[1]), "the session is closed first");
     assert_eq!(requests[2].messages, [Message::User("Hello again.".into())]);
@@ -119,18 +119,18 @@ async fn the_age_of_a_session_is_looked_at_before_a_message_is_read() {
 
 /// Shows: S4-R054, S4-R055.
 #[tokio::test]
-async fn the_last_five_summaries_stand_in_the_prefix_newest_first() {
+async fn the_prefix_holds_the_last_five_session_summaries_newest_first() {
     let model = echo();
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     let agent = world.ask("0").await;
     for number in 1..=6_u32 {
-        reached(&world, agent.id, u64::from(number) * 3 - 2).await;
+        wait_for_item(&world, agent.id, u64::from(number) * 3 - 2).await;
         world.ended(agent.id).await;
         world.clock().advance(HALF_AN_HOUR);
-        closed(&world, agent.id, number).await;
+        wait_for_closed_session(&world, agent.id, number).await;
         world.client().send(agent.id, &number.to_string(), None).await.unwrap();
     }
-    reached(&world, agent.id, 19).await;
+    wait_for_item(&world, agent.id, 19).await;
     let requests = model.requests();
     let system = &requests.last().unwrap().system;
     let numbers: Vec<&str> = system.split("<session number=\"").skip(1).map(|rest| &rest[..1]).collect();
@@ -139,7 +139,7 @@ async fn the_last_five_summaries_stand_in_the_prefix_newest_first() {
 
 /// Shows: S4-R062.
 #[tokio::test]
-async fn a_session_is_closed_on_demand_once_the_agent_rests() {
+async fn close_session_takes_effect_once_the_run_has_ended() {
     let model = ScriptedModel::new([
         Script::call("ask_user", json!({"question": "Which boat?"})),
         Script::text("The red one."),
@@ -152,7 +152,7 @@ async fn a_session_is_closed_on_demand_once_the_agent_rests() {
     let asked = client.close_session(agent.id).await.unwrap();
     assert_eq!(asked.status, InterventionStatus::Pending);
     client.answer(question.id, Answer::Text("red".into())).await.unwrap();
-    let session = closed(&world, agent.id, 1).await.remove(0);
+    let session = wait_for_closed_session(&world, agent.id, 1).await.remove(0);
     assert_eq!((session.reason, session.summary.as_str()), (SessionEnd::Asked, "They chose a boat."));
     assert_eq!(session.items, (0, 3), "the run was not disturbed");
     let done = client.interventions(agent.id, Page::default()).await.unwrap();
@@ -173,40 +173,41 @@ async fn a_session_is_closed_on_demand_once_the_agent_rests() {
 
 /// Shows: S4-R060.
 #[tokio::test]
-async fn where_no_model_sums_up_the_summary_is_drawn_from_the_messages() {
+async fn a_failed_summary_call_falls_back_to_a_summary_of_the_messages() {
     let model = ScriptedModel::deciding(|request| {
         let refused = ModelError::Refused { model: "cheap".into(), cause: "no".into() };
         Some(if is_summary(request) { Err(refused) } else { Ok(Script::text("Yes.")) })
     });
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     let agent = world.ask("Tell me of boats.").await;
     world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR);
-    let session = closed(&world, agent.id, 1).await.remove(0);
+    let session = wait_for_closed_session(&world, agent.id, 1).await.remove(0);
     assert_eq!(session.summary, "The agent was told: \"Tell me of boats.\"");
     assert_eq!(session.used, None);
 }
 
 #[tokio::test]
-async fn an_answer_of_no_use_to_a_summary_is_counted() {
+async fn an_unusable_summary_answer_still_counts_as_usage() {
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(if is_summary(request) { Script::text("They sp").cut_off() } else { Script::text("Yes.") }))
     });
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     let root = world.ask("About boats").await.id;
     world.ended(root).await;
     let before = world.client().runs(root, Page::default()).await.unwrap()[0].usage;
     world.clock().advance(HALF_AN_HOUR);
-    assert!(closed(&world, root, 1).await[0].summary.contains("About boats"));
+    assert!(wait_for_closed_session(&world, root, 1).await[0].summary.contains("About boats"));
     let runs = world.client().runs(root, Page::default()).await.unwrap();
     let used = runs.iter().map(|run| run.usage.input).sum::<u64>();
     assert_eq!(used, before.input * 2, "a summary's request counts like any");
 }
 
 #[tokio::test]
-async fn a_model_that_never_sums_up_is_not_waited_for() {
+async fn a_summary_call_that_never_answers_times_out() {
     let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes.")))));
-    let world = World::builder(model.clone()).tools(first_tools()).kinds(idle()).start().await;
+    let world =
+        World::builder(model.clone()).tools(first_tools()).kinds(kinds_with_idle_sessions()).start().await;
     let root = world.ask("About boats").await.id;
     model.let_go(1);
     model.begun().await;
@@ -216,26 +217,26 @@ async fn a_model_that_never_sums_up_is_not_waited_for() {
     world
         .clock()
         .advance(Duration::from_secs(world.engine().kinds().get("assistant").unwrap().limits.model_seconds));
-    assert!(closed(&world, root, 1).await[0].summary.contains("About boats"));
+    assert!(wait_for_closed_session(&world, root, 1).await[0].summary.contains("About boats"));
     assert_eq!(model.cut_off(), 1);
 }
 
 /// Shows: S4-R059.
 #[tokio::test]
-async fn the_cheap_model_sums_up() {
+async fn the_summary_model_writes_session_summaries() {
     let model = echo().with_summary("scripted::cheap");
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     let agent = world.ask("Tell me of boats.").await;
     world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR);
-    closed(&world, agent.id, 1).await;
+    wait_for_closed_session(&world, agent.id, 1).await;
     let asked: Vec<Option<String>> = model.requests().into_iter().map(|request| request.model).collect();
     assert_eq!(asked, [None, Some("scripted::cheap".to_owned())]);
 }
 
 /// Shows: S4-R053, S4-R064, S4-R066, S4-R068, S4-R069.
 #[tokio::test]
-async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
+async fn an_agent_finds_its_closed_sessions_by_text_and_by_summary() {
     let model = ScriptedModel::new([
         Script::text("High."),
         Script::text("They spoke of a mountain."),
@@ -246,16 +247,16 @@ async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
             .and_call("search_agent_history", json!({"query": "mountain"})),
         Script::text("I remember."),
     ]);
-    let world = start(&model, idle()).await;
+    let world = start(&model, kinds_with_idle_sessions()).await;
     // Another agent's messages are not for this one.
     let other = world.ask("What of the mountain?").await;
     world.ended(other.id).await;
     world.clock().advance(HALF_AN_HOUR);
-    closed(&world, other.id, 1).await;
+    wait_for_closed_session(&world, other.id, 1).await;
     let agent = world.ask("What of the sea?").await;
     world.ended(agent.id).await;
     world.clock().advance(HALF_AN_HOUR);
-    closed(&world, agent.id, 1).await;
+    wait_for_closed_session(&world, agent.id, 1).await;
     say(&world, agent.id, "What did I ask?", 8).await;
     let requests = model.requests();
     let offers = |request: &Request| request.tools.iter().any(|tool| tool.name == "search_agent_history");
@@ -269,7 +270,7 @@ async fn earlier_sessions_are_found_by_all_that_was_said_in_them() {
 
 /// Shows: S4-R063.
 #[tokio::test]
-async fn the_session_of_an_agent_that_works_for_another_stays_open() {
+async fn a_sub_agents_session_is_never_closed() {
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
             Some(Message::User(text)) if is_summary(request) => Script::text(format!("{} words", text.len())),
@@ -301,6 +302,6 @@ async fn the_session_of_an_agent_that_works_for_another_stays_open() {
         })
         .await;
     world.clock().advance(HALF_AN_HOUR * 2);
-    closed(&world, root.id, 1).await;
+    wait_for_closed_session(&world, root.id, 1).await;
     assert_eq!(world.client().sessions(child, Page::default()).await.unwrap(), []);
 }

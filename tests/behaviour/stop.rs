@@ -21,7 +21,7 @@ fn kinds() -> Kinds {
     })
 }
 
-fn hands_on(request: &Request) -> Script {
+fn delegate_down(request: &Request) -> Script {
     let next = ["a", "b"].into_iter().find(|name| request.system.starts_with(&format!("You are {name}.")));
     match (next, request.messages.last()) {
         (Some("a"), Some(Message::User(text))) => {
@@ -41,7 +41,7 @@ async fn say(world: &World, to: &str, text: &str) -> Spoken {
 }
 
 /// Waits until the message is answered, or its run has ended.
-async fn answered(world: &World, spoken: &Spoken) -> Run {
+async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     within("the message is answered", async {
@@ -94,8 +94,8 @@ async fn at_rest(world: &World, spoken: &Spoken) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn stopping_an_agent_stops_those_who_work_for_it_and_they_can_be_written_to_again() {
-    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request)))));
+async fn stopping_an_agent_stops_its_sub_agents_and_all_accept_new_messages() {
+    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegate_down(request)))));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds()).start().await;
     let spoken = say(&world, "a", "one").await;
     for _ in 0..2 {
@@ -105,7 +105,7 @@ async fn stopping_an_agent_stops_those_who_work_for_it_and_they_can_be_written_t
     // c is in the middle of a model call, and the others wait for it.
     model.begun().await;
     person(&world).intervene(spoken.agent, Action::Stop, None).await.unwrap();
-    let run = answered(&world, &spoken).await;
+    let run = wait_for_answer(&world, &spoken).await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::Cancelled)));
     let all = at_rest(&world, &spoken).await;
     assert_eq!(model.cut_off(), 1, "what c asked its model is of no use");
@@ -114,7 +114,7 @@ async fn stopping_an_agent_stops_those_who_work_for_it_and_they_can_be_written_t
 
     let again = say(&world, "a", "two").await;
     model.let_go(10);
-    assert_eq!(answered(&world, &again).await.status, Status::Succeeded);
+    assert_eq!(wait_for_answer(&world, &again).await.status, Status::Succeeded);
     let all = at_rest(&world, &spoken).await;
     assert_eq!(all.len(), 3, "the threads are the same");
     assert_eq!(all[2].last().map(String::as_str), Some("turn: <two>[]"));
@@ -123,8 +123,8 @@ async fn stopping_an_agent_stops_those_who_work_for_it_and_they_can_be_written_t
 }
 
 #[tokio::test]
-async fn a_message_nobody_wants_answered_leaves_the_others_alone() {
-    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request)))));
+async fn withdrawing_a_message_does_not_affect_the_other_messages() {
+    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegate_down(request)))));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds()).start().await;
     let first = say(&world, "c", "one").await;
     model.begun().await;
@@ -132,9 +132,9 @@ async fn a_message_nobody_wants_answered_leaves_the_others_alone() {
     let third = say(&world, "c", "three").await;
     person(&world).withdraw(second.agent, second.post).await.unwrap();
     model.let_go(10);
-    assert_eq!(answered(&world, &first).await.status, Status::Succeeded);
-    assert_eq!(answered(&world, &second).await.stop_reason, Some(StopReason::Cancelled));
-    assert_eq!(answered(&world, &third).await.status, Status::Succeeded);
+    assert_eq!(wait_for_answer(&world, &first).await.status, Status::Succeeded);
+    assert_eq!(wait_for_answer(&world, &second).await.stop_reason, Some(StopReason::Cancelled));
+    assert_eq!(wait_for_answer(&world, &third).await.status, Status::Succeeded);
     assert_eq!(model.cut_off(), 0);
     let all = at_rest(&world, &first).await;
     assert_eq!(
@@ -157,7 +157,7 @@ async fn a_message_nobody_wants_answered_leaves_the_others_alone() {
 async fn stop_with(at: u64, fault: Fault) -> u64 {
     println!("{fault:?} at commit {at}");
     let faults = Faults::at_any(at, fault);
-    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request)))));
+    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegate_down(request)))));
     let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds()).in_memory();
     let world = builder.start_with(faults.clone()).await;
     let spoken = {
@@ -182,7 +182,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
     }
     let first = async {
         match told {
-            Ok(_) => answered(&world, &spoken).await,
+            Ok(_) => wait_for_answer(&world, &spoken).await,
             Err(_) => std::future::pending().await,
         }
     };
@@ -192,7 +192,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
         person(&world).withdraw(spoken.agent, spoken.post).await.unwrap();
     }
     model.let_go(20);
-    let run = answered(&world, &spoken).await;
+    let run = wait_for_answer(&world, &spoken).await;
     assert_eq!(run.stop_reason, Some(StopReason::Cancelled), "it is not forgotten");
     // A process may die after the stop was done.
     let world = world.reborn(Faults::none()).await;
@@ -202,13 +202,13 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
     let tasks = world.client().tasks(Some(spoken.root), None, Page::default()).await.unwrap();
     assert!(tasks.iter().all(|task| task.status.is_terminal()), "{tasks:?}");
     let again = say(&world, "a", "two").await;
-    assert_eq!(answered(&world, &again).await.status, Status::Succeeded);
+    assert_eq!(wait_for_answer(&world, &again).await.status, Status::Succeeded);
     at_rest(&world, &spoken).await;
     faults.commits()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_survives_a_death_at_every_commit() {
+async fn withdrawing_a_message_survives_a_crash_at_every_commit() {
     // The person's own commits count: they have no fence.
     let commits = stop_with(u64::MAX, Fault::DieBefore).await;
     assert!(commits > 7, "{commits}");
@@ -223,7 +223,7 @@ async fn a_stop_survives_a_death_at_every_commit() {
 
 #[tokio::test]
 async fn a_paused_agent_can_be_stopped() {
-    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request)))));
+    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegate_down(request)))));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds()).start().await;
     let spoken = say(&world, "a", "one").await;
     model.begun().await;
@@ -235,6 +235,6 @@ async fn a_paused_agent_can_be_stopped() {
         })
         .await;
     person(&world).intervene(spoken.agent, Action::Stop, None).await.unwrap();
-    assert_eq!(answered(&world, &spoken).await.stop_reason, Some(StopReason::Cancelled));
+    assert_eq!(wait_for_answer(&world, &spoken).await.stop_reason, Some(StopReason::Cancelled));
     at_rest(&world, &spoken).await;
 }

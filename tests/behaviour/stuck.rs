@@ -57,14 +57,14 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
 }
 
 /// Lets every woken task go as far as it can, on the single thread of the test.
-async fn everybody_has_turns() {
+async fn let_every_task_run() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
 }
 
 /// Lets time pass until the agent has ended.
-async fn ended_in_time(world: &World, root: &Agent) -> Agent {
+async fn ended_while_time_passes(world: &World, root: &Agent) -> Agent {
     let passing = async {
         loop {
             world.clock().advance(Duration::from_secs(1));
@@ -78,14 +78,14 @@ async fn ended_in_time(world: &World, root: &Agent) -> Agent {
 }
 
 #[tokio::test]
-async fn a_model_that_falls_silent_is_asked_again() {
+async fn a_model_call_that_times_out_is_retried() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Here I am.")]));
     let kinds = one_kind(|kind| kind.limits.model_seconds = 30);
     let world = World::builder(model.clone()).kinds(kinds).start().await;
     let root = world.ask("Are you there?").await;
     model.begun().await;
     world.clock().advance(Duration::from_secs(29));
-    everybody_has_turns().await;
+    let_every_task_run().await;
     assert_eq!(model.cut_off(), 0);
     world.clock().advance(Duration::from_secs(1));
     let again = async {
@@ -94,14 +94,14 @@ async fn a_model_that_falls_silent_is_asked_again() {
         pending::<()>().await;
     };
     let ended = tokio::select! {
-        ended = ended_in_time(&world, &root) => ended,
+        ended = ended_while_time_passes(&world, &root) => ended,
         () = again => unreachable!("it waits for the end"),
     };
     assert_eq!((ended.status, model.cut_off()), (Status::Succeeded, 1));
 }
 
 #[tokio::test]
-async fn a_tool_that_never_comes_back_is_cut_off_and_the_agent_goes_on() {
+async fn a_tool_call_that_never_returns_times_out_and_the_run_continues() {
     let (tool, mut begun) = never(Effect::Pure);
     let model = ScriptedModel::new([Script::call("never", json!({})), Script::text("Without it.")]);
     let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(|_| {})).start().await;
@@ -113,7 +113,7 @@ async fn a_tool_that_never_comes_back_is_cut_off_and_the_agent_goes_on() {
 }
 
 #[tokio::test]
-async fn an_unsafe_tool_that_never_comes_back_is_asked_about() {
+async fn an_unsafe_tool_call_that_times_out_becomes_a_question() {
     let (tool, mut begun) = never(Effect::Unsafe);
     let model = ScriptedModel::new([Script::call("never", json!({})), Script::text("As you say.")]);
     let world = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(|_| {})).start().await;
@@ -129,7 +129,7 @@ async fn an_unsafe_tool_that_never_comes_back_is_asked_about() {
 }
 
 #[tokio::test]
-async fn an_activation_of_which_nothing_comes_is_stopped_and_tried_again_and_frees_its_place() {
+async fn a_hung_activation_is_stopped_frees_its_place_and_is_retried() {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Done."))));
     let world =
         World::builder(model).kinds(one_kind(|_| {})).places(1).start_with(Faults::at(1, Fault::Hang)).await;
@@ -141,14 +141,18 @@ async fn an_activation_of_which_nothing_comes_is_stopped_and_tried_again_and_fre
     })
     .await;
     let other = world.ask("And you?").await;
-    assert_eq!(ended_in_time(&world, &other).await.status, Status::Succeeded, "the one place is free again");
-    assert_eq!(ended_in_time(&world, &root).await.status, Status::Succeeded);
+    assert_eq!(
+        ended_while_time_passes(&world, &other).await.status,
+        Status::Succeeded,
+        "the one place is free again"
+    );
+    assert_eq!(ended_while_time_passes(&world, &root).await.status, Status::Succeeded);
     assert_eq!(transcript(&world, &root).await, ["message: Begin.", "turn: Done.[]"]);
 }
 
 /// Shows: S4-R123.
 #[tokio::test]
-async fn nothing_runs_past_thirty_minutes() {
+async fn an_activation_of_thirty_minutes_ends_its_run_with_max_time() {
     let (tool, mut begun) = never(Effect::Pure);
     let model = ScriptedModel::new([Script::call("never", json!({}))]);
     let patient = |kind: &mut Kind| {
@@ -159,7 +163,7 @@ async fn nothing_runs_past_thirty_minutes() {
     let root = world.ask("Try.").await;
     within("it is called", begun.recv()).await;
     world.clock().advance(Duration::from_secs(1799));
-    everybody_has_turns().await;
+    let_every_task_run().await;
     assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Running);
     world.clock().advance(Duration::from_secs(1));
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
@@ -170,7 +174,7 @@ async fn nothing_runs_past_thirty_minutes() {
 }
 
 /// Runs a model that decides by the number of its turn; returns the run and its transcript.
-async fn stopped(turns: fn(usize) -> Script, tool: TestTool) -> (Run, Vec<String>) {
+async fn run_scripted_turns(turns: fn(usize) -> Script, tool: TestTool) -> (Run, Vec<String>) {
     let turn = std::sync::atomic::AtomicUsize::new(0);
     let model = ScriptedModel::deciding(move |_: &Request| {
         Some(Ok(turns(turn.fetch_add(1, std::sync::atomic::Ordering::SeqCst))))
@@ -182,14 +186,14 @@ async fn stopped(turns: fn(usize) -> Script, tool: TestTool) -> (Run, Vec<String
 }
 
 #[tokio::test]
-async fn the_same_calls_with_the_same_outputs_end_a_run() {
+async fn repeating_the_same_calls_with_the_same_outputs_stalls_a_run() {
     let look = || TestTool::new("look", Effect::Pure, &Effects::default());
-    let (run, items) = stopped(|_| Script::call("look", json!({"n": 1})), look()).await;
+    let (run, items) = run_scripted_turns(|_| Script::call("look", json!({"n": 1})), look()).await;
     assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 5), "the last word included");
     assert!(items.last().unwrap().starts_with("notice stalled: calling `look` in the same way"), "{items:?}");
-    let (run, _) = stopped(|n| Script::call("look", json!({"n": n % 2})), look()).await;
+    let (run, _) = run_scripted_turns(|n| Script::call("look", json!({"n": n % 2})), look()).await;
     assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 9), "in a larger circle");
-    let (run, _) = stopped(
+    let (run, _) = run_scripted_turns(
         |n| match n {
             0..=5 => Script::call("look", json!({"n": n})),
             _ => Script::text("Found."),
@@ -201,17 +205,17 @@ async fn the_same_calls_with_the_same_outputs_end_a_run() {
 }
 
 #[tokio::test]
-async fn the_same_error_again_and_again_ends_a_run() {
+async fn repeating_the_same_error_stalls_a_run() {
     let broken = TestTool::answering("look", Effect::Pure, &Effects::default(), |_, _| {
         Err(Error::Failed("the disk is on fire".into()))
     });
-    let (run, items) = stopped(|n| Script::call("look", json!({"n": n})), broken).await;
+    let (run, items) = run_scripted_turns(|n| Script::call("look", json!({"n": n})), broken).await;
     assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 5));
     assert!(items.last().unwrap().contains("the same error: the disk is on fire"), "{items:?}");
 }
 
 #[tokio::test]
-async fn two_agents_that_send_each_other_the_same_are_stopped() {
+async fn two_agents_that_repeat_the_same_exchange_stall() {
     // Each result opens a run of its own, in which the orchestrator delegates the same work again:
     // no limit of a single run is ever reached.
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -238,7 +242,7 @@ async fn two_agents_that_send_each_other_the_same_are_stopped() {
 }
 
 #[tokio::test]
-async fn a_worker_that_stalls_tells_its_parent_why() {
+async fn a_stalled_sub_agent_reports_the_reason_to_its_parent() {
     let look = TestTool::new("look", Effect::Pure, &Effects::default());
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match (request.system.starts_with("Work."), request.messages.last()) {
@@ -320,7 +324,7 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
 
 /// Unless a kind sets its own limit, a tree has two hundred agents and not one more.
 #[tokio::test]
-async fn a_tree_has_two_hundred_agents_at_the_most() {
+async fn a_tree_has_at_most_two_hundred_agents_by_default() {
     let model = ScriptedModel::deciding(|request: &Request| {
         let spawn = |script: Script, n: u32| {
             script.and_call("spawn_agent", json!({"kind": "bomb", "task": format!("Multiply {n}.")}))
@@ -355,7 +359,7 @@ async fn at_rest(world: &World, root: &Agent) -> Vec<Agent> {
 }
 
 #[tokio::test]
-async fn agents_that_hand_their_work_to_each_other_end_before_they_wait_for_themselves() {
+async fn a_delegation_that_would_close_a_wait_cycle_is_refused() {
     let model = ScriptedModel::deciding(|request: &Request| {
         let other = if request.system.starts_with("Ping.") { "pong" } else { "ping" };
         Some(Ok(match request.messages.last() {

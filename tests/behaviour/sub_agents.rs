@@ -24,7 +24,7 @@ const ORCHESTRATOR: Option<&str> = Some("orchestrator");
 
 /// Shows: S1-R046, S1-R047.
 #[tokio::test]
-async fn a_final_answer_ends_the_work_once_the_other_calls_are_answered() {
+async fn final_answer_ends_the_task_after_the_other_calls_have_outputs() {
     let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
     let model = cast(&script, |_| {
         Ok(Script::text("So:")
@@ -44,7 +44,7 @@ async fn a_final_answer_ends_the_work_once_the_other_calls_are_answered() {
 }
 
 #[tokio::test]
-async fn twenty_model_calls_in_one_activation_are_the_most() {
+async fn a_sub_agent_fails_after_twenty_model_calls() {
     let script = ScriptedModel::new([start("dig")]);
     let model = cast(&script, |request| {
         Ok(match request.messages.len() % 4 {
@@ -68,7 +68,7 @@ async fn twenty_model_calls_in_one_activation_are_the_most() {
 
 /// Shows: S1-R023, S1-R034, S1-R035, S1-R076.
 #[tokio::test]
-async fn each_call_reads_all_there_is_in_its_order_with_the_tools() {
+async fn each_model_call_sees_the_whole_transcript_in_order_and_the_tools() {
     let script = ScriptedModel::new([start("find"), Script::text("Found.")]);
     let model = cast(&script, |request| {
         Ok(match request.messages.len() {
@@ -106,7 +106,7 @@ async fn tavily(headers: HeaderMap, Json(asked): Json<Value>) -> Response {
 
 /// Shows: S1-R050.
 #[tokio::test]
-async fn the_web_is_searched_by_tavily_where_its_key_is_set() {
+async fn web_search_uses_tavily_if_its_key_is_set() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let routes = axum::Router::new().route("/search", post(tavily));
@@ -146,7 +146,7 @@ fn commits_of(world: &World, status: Status) -> Vec<Commit> {
 
 /// Shows: S1-R025, S1-R028, S1-R048.
 #[tokio::test]
-async fn an_answer_its_status_and_the_tasks_are_one_commit() {
+async fn the_final_turn_the_agent_and_task_status_and_the_post_are_one_commit() {
     let model = cast(&ScriptedModel::new([start("one"), Script::text("Done.")]), obeys);
     let world = World::scripted(&model, first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
@@ -168,7 +168,7 @@ async fn an_answer_its_status_and_the_tasks_are_one_commit() {
 /// outputs, and before they begin if they have an effect.
 /// Shows: S1-R038.
 #[tokio::test]
-async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_output() {
+async fn a_turn_commits_with_its_intents_before_any_effect_or_output() {
     for [one, two] in [
         [Effect::Pure, Effect::Pure],
         [Effect::Unsafe, Effect::Unsafe],
@@ -235,7 +235,7 @@ async fn a_turn_and_its_pending_calls_are_one_commit_and_come_before_every_outpu
 /// The sub-agent gives its final answer while the orchestrator sends more work: neither is lost.
 /// Shows: S1-R062.
 #[tokio::test]
-async fn what_comes_just_as_an_agent_ends_is_a_second_round_of_its_task() {
+async fn a_post_that_arrives_as_a_sub_agent_ends_starts_a_second_run() {
     let script = ScriptedModel::new([start("one")]);
     let model = HeldModel::new(cast(&script, obeys));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(Kinds::builtin()).start().await;

@@ -102,7 +102,7 @@ fn delegation() -> ScriptedModel {
 }
 
 /// Runs the delegation with a restart between question and answer, and returns the root.
-async fn told(tracer: &Arc<Exporter>) -> AgentId {
+async fn run_delegation(tracer: &Arc<Exporter>) -> AgentId {
     let tracer: Arc<dyn Tracer> = Arc::clone(tracer) as _;
     let world = World::builder(delegation()).tools(first_tools()).tracer(tracer).start().await;
     let root = world.ask("What colour?").await.id;
@@ -123,7 +123,7 @@ fn attribute<'a>(span: &'a Value, key: &str) -> Option<&'a str> {
 async fn a_tree_is_one_trace_through_delegation_and_a_restart() {
     let (collector, address) = Collector::start().await;
     let tracer = exporter_to(&address, false);
-    let root = told(&tracer).await;
+    let root = run_delegation(&tracer).await;
     let spans = collector.spans_of_delegation(&tracer).await;
     assert!(
         spans.iter().all(|span| span["traceId"] == TraceId::of(root).to_string()),
@@ -178,10 +178,10 @@ async fn a_tree_is_one_trace_through_delegation_and_a_restart() {
 }
 
 #[tokio::test]
-async fn content_is_told_where_the_operator_wants_it() {
+async fn spans_contain_content_if_the_operator_enables_it() {
     let (collector, address) = Collector::start().await;
     let tracer = exporter_to(&address, true);
-    told(&tracer).await;
+    run_delegation(&tracer).await;
     let spans = collector.spans_of_delegation(&tracer).await;
     let with = |key: &str, text: &str| {
         spans.iter().any(|span| attribute(span, key).is_some_and(|t| t.contains(text)))
@@ -207,7 +207,7 @@ fn span() -> Span {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_a_collector_that_never_answers() {
+async fn a_collector_that_never_answers_delays_no_agent() {
     // It accepts connections and never responds.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let tracer = exporter_to(&format!("http://{}", mute.local_addr().unwrap()), false);
@@ -216,7 +216,7 @@ async fn nobody_waits_for_a_collector_that_never_answers() {
         tracer.ended(span());
     }
     assert!(tracer.dropped() > 10_000, "what cannot wait is dropped and counted: {}", tracer.dropped());
-    told(&tracer).await;
+    run_delegation(&tracer).await;
     tracer.flush(Duration::from_millis(50)).await;
     assert!(
         began.elapsed() < Duration::from_secs(4),
@@ -226,7 +226,7 @@ async fn nobody_waits_for_a_collector_that_never_answers() {
 }
 
 #[tokio::test]
-async fn a_summary_is_a_request_of_the_run_that_closes_the_session() {
+async fn a_session_summary_is_a_span_of_the_run_that_closes_the_session() {
     let (collector, address) = Collector::start().await;
     let tracer = exporter_to(&address, false);
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("They spoke of boats."))));
@@ -257,7 +257,7 @@ async fn a_summary_is_a_request_of_the_run_that_closes_the_session() {
 
 // In paused time, which advances whenever nothing happens: failed exports are retried after pauses.
 #[tokio::test(start_paused = true)]
-async fn spans_that_nobody_takes_are_counted() {
+async fn undelivered_spans_are_counted_as_dropped() {
     let address = {
         let gone = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", gone.local_addr().unwrap())
@@ -270,7 +270,7 @@ async fn spans_that_nobody_takes_are_counted() {
 
 /// Nothing that is sent to a collector goes to an address that the collector names.
 #[tokio::test]
-async fn spans_and_keys_follow_no_redirect() {
+async fn the_exporter_follows_no_redirect() {
     let ((other, elsewhere), asked) = (Collector::start().await, Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&asked);
     let take = async move || match count.fetch_add(1, Ordering::SeqCst) {
@@ -292,7 +292,7 @@ async fn spans_and_keys_follow_no_redirect() {
 }
 
 #[test]
-fn what_is_no_collector_is_refused_at_the_start_and_no_key_is_told() {
+fn an_invalid_endpoint_or_header_is_refused_without_showing_the_key() {
     let refused = |endpoint: &str, headers: &'static str| {
         let settings = Settings { otlp_endpoint: Some(endpoint.into()), content: false };
         exporter(&settings, move |name| (name == "OTEL_EXPORTER_OTLP_HEADERS").then(|| headers.into()))
@@ -332,7 +332,7 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 #[tokio::test]
-async fn every_line_of_an_activation_names_agent_tree_and_run() {
+async fn a_log_line_of_an_activation_names_its_agent_tree_and_run() {
     let log = Log::default();
     let subscriber =
         tracing_subscriber::fmt().json().with_env_filter("warn").with_writer(log.clone()).finish();

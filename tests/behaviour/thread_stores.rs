@@ -19,12 +19,12 @@ use crate::crash::points;
 
 /// The saved items of each thread, as they arrived.
 #[derive(Default)]
-struct Elsewhere {
+struct MemoryThreadStore {
     saved: Mutex<BTreeMap<ThreadKey, Vec<Item>>>,
 }
 
 #[async_trait]
-impl ThreadStore for Elsewhere {
+impl ThreadStore for MemoryThreadStore {
     async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
         let saved = self.saved.lock().unwrap();
         let mut seen = BTreeSet::new();
@@ -39,7 +39,7 @@ impl ThreadStore for Elsewhere {
 }
 
 /// a asks b, and each repeats its input.
-fn world(thread_store: &Arc<Elsewhere>) -> WorldBuilder {
+fn world(thread_store: &Arc<MemoryThreadStore>) -> WorldBuilder {
     let model = ScriptedModel::deciding(|request: &Request| {
         let is_a = request.system.starts_with("You are a.");
         Some(Ok(match (is_a, request.messages.last()) {
@@ -57,7 +57,7 @@ fn world(thread_store: &Arc<Elsewhere>) -> WorldBuilder {
         peers: peers.iter().map(ToString::to_string).collect(),
         ..Kind::bare(name)
     };
-    let thread_store: Arc<dyn ThreadStore> = Arc::<Elsewhere>::clone(thread_store);
+    let thread_store: Arc<dyn ThreadStore> = Arc::<MemoryThreadStore>::clone(thread_store);
     let kinds = Kinds::none().with(kind("a", &["b"])).with(kind("b", &[]));
     World::builder(model).tools(first_tools()).kinds(kinds).thread_store(thread_store)
 }
@@ -68,7 +68,7 @@ async fn say(client: &Client, text: &str) -> Spoken {
 }
 
 /// Returns once no work and no pending save is left.
-async fn over(world: &World) {
+async fn wait_until_saved(world: &World) {
     let mut news = world.witness().news();
     within("all is saved", async {
         loop {
@@ -85,7 +85,7 @@ async fn over(world: &World) {
 }
 
 /// Asserts that all items of all threads were saved, each for the first time in order.
-async fn assert_saved(world: &World, thread_store: &Elsewhere, owner: &Owner, context: &str) {
+async fn assert_saved(world: &World, thread_store: &MemoryThreadStore, owner: &Owner, context: &str) {
     let client = world.client_of(owner.clone());
     for (recipient, sender) in [("a", "user"), ("b", "a")] {
         let thread = client.thread("c", recipient, Some(sender)).await.unwrap().unwrap();
@@ -106,19 +106,19 @@ async fn assert_saved(world: &World, thread_store: &Elsewhere, owner: &Owner, co
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_item_is_saved_in_its_turn_whatever_dies_at_whatever_commit() {
+async fn items_are_saved_in_order_despite_a_crash_at_any_commit() {
     let mut told = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
         for at in (1 + first as u64..).step_by(points().stride.min(3)) {
-            let thread_store = Arc::<Elsewhere>::default();
+            let thread_store = Arc::<MemoryThreadStore>::default();
             let mut world = world(&thread_store).start_with(Faults::at_any(at, fault)).await;
             for text in ["Go.", "More."] {
                 say(&world.client(), text).await;
             }
             let faults = world.faults().clone();
-            if faults.outlived_by(over(&world)).await.is_none() {
+            if faults.outlived_by(wait_until_saved(&world)).await.is_none() {
                 world = world.reborn(Faults::none()).await;
-                over(&world).await;
+                wait_until_saved(&world).await;
             }
             assert_saved(&world, &thread_store, &Owner::local(), &format!("{fault:?} at {at}")).await;
             told += 1;
@@ -132,17 +132,17 @@ async fn each_item_is_saved_in_its_turn_whatever_dies_at_whatever_commit() {
 }
 
 #[tokio::test]
-async fn what_is_kept_of_one_owner_is_another_owners_in_no_chat_of_the_same_name() {
-    let thread_store = Arc::<Elsewhere>::default();
+async fn a_saved_thread_is_loaded_only_for_its_own_owner() {
+    let thread_store = Arc::<MemoryThreadStore>::default();
     let [ada, bob] = ["ada", "bob"].map(Owner::new);
     let before = world(&thread_store).start().await;
     say(&before.client_of(ada.clone()), "I am Ada.").await;
-    over(&before).await;
+    wait_until_saved(&before).await;
     let after = world(&thread_store).start().await;
     for owner in [&ada, &bob] {
         say(&after.client_of(owner.clone()), "Go.").await;
     }
-    over(&after).await;
+    wait_until_saved(&after).await;
     let count = async |owner: &Owner| {
         let client = after.client_of(owner.clone());
         client.thread("c", "b", Some("a")).await.unwrap().unwrap().items
@@ -154,11 +154,11 @@ async fn what_is_kept_of_one_owner_is_another_owners_in_no_chat_of_the_same_name
 /// The calls of a loaded thread are answered: a later run that fails before its first turn adds
 /// nothing to it.
 #[tokio::test]
-async fn calls_of_a_loaded_thread_are_answered_where_the_next_run_fails() {
-    let thread_store = Arc::<Elsewhere>::default();
+async fn a_failed_run_does_not_answer_the_calls_of_a_loaded_thread_again() {
+    let thread_store = Arc::<MemoryThreadStore>::default();
     let before = world(&thread_store).start().await;
     say(&before.client(), "Go.").await;
-    over(&before).await;
+    wait_until_saved(&before).await;
     // The message that a conversational agent sent is the end of its thread.
     for items in thread_store.saved.lock().unwrap().values_mut() {
         items.retain(|item| item.seq < 3);
@@ -167,10 +167,10 @@ async fn calls_of_a_loaded_thread_are_answered_where_the_next_run_fails() {
     let model = ScriptedModel::deciding(|_| {
         Some(Err(entourage_llm::Error::Refused { model: "m".into(), cause: "no".into() }))
     });
-    let elsewhere: Arc<dyn ThreadStore> = Arc::<Elsewhere>::clone(&thread_store);
+    let elsewhere: Arc<dyn ThreadStore> = Arc::<MemoryThreadStore>::clone(&thread_store);
     let after = World::builder(model).tools(first_tools()).kinds(kinds).thread_store(elsewhere).start().await;
     say(&after.client(), "Go on.").await;
-    over(&after).await;
+    wait_until_saved(&after).await;
     let thread = after.client().thread("c", "a", Some("user")).await.unwrap().unwrap();
     let items = after.client().items(thread.id, 0, 100).await.unwrap();
     let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();

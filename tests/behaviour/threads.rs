@@ -25,7 +25,7 @@ fn chart(kinds: &[(&str, &[&str])]) -> Kinds {
     })
 }
 
-fn is(request: &Request, name: &str) -> bool {
+fn is_kind(request: &Request, name: &str) -> bool {
     request.system.starts_with(&format!("You are {name}."))
 }
 
@@ -49,7 +49,7 @@ fn speech(to: &str, text: &str) -> Speech {
 }
 
 /// Waits until the message has its answer.
-async fn answered(world: &World, spoken: &Spoken) -> Run {
+async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     let ended = async {
@@ -68,7 +68,7 @@ async fn answered(world: &World, spoken: &Spoken) -> Run {
 
 async fn say(world: &World, to: &str, text: &str) -> Run {
     let spoken = world.client().speak(speech(to, text), None).await.unwrap();
-    answered(world, &spoken).await
+    wait_for_answer(world, &spoken).await
 }
 
 async fn lines(world: &World, agent: AgentId) -> Vec<String> {
@@ -88,13 +88,13 @@ fn world_of(model: &ScriptedModel, kinds: Kinds) -> entourage_testkit::WorldBuil
 }
 
 /// A writes twice to B in one turn.
-fn twice() -> (ScriptedModel, Kinds) {
+fn model_that_writes_twice() -> (ScriptedModel, Kinds) {
     let model = ScriptedModel::deciding(|request| Some(Ok(write_twice(request))));
     (model, chart(&[("a", &["b"]), ("b", &[])]))
 }
 
 fn write_twice(request: &Request) -> Script {
-    match (is(request, "b"), last(request)) {
+    match (is_kind(request, "b"), last(request)) {
         (true, text) => Script::text(format!("did {text}")),
         (false, "did two") => Script::text("Both."),
         (false, _) => write("b", "one").and_call("send_message", to("b", "two")),
@@ -102,8 +102,8 @@ fn write_twice(request: &Request) -> Script {
 }
 
 #[tokio::test]
-async fn each_of_several_messages_to_one_peer_has_an_answer_of_its_own() {
-    let (model, kinds) = twice();
+async fn two_messages_to_one_peer_in_a_turn_get_separate_answers() {
+    let (model, kinds) = model_that_writes_twice();
     let world = world_of(&model, kinds).start().await;
     say(&world, "a", "Go.").await;
     let lines = thread(&world, "a", None).await;
@@ -122,7 +122,7 @@ async fn each_of_several_messages_to_one_peer_has_an_answer_of_its_own() {
 /// sender.
 fn cycle() -> Story {
     Story::new(|request| {
-        let name = ["assistant", "b"].into_iter().find(|name| is(request, name)).unwrap_or_default();
+        let name = ["assistant", "b"].into_iter().find(|name| is_kind(request, name)).unwrap_or_default();
         match (name, last(request)) {
             ("assistant", "Go.") => write("b", "one").and_call("send_message", to("b", "back")),
             ("assistant", "from b") => write("b", "again"),
@@ -136,7 +136,7 @@ fn cycle() -> Story {
 
 /// Shows: S2-R089.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn messages_to_one_peer_and_a_cycle_survive_a_death_at_every_commit() {
+async fn messages_to_one_peer_and_a_cycle_survive_a_crash_at_every_commit() {
     let told = cycle().tell(1, &[]).await;
     let refused = "<`b` waits for an answer of this very conversation and cannot answer you before; answer with \
                    what you have>";
@@ -148,9 +148,9 @@ async fn messages_to_one_peer_and_a_cycle_survive_a_death_at_every_commit() {
 
 /// Shows: S2-R089.
 #[tokio::test]
-async fn a_cycle_ends_in_an_error_and_no_request_holds_an_open_call() {
+async fn a_message_that_closes_a_cycle_is_refused_and_leaves_no_open_call() {
     let model = ScriptedModel::deciding(|request: &Request| {
-        let next = if is(request, "a") { "b" } else { "a" };
+        let next = if is_kind(request, "a") { "b" } else { "a" };
         Some(Ok(match request.messages.last() {
             Some(Message::User(_)) => write(next, "deeper"),
             _ => Script::text(last(request)),
@@ -175,9 +175,9 @@ async fn a_cycle_ends_in_an_error_and_no_request_holds_an_open_call() {
 }
 
 #[tokio::test]
-async fn nobody_waits_in_a_circle_that_leads_through_the_threads_of_others() {
+async fn a_wait_cycle_through_other_threads_is_refused() {
     let model = ScriptedModel::deciding(|request: &Request| {
-        let name = ["a", "b", "c", "d"].into_iter().find(|name| is(request, name)).unwrap();
+        let name = ["a", "b", "c", "d"].into_iter().find(|name| is_kind(request, name)).unwrap();
         Some(Ok(match (name, last(request)) {
             ("a", "Go.") => write("b", "first").and_call("send_message", to("d", "second")),
             ("b", "first") => write("c", "slowly"),
@@ -204,7 +204,7 @@ async fn nobody_waits_in_a_circle_that_leads_through_the_threads_of_others() {
     let slow = world.client().thread("c", "c", Some("b")).await.unwrap().unwrap();
     world.asleep(&slow).await;
     world.clock().advance(std::time::Duration::from_secs(61));
-    assert_eq!(answered(&world, &spoken).await.status, Status::Succeeded);
+    assert_eq!(wait_for_answer(&world, &spoken).await.status, Status::Succeeded);
     let refused = thread(&world, "d", Some("c")).await;
     assert!(refused[2].starts_with("output!: `b` waits for an answer"), "{refused:?}");
     assert_eq!(world.audit().await, []);
@@ -212,9 +212,9 @@ async fn nobody_waits_in_a_circle_that_leads_through_the_threads_of_others() {
 
 /// Shows: S2-R011, S2-R015, S2-R016, S2-R083, S2-R084, S2-R087.
 #[tokio::test]
-async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
+async fn threads_are_separate_per_chat_recipient_and_sender_and_keep_history() {
     let model = ScriptedModel::deciding(|request: &Request| {
-        Some(Ok(match (is(request, "b"), request.messages.last()) {
+        Some(Ok(match (is_kind(request, "b"), request.messages.last()) {
             (false, Some(Message::User(text))) => write("b", &format!("{text} please")),
             (_, _) => Script::text(format!("{} messages", request.messages.len())),
         }))
@@ -230,14 +230,14 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
 
     let other = Speech { chat: "another".into(), ..speech("a", "three") };
     let spoken = world.client().speak(other, None).await.unwrap();
-    answered(&world, &spoken).await;
+    wait_for_answer(&world, &spoken).await;
     assert_ne!(spoken.root, world.client().chat("c").await.unwrap());
     let tree = world.client().tree(spoken.root).await.unwrap();
     assert_eq!(lines(&world, tree[1].id).await, ["message: three please", "turn: 1 messages[]"]);
     // The person may use another name, and then has another thread.
     let named = Speech { from: Some("Bob".into()), ..speech("b", "four") };
     let spoken = world.client().speak(named, None).await.unwrap();
-    answered(&world, &spoken).await;
+    wait_for_answer(&world, &spoken).await;
     assert_eq!(thread(&world, "b", Some("Bob")).await, ["message: four", "turn: 1 messages[]"]);
     assert_eq!(thread(&world, "b", Some("a")).await.len(), 4);
     assert_eq!(world.audit().await, []);
@@ -246,9 +246,9 @@ async fn threads_are_kept_apart_by_chat_recipient_and_sender_and_remember() {
 /// The messages between the user and A, A's instructions and what A keeps to itself are not for B.
 /// Shows: S2-R088.
 #[tokio::test]
-async fn of_the_thread_above_a_recipient_reads_the_message_to_it_and_nothing_else() {
+async fn a_recipient_sees_the_message_and_nothing_else_of_the_senders_thread() {
     let model = ScriptedModel::deciding(|request: &Request| {
-        Some(Ok(match (is(request, "b"), request.messages.last()) {
+        Some(Ok(match (is_kind(request, "b"), request.messages.last()) {
             (true, _) => Script::text("fine"),
             (false, Some(Message::User(text))) if text.contains("1234") => {
                 Script::text("I keep 1234 to myself.")
@@ -271,7 +271,7 @@ async fn of_the_thread_above_a_recipient_reads_the_message_to_it_and_nothing_els
     let world = world_of(&model, kinds).start().await;
     say(&world, "a", "my number is 1234").await;
     say(&world, "a", "ask b, and tell it nothing of 7890").await;
-    let to_b: Vec<Request> = model.requests().into_iter().filter(|request| is(request, "b")).collect();
+    let to_b: Vec<Request> = model.requests().into_iter().filter(|request| is_kind(request, "b")).collect();
     let [request] = &to_b[..] else { panic!("{to_b:?}") };
     assert_eq!(request.messages, [Message::User("hello b".into())]);
     assert!(request.system.starts_with("You are b."), "{}", request.system);
@@ -280,14 +280,14 @@ async fn of_the_thread_above_a_recipient_reads_the_message_to_it_and_nothing_els
         assert!(!all.contains(secret), "{secret} in {all}");
     }
     // All of it was available to be leaked.
-    let to_a = format!("{:?}", model.requests().iter().rfind(|request| is(request, "a")));
+    let to_a = format!("{:?}", model.requests().iter().rfind(|request| is_kind(request, "a")));
     assert!(["1234", "3456", "5678", "7890", "9012"].iter().all(|secret| to_a.contains(secret)), "{to_a}");
 }
 
 #[tokio::test]
-async fn two_entry_points_of_a_chat_meet_the_same_threads() {
+async fn two_entry_points_of_a_chat_share_its_threads() {
     let model = ScriptedModel::deciding(|request: &Request| {
-        let name = ["ceo", "dev", "reviewer"].into_iter().find(|name| is(request, name)).unwrap();
+        let name = ["ceo", "dev", "reviewer"].into_iter().find(|name| is_kind(request, name)).unwrap();
         Some(Ok(match (name, request.messages.last()) {
             ("ceo", Some(Message::User(text))) => write("dev", text),
             ("dev", Some(Message::User(text))) => write("reviewer", text),
@@ -307,13 +307,13 @@ async fn two_entry_points_of_a_chat_meet_the_same_threads() {
 
 /// Shows: S2-R038, S2-R040.
 #[tokio::test]
-async fn work_goes_as_deep_as_the_speaker_allows_and_five_levels_otherwise() {
+async fn delegation_depth_follows_the_senders_max_depth_or_five_levels() {
     let names = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
     let peers: Vec<Vec<&str>> = names.iter().skip(1).map(|next| vec![*next]).chain([vec![]]).collect();
     let kinds: Vec<(&str, &[&str])> =
         names.iter().zip(&peers).map(|(name, peers)| (*name, peers.as_slice())).collect();
     let model = ScriptedModel::deciding(move |request: &Request| {
-        let at = names.iter().position(|name| is(request, name)).unwrap();
+        let at = names.iter().position(|name| is_kind(request, name)).unwrap();
         Some(Ok(match request.messages.last() {
             Some(Message::User(_)) => write(names[at + 1], "deeper"),
             _ => Script::text(last(request)),
@@ -327,7 +327,7 @@ async fn work_goes_as_deep_as_the_speaker_allows_and_five_levels_otherwise() {
             world.client().speak(Speech { chat, options, ..speech("k0", "Go.") }, None).await.unwrap();
         // The options are stored: another process applies them too.
         world = world.reborn(entourage_testkit::Faults::none()).await;
-        let run = answered(&world, &spoken).await;
+        let run = wait_for_answer(&world, &spoken).await;
         assert_eq!(run.status, Status::Succeeded);
         let tree = world.client().tree(spoken.root).await.unwrap();
         assert_eq!(tree.len(), reached + 1, "the last one reached makes no call of its own");
@@ -344,14 +344,14 @@ async fn work_goes_as_deep_as_the_speaker_allows_and_five_levels_otherwise() {
 }
 
 #[tokio::test]
-async fn a_run_makes_as_many_model_calls_as_the_speaker_allows() {
+async fn the_senders_max_steps_limits_only_the_run_that_answers() {
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(write("b", &format!("message {}", request.messages.len()))))
     });
     let world = world_of(&model, chart(&[("a", &["b"]), ("b", &[])])).start().await;
     let options = RunOptions { max_steps: Some(2), ..RunOptions::default() };
     let spoken = world.client().speak(Speech { options, ..speech("a", "Go.") }, None).await.unwrap();
-    let run = answered(&world, &spoken).await;
+    let run = wait_for_answer(&world, &spoken).await;
     assert_eq!((run.model_calls, run.stop_reason), (2, Some(StopReason::MaxSteps)));
     let peer = world.client().thread("c", "b", Some("a")).await.unwrap().unwrap();
     let below = world.client().runs(peer.id, Page::default()).await.unwrap();
@@ -360,7 +360,7 @@ async fn a_run_makes_as_many_model_calls_as_the_speaker_allows() {
 
 /// Shows: S2-R033, S2-R034, S2-R035, S2-R045, S2-R046, S2-R048, S2-R049.
 #[tokio::test]
-async fn what_is_not_allowed_is_an_error_output_and_costs_nobody_a_model_call() {
+async fn an_invalid_send_message_is_an_error_output_and_reaches_no_peer() {
     let wrong = [
         to("b", "hello"),
         to("a", "hello"),
@@ -376,7 +376,7 @@ async fn what_is_not_allowed_is_an_error_output_and_costs_nobody_a_model_call() 
     let own = ScriptedModel::new([turn, Script::text("Well.")]);
     let script = own.clone();
     let model = ScriptedModel::deciding(move |request: &Request| {
-        assert!(is(request, "a"), "nobody else is asked: {request:?}");
+        assert!(is_kind(request, "a"), "nobody else is asked: {request:?}");
         script.next_answer()
     });
     let kinds = chart(&[("a", &["c", "d"]), ("b", &["a"]), ("c", &[]), ("d", &[])]);
@@ -392,7 +392,7 @@ async fn what_is_not_allowed_is_an_error_output_and_costs_nobody_a_model_call() 
 
 /// Shows: S2-R018.
 #[tokio::test]
-async fn what_says_nothing_is_refused_and_nothing_is_written() {
+async fn an_empty_or_invalid_message_is_refused_and_creates_no_agent() {
     let world = world_of(&ScriptedModel::new([]), chart(&[("a", &[])])).start().await;
     let client = world.client();
     let refused = [
@@ -411,11 +411,11 @@ async fn what_says_nothing_is_refused_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn the_same_key_is_the_same_message() {
+async fn a_repeated_key_returns_the_same_message() {
     let model = ScriptedModel::new([Script::text("Hello.")]);
     let world = world_of(&model, chart(&[("a", &[])])).start().await;
     let first = world.client().speak(speech("a", "hi"), Some("k")).await.unwrap();
-    answered(&world, &first).await;
+    wait_for_answer(&world, &first).await;
     let again = world.client().speak(speech("a", "hi"), Some("k")).await.unwrap();
     assert_eq!(again, Spoken { again: true, ..first });
     let other = world.client().speak(speech("a", "ho"), Some("k")).await;
@@ -424,7 +424,7 @@ async fn the_same_key_is_the_same_message() {
 }
 
 #[tokio::test]
-async fn messages_of_people_to_a_busy_thread_are_answered_one_after_the_other() {
+async fn messages_to_a_busy_thread_are_answered_one_after_another() {
     let world = world_of(
         &ScriptedModel::deciding(|request: &Request| Some(Ok(Script::text(format!("to {}", last(request)))))),
         chart(&[("a", &[])]),
@@ -438,7 +438,7 @@ async fn messages_of_people_to_a_busy_thread_are_answered_one_after_the_other() 
     }
     let mut runs = Vec::new();
     for one in &spoken {
-        runs.push(answered(&world, one).await.id);
+        runs.push(wait_for_answer(&world, one).await.id);
     }
     runs.dedup();
     assert_eq!(runs.len(), 3);
@@ -455,14 +455,14 @@ async fn messages_of_people_to_a_busy_thread_are_answered_one_after_the_other() 
 
 /// Shows: S2-R066.
 #[tokio::test]
-async fn an_answer_that_says_nothing_is_an_error_and_never_an_end() {
+async fn an_empty_answer_is_retried_and_then_fails_the_run() {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("  "))));
     let mut kind = Kind { instructions: "You are a.".into(), ..Kind::bare("a") };
     kind.limits = Limits { max_attempts: 2, ..Limits::default() };
     let world = world_of(&model, Kinds::none().with(kind)).start().await;
     let spoken = world.client().speak(speech("a", "hi"), None).await.unwrap();
     world.clock().advance_to_sleeper(std::time::Duration::from_secs(2)).await;
-    let run = answered(&world, &spoken).await;
+    let run = wait_for_answer(&world, &spoken).await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::EmptyResponse)));
     assert_eq!(model.requests().len(), 2, "it was asked again before");
     assert_eq!(run.usage.input, 20, "what says nothing was paid for");
@@ -470,9 +470,9 @@ async fn an_answer_that_says_nothing_is_an_error_and_never_an_end() {
 
 /// Shows: S2-R016, S2-R050.
 #[tokio::test]
-async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_call() {
+async fn a_failed_peer_is_an_error_output_and_runs_below_lists_its_run() {
     let model = ScriptedModel::deciding(|request: &Request| {
-        Some(match (is(request, "b"), request.messages.last()) {
+        Some(match (is_kind(request, "b"), request.messages.last()) {
             (true, Some(Message::User(text))) if text == "fail" => {
                 Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() })
             }
@@ -500,7 +500,7 @@ async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_
     let spent: u64 = below.iter().map(|below| &below.run).chain([&run]).map(|run| run.usage.input).sum();
     let all: u64 = world
         .client()
-        .tree_runs(run_root(&world).await)
+        .tree_runs(root_of_chat(&world).await)
         .await
         .unwrap()
         .iter()
@@ -511,6 +511,6 @@ async fn a_failure_below_is_text_for_the_caller_and_what_it_did_is_found_by_its_
         if matches!(&message.from, Author::Agent { kind, .. } if kind == "a")));
 }
 
-async fn run_root(world: &World) -> AgentId {
+async fn root_of_chat(world: &World) -> AgentId {
     world.client().chat("c").await.unwrap()
 }

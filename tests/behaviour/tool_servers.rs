@@ -13,7 +13,7 @@ use serde_json::json;
 /// A call of a disconnected server's tool reports that; once the server is back, the next message
 /// is processed with its tools.
 #[tokio::test]
-async fn a_tool_of_a_server_that_is_away_is_missing_until_the_server_is_back() {
+async fn a_tool_of_a_disconnected_server_is_missing_until_it_reconnects() {
     let happened = Effects::default();
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
@@ -53,7 +53,7 @@ async fn connecting() -> (World, ScriptedModel) {
 
 /// Ten minutes are far more than an activation may otherwise be silent.
 #[tokio::test]
-async fn a_run_waits_for_a_server_that_connects_slowly_and_is_not_taken_for_stuck() {
+async fn a_run_that_waits_for_a_connecting_server_is_not_treated_as_hung() {
     let (happened, (world, _)) = (Effects::default(), connecting().await);
     let root = world.ask("Pay.").await;
     let mut waited = Duration::ZERO;
@@ -69,7 +69,7 @@ async fn a_run_waits_for_a_server_that_connects_slowly_and_is_not_taken_for_stuc
 }
 
 #[tokio::test]
-async fn deleting_an_agent_waits_for_no_server() {
+async fn deletion_does_not_wait_for_a_connecting_server() {
     let (world, model) = connecting().await;
     let root = world.ask("Pay.").await;
     world.clock().advance_to_sleeper(Duration::from_secs(30)).await;

@@ -37,7 +37,7 @@ fn effects() -> Effects {
 
 /// Shows: S2-R056.
 #[tokio::test]
-async fn what_a_model_gets_wrong_goes_back_to_it() {
+async fn an_invalid_call_returns_an_error_to_the_model() {
     let happened = effects();
     let lines = transcript_of(
         [
@@ -90,7 +90,7 @@ impl Tool for Verbose {
 }
 
 #[tokio::test]
-async fn of_what_a_tool_says_the_first_four_mebibytes_are_kept() {
+async fn a_tool_result_or_error_is_cut_after_four_mebibytes() {
     let times = (4 << 20) / 2;
     let lines = transcript_of(
         [
@@ -113,7 +113,7 @@ async fn of_what_a_tool_says_the_first_four_mebibytes_are_kept() {
 
 /// However much its tools return, a transcript fits into memory.
 #[tokio::test]
-async fn a_session_keeps_so_much_of_what_tools_return_and_then_what_a_model_is_shown() {
+async fn a_session_keeps_32_mib_of_outputs_and_then_only_what_a_model_is_shown() {
     let times = (4 << 20) / 2 - 100;
     let say = |number: usize| json!({ "times": times - number });
     let many = |from: usize| {
@@ -148,7 +148,7 @@ fn outputs(items: &[Item]) -> Vec<&Output> {
 
 /// The details beside the text count, and are dropped before any of the text is.
 #[tokio::test]
-async fn a_session_keeps_so_much_of_what_stands_beside_outputs() {
+async fn output_details_count_towards_the_session_limit_and_are_dropped_first() {
     let call = |number: usize| json!({ "times": number, "details": 1 << 20 });
     let calls =
         (2..41).fold(Script::call("say", call(1)), |script, number| script.and_call("say", call(number)));
@@ -165,7 +165,7 @@ async fn a_session_keeps_so_much_of_what_stands_beside_outputs() {
 
 /// Even if the session is closed and the next one begins immediately.
 #[tokio::test]
-async fn a_new_session_keeps_what_tools_return_as_before() {
+async fn a_new_session_starts_with_an_empty_output_budget() {
     let times = (4 << 20) / 2 - 100;
     let calls = (1..10).fold(Script::call("say", json!({ "times": times })), |script, number| {
         script.and_call("say", json!({ "times": times - number }))
@@ -193,7 +193,7 @@ async fn a_new_session_keeps_what_tools_return_as_before() {
 
 /// A tool whose calls end sixteen at a time, and that counts all calls and the most at once.
 #[derive(Clone)]
-struct Crowd {
+struct ConcurrencyProbe {
     together: Arc<Barrier>,
     inside: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
@@ -201,7 +201,7 @@ struct Crowd {
 }
 
 #[async_trait]
-impl Tool for Crowd {
+impl Tool for ConcurrencyProbe {
     fn name(&self) -> &str {
         "crowd"
     }
@@ -227,8 +227,8 @@ impl Tool for Crowd {
 
 /// Shows: S1-R076.
 #[tokio::test]
-async fn of_the_calls_of_one_turn_128_are_made_16_at_once_and_the_others_are_answered() {
-    let crowd = Crowd {
+async fn a_turn_makes_128_calls_16_at_a_time_and_refuses_the_rest() {
+    let crowd = ConcurrencyProbe {
         together: Arc::new(Barrier::new(16)),
         inside: Arc::default(),
         most: Arc::default(),
@@ -248,7 +248,7 @@ async fn of_the_calls_of_one_turn_128_are_made_16_at_once_and_the_others_are_ans
 
 /// Shows: S1-R077, S2-R055, S2-R058, S4-R155, S4-R156.
 #[tokio::test]
-async fn parallel_calls_are_answered_in_call_order_and_a_crash_of_one_is_its_own() {
+async fn parallel_outputs_keep_call_order_and_a_tool_panic_fails_only_its_call() {
     let order = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let gate = order.clone();
     let first = TestTool::answering("first", Effect::Pure, &effects(), move |_, _| {
@@ -288,7 +288,7 @@ async fn parallel_calls_are_answered_in_call_order_and_a_crash_of_one_is_its_own
 }
 
 #[tokio::test]
-async fn a_note_is_kept_with_its_output_and_found_again() {
+async fn search_notes_finds_a_note_that_the_run_created() {
     let lines = transcript_of(
         [
             Script::call("create_note", json!({"title": "Paint", "content": "The door is crimson."})),
@@ -304,7 +304,7 @@ async fn a_note_is_kept_with_its_output_and_found_again() {
 /// A search by a whole sentence finds the note that matches most of it; a search without a match
 /// lists what there is. Another conversation has none of it.
 #[tokio::test]
-async fn a_search_of_notes_finds_what_is_near_and_says_what_there_is() {
+async fn search_notes_finds_partial_matches_and_lists_titles_without_a_match() {
     let note =
         |title: &str, content: &str| Script::call("create_note", json!({"title": title, "content": content}));
     let search = |query: &str| Script::call("search_notes", json!({ "query": query }));
@@ -337,7 +337,7 @@ async fn a_search_of_notes_finds_what_is_near_and_says_what_there_is() {
 }
 
 #[tokio::test]
-async fn waiting_sleeps_on_disk_until_the_moment() {
+async fn a_wait_survives_a_restart_and_ends_when_it_is_due() {
     let model =
         ScriptedModel::new([Script::call("wait", json!({"seconds": 3600})), Script::text("An hour later.")]);
     let world = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
@@ -350,7 +350,7 @@ async fn waiting_sleeps_on_disk_until_the_moment() {
 }
 
 /// Dies in the middle of a call of this class, and restarts.
-async fn interrupted(effect: Effect) -> (World, entourage_types::Agent, Effects) {
+async fn interrupt_call(effect: Effect) -> (World, entourage_types::Agent, Effects) {
     let happened = effects();
     let (call, end) = (Script::call("pay", json!({"n": 1})), Script::text("Paid."));
     // Commits of the agent: receive, the turn with its intent, the output. A pure call has no
@@ -370,9 +370,9 @@ async fn interrupted(effect: Effect) -> (World, entourage_types::Agent, Effects)
 }
 
 #[tokio::test]
-async fn an_interrupted_call_runs_again_only_when_that_is_harmless() {
+async fn an_interrupted_pure_or_idempotent_call_runs_again() {
     for (effect, times) in [(Effect::Pure, vec![1, 1]), (Effect::Idempotent, vec![2])] {
-        let (world, root, happened) = interrupted(effect).await;
+        let (world, root, happened) = interrupt_call(effect).await;
         assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
         assert_eq!(happened.per_call(), times, "an effect keeps its key: {effect:?}");
     }
@@ -385,7 +385,7 @@ async fn an_interrupted_unsafe_call_becomes_a_question() {
         ("give up", "output!: The call was interrupted and given up; it may have taken effect.", 1),
         ("Paid, receipt 7.", "output: Paid, receipt 7.", 1),
     ] {
-        let (world, root, happened) = interrupted(Effect::Unsafe).await;
+        let (world, root, happened) = interrupt_call(Effect::Unsafe).await;
         let question = world.question(root.id).await;
         assert!(question.text.contains("may or may not") && question.text.contains("{\"n\":1}"));
         assert_eq!(happened.per_call(), [1], "not repeated before a person has said so");
@@ -398,7 +398,7 @@ async fn an_interrupted_unsafe_call_becomes_a_question() {
 }
 
 #[tokio::test]
-async fn a_conversational_kind_stops_once_it_has_spoken() {
+async fn a_conversational_kind_ends_its_run_after_sending_a_message() {
     let chatty = |kind: &mut Kind| {
         kind.conversational = true;
         kind.reply = entourage_types::Reply::SendMessage;
@@ -418,7 +418,7 @@ async fn a_conversational_kind_stops_once_it_has_spoken() {
 /// A tool for one owner's agents is not even offered to another owner's, and a call of it is
 /// refused.
 #[tokio::test]
-async fn a_tool_is_offered_to_the_owners_that_it_serves_alone() {
+async fn a_tool_is_offered_only_to_the_owners_that_it_serves() {
     let files = tempfile::tempdir().unwrap();
     std::fs::write(files.path().join("a.txt"), "read").unwrap();
     let settings = FilesSettings { owners: Some(Owners::operator(None)), ..FilesSettings::new(files.path()) };

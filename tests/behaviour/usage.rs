@@ -22,7 +22,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A chat that lasts for years has more runs than one page.
 #[tokio::test]
-async fn what_a_tree_used_is_the_sum_over_all_its_runs() {
+async fn the_usage_of_a_tree_sums_more_runs_than_one_page() {
     const RUNS: u64 = 10_001;
     let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;
     let root = world.client().create(NewAgent::default(), None).await.unwrap();
@@ -66,7 +66,7 @@ fn price() -> Price {
 }
 
 /// A number that looks random and is always the same for the same text.
-fn chance(text: &str) -> u64 {
+fn stable_hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3).rotate_left(7)
     })
@@ -94,7 +94,7 @@ fn model_of_a_tree(seed: u64, answered: &Answered) -> ScriptedModel {
         let level = first.chars().filter(|c| *c == '/').count();
         let said = request.messages.len();
         let place = format!("{seed} {first} {said}");
-        let roll = chance(&place);
+        let roll = stable_hash(&place);
         let usage = {
             let mut all = answered.0.lock().unwrap();
             let number = all.len() as u64;
@@ -123,7 +123,7 @@ fn model_of_a_tree(seed: u64, answered: &Answered) -> ScriptedModel {
     ScriptedModel::deciding(move |request| Some(Ok(answer(request)))).priced(price())
 }
 
-fn uses(items: &[Item]) -> impl Iterator<Item = Usage> {
+fn usages(items: &[Item]) -> impl Iterator<Item = Usage> {
     items.iter().filter_map(|item| match &item.body {
         ItemBody::Turn(turn) => turn.used.as_ref().map(|used| used.usage),
         _ => None,
@@ -132,7 +132,7 @@ fn uses(items: &[Item]) -> impl Iterator<Item = Usage> {
 
 /// Each commit that counts usage counts answers that the model gave, none of them twice: those of
 /// the turns that it contains, and at most one discarded answer.
-fn charged_once(world: &World, answers: &[Usage]) {
+fn assert_each_answer_is_charged_once(world: &World, answers: &[Usage]) {
     let mut left = answers.to_vec();
     let mut take = |used: Usage| {
         let at = left.iter().position(|answer| *answer == used);
@@ -146,7 +146,7 @@ fn charged_once(world: &World, answers: &[Usage]) {
             .iter()
             .filter_map(|write| if let Write::Item(item) = write { Some(item.clone()) } else { None })
             .collect();
-        let brought: Vec<Usage> = uses(&brought).collect();
+        let brought: Vec<Usage> = usages(&brought).collect();
         let turns: Usage = brought.iter().copied().sum();
         brought.into_iter().for_each(&mut take);
         let rows = commit.writes.iter().filter_map(|write| match write {
@@ -169,7 +169,7 @@ fn charged_once(world: &World, answers: &[Usage]) {
 }
 
 /// Grows the tree of this seed with this fault to its end. Returns how many commits there were.
-async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
+async fn grow_tree(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     let faults = fault.map_or_else(Faults::none, |(at, fault)| Faults::at(at, fault));
     let answered = Answered::default();
     let limits = Limits { max_tokens: u64::MAX, ..Limits::default() };
@@ -215,7 +215,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     // and only answers under way at the moment of the fault may be missing.
     let mut kept = Vec::new();
     for agent in client.tree(root.id).await.unwrap() {
-        kept.extend(uses(&client.items(agent.id, 0, 1000).await.unwrap()));
+        kept.extend(usages(&client.items(agent.id, 0, 1000).await.unwrap()));
     }
     let all = answered.all();
     let lost = all.len() as u64 - total.calls;
@@ -229,7 +229,7 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
         1 => assert!(fault.is_some() && all.iter().any(one_of), "one answer is missing, and it is one"),
         more => assert!(fault.is_some() && more <= 8, "{more} answers are missing"),
     }
-    charged_once(&world, &all);
+    assert_each_answer_is_charged_once(&world, &all);
     // The price of a sum may differ from the sum of the prices by rounding.
     let rounded = price().of(&total.usage).unwrap().nanos().abs_diff(total.cost.nanos());
     assert!(rounded <= total.calls, "{rounded}");
@@ -238,24 +238,24 @@ async fn grow(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
 
 /// Shows: INV-08.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_usage_of_any_tree_is_the_sum_of_its_calls_through_crashes_too() {
+async fn the_usage_of_a_tree_equals_the_sum_of_its_calls_across_crashes() {
     let faults = [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch];
     for seed in 0..12 {
-        let commits = grow(seed, None).await;
+        let commits = grow_tree(seed, None).await;
         for round in 0..4 {
-            let roll = chance(&format!("{seed} {round}"));
+            let roll = stable_hash(&format!("{seed} {round}"));
             let fault = faults[usize::try_from(roll % 3).unwrap()];
-            grow(seed, Some((roll / 3 % commits + 1, fault))).await;
+            grow_tree(seed, Some((roll / 3 % commits + 1, fault))).await;
         }
     }
 }
 
-async fn by(world: &World, by: &[UsageBy]) -> Vec<UsageRow> {
+async fn usage_by(world: &World, by: &[UsageBy]) -> Vec<UsageRow> {
     world.client().usage(UsageQuery { by: by.to_vec(), ..UsageQuery::default() }).await.unwrap()
 }
 
 #[tokio::test]
-async fn an_answer_of_no_use_is_counted_also_when_the_process_dies_right_after() {
+async fn a_discarded_answer_is_counted_even_if_the_process_then_dies() {
     let usage = Usage { input: 700, output: 90, ..Usage::default() };
     // A crash before the commit of the second answer: the next process asks again.
     let faults = Faults::at(3, Fault::DieBefore);
@@ -279,7 +279,7 @@ async fn an_answer_of_no_use_is_counted_also_when_the_process_dies_right_after()
 }
 
 #[tokio::test]
-async fn an_answer_counts_on_the_day_it_came() {
+async fn an_answer_counts_on_the_day_it_arrived() {
     let model =
         ScriptedModel::new([Script::call("wait", json!({"seconds": 86_400})), Script::text("Morning.")]);
     let world = World::builder(model.priced(price())).tools(first_tools()).start().await;
@@ -287,7 +287,7 @@ async fn an_answer_counts_on_the_day_it_came() {
     world.asleep(&root).await;
     world.clock().advance(DAY);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let days = by(&world, &[UsageBy::Day]).await;
+    let days = usage_by(&world, &[UsageBy::Day]).await;
     let told: Vec<_> = days.iter().map(|row| (row.day.unwrap().to_string(), row.tally.calls)).collect();
     assert_eq!(told, [("2026-01-01".to_owned(), 1), ("2026-01-02".to_owned(), 1)], "one run, two days");
     // 10 tokens in at 3 dollars a million and 5 out at 15.
@@ -295,20 +295,20 @@ async fn an_answer_counts_on_the_day_it_came() {
 }
 
 #[tokio::test]
-async fn what_a_deleted_agent_used_stays_counted() {
+async fn the_usage_of_a_deleted_agent_stays_counted() {
     let model = ScriptedModel::new([Script::call("ask_user", json!({"question": "Which?"}))]);
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Go.").await;
     world.question(root.id).await;
-    let before = by(&world, &[UsageBy::Agent]).await;
+    let before = usage_by(&world, &[UsageBy::Agent]).await;
     world.client().intervene(root.id, entourage_types::Action::Delete, None).await.unwrap();
-    assert_eq!(by(&world, &[UsageBy::Agent]).await, before);
+    assert_eq!(usage_by(&world, &[UsageBy::Agent]).await, before);
     assert_eq!(before[0].tally.usage.input, 10);
 }
 
 /// A run under a limit of money with a model that never ends; each call costs 105,000 nanos, and
 /// reads the earlier messages again.
-async fn spends(limit: &str) -> (Option<StopReason>, Tally, usize, String) {
+async fn run_under_max_cost(limit: &str) -> (Option<StopReason>, Tally, usize, String) {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::call("look", json!({}))))).priced(price());
     let look = entourage_testkit::TestTool::answering("look", Effect::Pure, &Default::default(), |_, _| {
         Ok(Outcome::text("nothing"))
@@ -328,23 +328,23 @@ async fn last_words(world: &World, agent: AgentId) -> String {
 }
 
 #[tokio::test]
-async fn money_is_bounded_before_the_call_that_would_pass_the_limit() {
+async fn max_cost_ends_a_run_before_the_call_that_would_exceed_it() {
     // A second call reads 15 tokens at least, which makes $0.00015.
-    let (reason, tally, asked, said) = spends("$0.000149").await;
+    let (reason, tally, asked, said) = run_under_max_cost("$0.000149").await;
     assert_eq!((reason, asked), (Some(StopReason::MaxCost), 1));
     assert_eq!(tally.cost.nanos(), 105_000);
     assert!(said.starts_with("notice max_cost: $0.000105 was spent"), "{said}");
     assert!(said.contains("the next call costs $0.000045 or more; the limit is $0.000149"), "{said}");
     // With as many tokens as before, it makes $0.000225 with one more call, and $0.000345 with two.
     for (limit, calls) in [("$0.000150", 2), ("$0.000344", 2), ("$0.000345", 3)] {
-        let (reason, _, asked, said) = spends(limit).await;
+        let (reason, _, asked, said) = run_under_max_cost(limit).await;
         assert_eq!((reason, asked), (Some(StopReason::MaxCost), calls), "{limit}");
         assert!(said.contains(&format!("the limit of {limit} leaves one more call")), "{said}");
     }
 }
 
 #[tokio::test]
-async fn a_limit_in_money_wants_a_known_price() {
+async fn an_agent_with_max_cost_and_no_known_price_is_refused() {
     let limits = Limits { max_cost: Some("$1".parse().unwrap()), ..Limits::default() };
     let kinds = one_kind(|kind| kind.limits = limits);
     let world = World::builder(ScriptedModel::new([])).kinds(kinds).start().await;
@@ -360,7 +360,7 @@ async fn a_limit_in_money_wants_a_known_price() {
 /// Impossible usage does not exhaust a limit: an estimate is counted, and the next message is
 /// answered.
 #[tokio::test]
-async fn a_count_that_is_impossible_is_replaced_by_an_estimate() {
+async fn impossible_usage_is_replaced_by_an_estimate() {
     for input in [3_000_000, u64::MAX] {
         let absurd = Usage { input, output: 5, cached: input, ..Usage::default() };
         let model = ScriptedModel::new([Script::text("One.").using(absurd), Script::text("Two.")]);

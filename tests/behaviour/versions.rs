@@ -33,7 +33,7 @@ async fn clerk(world: &World) -> Agent {
 }
 
 /// Answers the clerk's question, and returns its last line.
-async fn last_word(world: &World, agent: &Agent) -> String {
+async fn answer_and_read_last_line(world: &World, agent: &Agent) -> String {
     let question = world.question(agent.root).await;
     world.client().answer(question.id, Answer::Text("Yes.".into())).await.unwrap();
     world.ended(agent.id).await;
@@ -41,7 +41,7 @@ async fn last_word(world: &World, agent: &Agent) -> String {
 }
 
 #[tokio::test]
-async fn a_run_stays_with_its_version_when_the_file_changes_or_goes() {
+async fn a_run_keeps_its_kind_version_if_the_file_changes_or_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "First version.");
     let world = clerks(&directory).start().await;
@@ -51,12 +51,16 @@ async fn a_run_stays_with_its_version_when_the_file_changes_or_goes() {
 
     write(directory.path(), "Second version.");
     let world = world.reborn(Faults::none()).await;
-    assert_eq!(last_word(&world, &one).await, "turn: First version.[]");
-    assert_eq!(last_word(&world, &clerk(&world).await).await, "turn: Second version.[]");
+    assert_eq!(answer_and_read_last_line(&world, &one).await, "turn: First version.[]");
+    assert_eq!(answer_and_read_last_line(&world, &clerk(&world).await).await, "turn: Second version.[]");
 
     fs::remove_file(directory.path().join("clerk.md")).unwrap();
     let world = world.reborn(Faults::none()).await;
-    assert_eq!(last_word(&world, &two).await, "turn: First version.[]", "paused, and its file is gone");
+    assert_eq!(
+        answer_and_read_last_line(&world, &two).await,
+        "turn: First version.[]",
+        "paused, and its file is gone"
+    );
     world.client().send(two.id, "Again.", None).await.unwrap();
     let failed = |event: &entourage_types::Event| {
         event.agent == two.id
@@ -68,7 +72,7 @@ async fn a_run_stays_with_its_version_when_the_file_changes_or_goes() {
 }
 
 #[tokio::test]
-async fn a_version_is_kept_with_the_run_whenever_the_process_dies() {
+async fn a_run_keeps_its_kind_version_despite_a_crash_at_any_commit() {
     for at in 1..=3 {
         for fault in [Fault::DieBefore, Fault::DieAfter] {
             let directory = tempfile::tempdir().unwrap();
@@ -80,13 +84,13 @@ async fn a_version_is_kept_with_the_run_whenever_the_process_dies() {
             let started = !world.client().runs(agent.id, Page::default()).await.unwrap().is_empty();
             let world = world.reborn(Faults::none()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
-            assert_eq!(last_word(&world, &agent).await, expected, "{fault:?} at commit {at}");
+            assert_eq!(answer_and_read_last_line(&world, &agent).await, expected, "{fault:?} at commit {at}");
         }
     }
 }
 
 #[tokio::test]
-async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing() {
+async fn reload_applies_changed_kinds_and_a_broken_file_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "First version.");
     let world = clerks(&directory).start().await;
@@ -98,7 +102,7 @@ async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing
     write(directory.path(), "Second version.");
     let refused = world.engine().reload().await.unwrap_err().to_string();
     assert!(refused.contains("cook.md:4: error:") && refused.contains("max_stepz"), "{refused}");
-    assert_eq!(last_word(&world, &clerk(&world).await).await, "turn: First version.[]");
+    assert_eq!(answer_and_read_last_line(&world, &clerk(&world).await).await, "turn: First version.[]");
 
     let dear = "---\nname: cook\nmodel: nobody::knows\nlimits:\n  max_cost: $1\n---\nCook.\n";
     fs::write(directory.path().join("cook.md"), dear).unwrap();
@@ -120,8 +124,8 @@ async fn kinds_are_read_anew_without_a_restart_and_a_broken_file_changes_nothing
     assert_eq!(world.engine().reload().await.unwrap().removed, ["clerk"]);
     let in_use = world.engine().client(entourage_types::Owner::local()).kinds_in_use().await.unwrap();
     assert!(in_use.iter().any(|used| used.kind.name == "clerk" && used.is_gone));
-    assert_eq!(last_word(&world, &new).await, "turn: Second version.[]");
-    assert_eq!(last_word(&world, &paused).await, "turn: First version.[]");
+    assert_eq!(answer_and_read_last_line(&world, &new).await, "turn: Second version.[]");
+    assert_eq!(answer_and_read_last_line(&world, &paused).await, "turn: First version.[]");
 }
 
 /// Waits until the clerk has asked, or its process has died.
@@ -133,7 +137,7 @@ async fn asked_or_dead(world: &World, agent: &Agent) {
 }
 
 #[tokio::test]
-async fn whatever_dies_around_a_reload_a_run_stays_with_the_version_it_started_with() {
+async fn a_run_keeps_its_kind_version_despite_a_crash_around_a_reload() {
     for at in 1..=6 {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
             let directory = tempfile::tempdir().unwrap();
@@ -149,11 +153,15 @@ async fn whatever_dies_around_a_reload_a_run_stays_with_the_version_it_started_w
             asked_or_dead(&world, &after).await;
             let world = world.reborn(Faults::none()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
-            assert_eq!(last_word(&world, &before).await, expected, "{fault:?} at commit {at}");
+            assert_eq!(
+                answer_and_read_last_line(&world, &before).await,
+                expected,
+                "{fault:?} at commit {at}"
+            );
             // Another process opens the run, and has not reloaded the file.
             let is_elsewhere = (at, fault) == (opens, Fault::LoseEpoch);
             let expected = if is_elsewhere { "turn: First version.[]" } else { "turn: Second version.[]" };
-            assert_eq!(last_word(&world, &after).await, expected, "{fault:?} at commit {at}");
+            assert_eq!(answer_and_read_last_line(&world, &after).await, expected, "{fault:?} at commit {at}");
         }
     }
 }

@@ -29,7 +29,7 @@ use tokio::sync::watch;
 
 /// What a receiver does with a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mood {
+enum Behaviour {
     Takes,
     Refuses,
     /// Accepts the connection and never responds.
@@ -40,24 +40,25 @@ enum Mood {
 
 /// A transport to receivers in memory.
 #[derive(Clone, Default)]
-struct Letters {
-    moods: Arc<watch::Sender<BTreeMap<String, Mood>>>,
+struct MemoryTransport {
+    moods: Arc<watch::Sender<BTreeMap<String, Behaviour>>>,
     /// Receiver, id and occasion of each attempt that arrived.
     arrived: Arc<watch::Sender<Vec<(String, DeliveryId, Occasion)>>>,
     attempts: Arc<watch::Sender<u32>>,
 }
 
 #[async_trait]
-impl Transport for Letters {
+impl Transport for MemoryTransport {
     async fn deliver(&self, delivery: &Delivery) -> Result<(), Undelivered> {
         self.attempts.send_modify(|attempts| *attempts += 1);
-        let of = |moods: &BTreeMap<String, Mood>| *moods.get(&delivery.receiver).unwrap_or(&Mood::Takes);
+        let of =
+            |moods: &BTreeMap<String, Behaviour>| *moods.get(&delivery.receiver).unwrap_or(&Behaviour::Takes);
         let mut moods = self.moods.subscribe();
-        let mood = of(&moods.wait_for(|moods| of(moods) != Mood::Waits).await.unwrap());
+        let mood = of(&moods.wait_for(|moods| of(moods) != Behaviour::Waits).await.unwrap());
         match mood {
-            Mood::Hangs | Mood::Waits => std::future::pending().await,
-            Mood::Refuses => Err(Undelivered::because("answered 500")),
-            Mood::Takes => {
+            Behaviour::Hangs | Behaviour::Waits => std::future::pending().await,
+            Behaviour::Refuses => Err(Undelivered::because("answered 500")),
+            Behaviour::Takes => {
                 let told = (delivery.receiver.clone(), delivery.id, delivery.occasion);
                 self.arrived.send_modify(|arrived| arrived.push(told));
                 Ok(())
@@ -66,8 +67,8 @@ impl Transport for Letters {
     }
 }
 
-impl Letters {
-    fn set(&self, receiver: &str, mood: Mood) {
+impl MemoryTransport {
+    fn set(&self, receiver: &str, mood: Behaviour) {
         self.moods.send_modify(|moods| {
             moods.insert(receiver.into(), mood);
         });
@@ -115,13 +116,13 @@ const TOLD: [Occasion; 5] = [
     Occasion::TaskCompleted,
 ];
 
-fn world(letters: &Letters, receivers: &[Receiver]) -> WorldBuilder {
+fn world(letters: &MemoryTransport, receivers: &[Receiver]) -> WorldBuilder {
     let builder = World::builder(story()).tools(first_tools());
     builder.receivers(receivers.to_vec(), Arc::new(letters.clone()))
 }
 
 /// Runs the story from its beginning to its end.
-async fn told_to_the_end(world: &World) -> Agent {
+async fn run_the_story(world: &World) -> Agent {
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
     world.client().answer(question.id, Answer::Text("red".into())).await.unwrap();
@@ -134,7 +135,7 @@ async fn deliveries(world: &World) -> Vec<Delivery> {
 }
 
 /// Waits until there are deliveries, and all of them have this status.
-async fn all_are(world: &World, status: DeliveryStatus) {
+async fn wait_until_all_are(world: &World, status: DeliveryStatus) {
     let mut news = world.witness().news();
     let settled = async {
         loop {
@@ -156,12 +157,12 @@ async fn record(world: &World, name: &str) -> ReceiverRecord {
 }
 
 #[tokio::test]
-async fn a_receiver_is_told_what_happens_to_its_owners_tasks_and_questions() {
-    let letters = Letters::default();
+async fn a_receiver_gets_the_task_and_question_events_of_its_owner_only() {
+    let letters = MemoryTransport::default();
     let world = world(&letters, &[receiver("ours", "local"), receiver("theirs", "ada")]).start().await;
-    told_to_the_end(&world).await;
+    run_the_story(&world).await;
     assert_eq!(letters.told("ours", 5).await, TOLD);
-    all_are(&world, DeliveryStatus::Delivered).await;
+    wait_until_all_are(&world, DeliveryStatus::Delivered).await;
     let all = deliveries(&world).await;
     assert!(all.iter().all(|delivery| delivery.receiver == "ours" && delivery.attempts == 1), "{all:#?}");
 
@@ -174,12 +175,12 @@ async fn a_receiver_is_told_what_happens_to_its_owners_tasks_and_questions() {
 #[tokio::test]
 async fn an_engine_without_receivers_writes_nothing_for_them() {
     let world = World::scripted(&story(), first_tools()).await;
-    told_to_the_end(&world).await;
+    run_the_story(&world).await;
     assert_eq!(deliveries(&world).await, []);
 }
 
 /// The first question of a tree, open or not, once there is one.
-async fn asked(world: &World, root: AgentId) -> Question {
+async fn first_question(world: &World, root: AgentId) -> Question {
     let events = world.until(root, |event| matches!(event.body, EventBody::Question { .. })).await;
     match events.into_iter().next_back().map(|event| event.body) {
         Some(EventBody::Question { question }) => *question,
@@ -197,12 +198,12 @@ fn is_answered(world: &World, id: QuestionId) -> bool {
 
 /// The deaths are at commits of any kind: of agents, of the person, and of the delivery records.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
+async fn each_event_is_delivered_under_one_id_after_a_crash_at_every_commit() {
     let mut at = 0;
     loop {
         at += 1;
         for fault in [Fault::DieBefore, Fault::DieAfter] {
-            let letters = Letters::default();
+            let letters = MemoryTransport::default();
             let world = world(&letters, &[receiver("ours", "local")]).in_memory();
             let mut world = world.start_with(Faults::at_any(at, fault)).await;
             let root = world.ask("Go.").await;
@@ -216,12 +217,12 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
                     return std::future::pending().await;
                 }
                 world.ended(root.id).await;
-                all_are(&world, DeliveryStatus::Delivered).await;
+                wait_until_all_are(&world, DeliveryStatus::Delivered).await;
             };
             let over = faults.outlived_by(whole).await.is_some();
             if !over {
                 world = world.reborn(Faults::none()).await;
-                let question = asked(&world, root.id).await;
+                let question = first_question(&world, root.id).await;
                 // It is answered already if and only if that was committed before the death. Only
                 // the store knows the outcome of a commit that was under way as something else
                 // died.
@@ -239,7 +240,7 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
                 assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{fault:?} at {at}");
             }
             assert_eq!(letters.told("ours", 5).await, TOLD, "{fault:?} at {at}");
-            all_are(&world, DeliveryStatus::Delivered).await;
+            wait_until_all_are(&world, DeliveryStatus::Delivered).await;
             assert_eq!(deliveries(&world).await.len(), 5, "{fault:?} at {at}: no event has two ids");
             assert_eq!(world.audit().await, [], "{fault:?} at {at}");
             if over {
@@ -251,13 +252,13 @@ async fn everything_is_told_under_one_id_whatever_dies_at_whatever_commit() {
 }
 
 #[tokio::test]
-async fn a_dead_receiver_keeps_nobody_waiting_and_hears_everything_once_it_is_back() {
-    let letters = Letters::default();
-    letters.set("dead", Mood::Refuses);
-    letters.set("mute", Mood::Hangs);
+async fn a_dead_receiver_delays_no_other_and_gets_all_events_once_it_is_back() {
+    let letters = MemoryTransport::default();
+    letters.set("dead", Behaviour::Refuses);
+    letters.set("mute", Behaviour::Hangs);
     let receivers = [receiver("dead", "local"), receiver("mute", "local"), receiver("alive", "local")];
     let world = world(&letters, &receivers).start().await;
-    told_to_the_end(&world).await;
+    run_the_story(&world).await;
     assert_eq!(letters.told("alive", 5).await, TOLD, "others are told at once");
 
     // An hour passes, a minute at a time; the attempts of each minute are over before the next
@@ -278,23 +279,23 @@ async fn a_dead_receiver_keeps_nobody_waiting_and_hears_everything_once_it_is_ba
     assert_eq!(failure.error, "answered 500");
     assert!(failure.attempts >= 5, "{failure:?}");
 
-    letters.set("dead", Mood::Takes);
+    letters.set("dead", Behaviour::Takes);
     world.clock().advance(Duration::from_secs(2 * 60 * 60));
     assert_eq!(letters.told("dead", 5).await, TOLD);
-    letters.set("mute", Mood::Takes);
+    letters.set("mute", Behaviour::Takes);
     // The next process repeats deliveries without a response.
     let world = world.reborn(Faults::none()).await;
     assert_eq!(letters.told("mute", 5).await, TOLD);
-    all_are(&world, DeliveryStatus::Delivered).await;
+    wait_until_all_are(&world, DeliveryStatus::Delivered).await;
 }
 
 #[tokio::test]
-async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_in_the_end() {
-    let letters = Letters::default();
-    letters.set("ours", Mood::Refuses);
+async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned() {
+    let letters = MemoryTransport::default();
+    letters.set("ours", Behaviour::Refuses);
     let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
     let world = world(&letters, &[only]).start().await;
-    told_to_the_end(&world).await;
+    run_the_story(&world).await;
     let mut attempts = letters.attempts.subscribe();
     for attempt in 1..=33 {
         let made = attempts.wait_for(|made| *made >= attempt);
@@ -312,17 +313,17 @@ async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_i
         .await;
         world.clock().advance(Duration::from_secs(90 * 60));
     }
-    all_are(&world, DeliveryStatus::GivenUp).await;
+    wait_until_all_are(&world, DeliveryStatus::GivenUp).await;
     let given_up = record(&world, "ours").await;
     assert_eq!((given_up.pending, given_up.given_up, given_up.next_attempt), (0, 1, None));
     assert_eq!(given_up.last_failure.unwrap().attempts, 33);
 
-    letters.set("ours", Mood::Waits);
+    letters.set("ours", Behaviour::Waits);
     let again = world.client().retry_receiver("ours").await.unwrap();
     assert_eq!((again.pending, again.given_up), (1, 0));
-    letters.set("ours", Mood::Takes);
+    letters.set("ours", Behaviour::Takes);
     assert_eq!(letters.told("ours", 1).await, [Occasion::TaskCreated]);
-    all_are(&world, DeliveryStatus::Delivered).await;
+    wait_until_all_are(&world, DeliveryStatus::Delivered).await;
 
     let day = Duration::from_secs(24 * 60 * 60);
     let retention = Retention { deliveries: Some(day), ..Retention::default() };
@@ -333,28 +334,28 @@ async fn what_failed_for_a_day_is_given_up_tried_anew_when_asked_and_forgotten_i
 }
 
 #[tokio::test]
-async fn what_is_pending_is_kept_however_old_it_is() {
-    let letters = Letters::default();
-    letters.set("ours", Mood::Hangs);
+async fn pruning_keeps_a_pending_delivery_of_any_age() {
+    let letters = MemoryTransport::default();
+    letters.set("ours", Behaviour::Hangs);
     let world = world(&letters, &[receiver("ours", "local")]).start().await;
-    told_to_the_end(&world).await;
+    run_the_story(&world).await;
     world.clock().advance(Duration::from_secs(400 * 24 * 60 * 60));
     let retention = Retention { deliveries: Some(Duration::from_secs(1)), ..Retention::default() };
     assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 0);
     assert_eq!(deliveries(&world).await.len(), 5);
-    letters.set("ours", Mood::Takes);
+    letters.set("ours", Behaviour::Takes);
     let world = world.reborn(Faults::none()).await;
     assert_eq!(letters.told("ours", 5).await, TOLD);
-    all_are(&world, DeliveryStatus::Delivered).await;
+    wait_until_all_are(&world, DeliveryStatus::Delivered).await;
 }
 
 /// Deliveries whose hints are lost, because there were more than the channel of a busy outbox
 /// holds, are read from the store.
 #[tokio::test]
-async fn everything_is_told_where_hints_are_lost() {
+async fn deliveries_whose_hints_are_lost_are_read_from_the_store() {
     // The channel rounds up.
     const TASKS: usize = Outbox::HINTS.next_power_of_two() + 76;
-    let letters = Letters::default();
+    let letters = MemoryTransport::default();
     let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(story()))
         .outbox(Outbox::new([receiver("ours", "local")]))
         .build();
@@ -389,11 +390,11 @@ async fn everything_is_told_where_hints_are_lost() {
 }
 
 #[tokio::test]
-async fn what_is_pending_for_a_receiver_that_is_gone_is_given_up() {
-    let letters = Letters::default();
-    letters.set("gone", Mood::Refuses);
+async fn a_pending_delivery_for_a_removed_receiver_is_given_up() {
+    let letters = MemoryTransport::default();
+    letters.set("gone", Behaviour::Refuses);
     let world = world(&letters, &[receiver("gone", "local")]).start().await;
-    told_to_the_end(&world).await;
+    run_the_story(&world).await;
     // The same name now belongs to another owner.
     let other = entourage_engine::Outbox::new([receiver("new", "local"), receiver("gone", "ada")]);
     let engine = entourage_engine::Engine::builder(Arc::clone(world.store()), Arc::new(story()))
@@ -405,8 +406,8 @@ async fn what_is_pending_for_a_receiver_that_is_gone_is_given_up() {
         let (engine, letters) = (engine.clone(), Arc::new(letters.clone()));
         async move { engine.deliver(letters).await }
     });
-    letters.set("gone", Mood::Hangs);
-    all_are(&world, DeliveryStatus::GivenUp).await;
+    letters.set("gone", Behaviour::Hangs);
+    wait_until_all_are(&world, DeliveryStatus::GivenUp).await;
     engine.stopping().cancel();
     delivering.await.unwrap();
     let why = deliveries(&world).await[0].error.clone().unwrap();

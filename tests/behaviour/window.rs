@@ -47,7 +47,7 @@ fn bulky(characters: usize) -> Toolbox {
     Toolbox::new().with(tool).with(ReadOutput)
 }
 
-fn long_lived() -> entourage_engine::Kinds {
+fn kind_without_step_limits() -> entourage_engine::Kinds {
     one_kind(|kind| {
         kind.limits.max_steps = 1_000;
         kind.limits.max_same_tool = 1_000;
@@ -57,7 +57,7 @@ fn long_lived() -> entourage_engine::Kinds {
 
 /// Shows: S4-R039.
 #[tokio::test]
-async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
+async fn three_hundred_steps_of_large_outputs_never_exceed_the_window() {
     let steps = Arc::new(Mutex::new(0));
     let count = Arc::clone(&steps);
     let model = ScriptedModel::deciding(move |request| {
@@ -77,7 +77,8 @@ async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
         ))
     });
     let model = model.with_window(WINDOW);
-    let world = World::builder(model.clone()).tools(bulky(1_500)).kinds(long_lived()).start().await;
+    let world =
+        World::builder(model.clone()).tools(bulky(1_500)).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Fetch all of them.").await;
     let ended = world.ended(agent.id).await;
     let client = world.client();
@@ -113,7 +114,7 @@ async fn three_hundred_steps_of_bulky_outputs_never_pass_the_window() {
 
 /// Shows: S1-R034.
 #[tokio::test]
-async fn no_digest_comes_between_the_calls_of_a_turn_and_their_outputs() {
+async fn a_digest_never_separates_a_call_from_its_output() {
     const TURNS: u64 = 30;
     const CALLS: u64 = 4;
     let made = Mutex::new(0);
@@ -132,7 +133,8 @@ async fn no_digest_comes_between_the_calls_of_a_turn_and_their_outputs() {
         Some(Ok(turn.using(usage)))
     });
     let model = model.with_window(WINDOW);
-    let world = World::builder(model.clone()).tools(bulky(700)).kinds(long_lived()).start().await;
+    let world =
+        World::builder(model.clone()).tools(bulky(700)).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Fetch all of them.").await;
     assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     let requests = model.requests();
@@ -178,7 +180,8 @@ async fn an_output_too_long_for_the_window_is_kept_whole_and_read_in_parts() {
         }))
     });
     let model = model.with_window(WINDOW);
-    let world = World::builder(model.clone()).tools(bulky(40_000)).kinds(long_lived()).start().await;
+    let world =
+        World::builder(model.clone()).tools(bulky(40_000)).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Fetch it.").await;
     let ended = world.ended(agent.id).await;
     let items = world.client().items(agent.id, 0, 100).await.unwrap();
@@ -193,7 +196,7 @@ async fn an_output_too_long_for_the_window_is_kept_whole_and_read_in_parts() {
 }
 
 #[tokio::test]
-async fn what_the_model_sees_is_shown_block_by_block() {
+async fn context_lists_the_blocks_of_the_models_input_with_tokens_and_cost() {
     let usage = Usage { input: 1_000, output: 5, cached: 900, ..Usage::default() };
     let model = ScriptedModel::new([
         Script::call("bulk", json!({"n": 1})).using(usage),
@@ -201,7 +204,7 @@ async fn what_the_model_sees_is_shown_block_by_block() {
     ]);
     let price = entourage_llm::Price { input: 2.0, output: 0.0, cached: Some(0.2), cache_written: None };
     let model = model.with_window(8_000).priced(price);
-    let world = World::builder(model).tools(bulky(4_000)).kinds(long_lived()).start().await;
+    let world = World::builder(model).tools(bulky(4_000)).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Fetch it.").await;
     world.ended(agent.id).await;
     // Only the engine that works has the tools.
@@ -234,7 +237,7 @@ async fn what_the_model_sees_is_shown_block_by_block() {
 }
 
 #[tokio::test]
-async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_again_shorter() {
+async fn without_a_known_window_only_a_refused_request_causes_a_digest() {
     let asked_for = Arc::new(Mutex::new(0));
     let model = ScriptedModel::deciding(move |request| {
         let size = tokens(request);
@@ -254,7 +257,8 @@ async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_
         }))
     });
     let model = model.without_window();
-    let world = World::builder(model.clone()).tools(bulky(4_000)).kinds(long_lived()).start().await;
+    let world =
+        World::builder(model.clone()).tools(bulky(4_000)).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Fetch all of them.").await;
     assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     let client = world.client();
@@ -281,13 +285,13 @@ async fn nothing_is_summed_up_by_a_guess_and_a_request_refused_as_too_long_goes_
 }
 
 /// A model whose window is unknown until its server is asked.
-struct Unasked {
+struct LearnsItsWindow {
     model: ScriptedModel,
     is_asked: AtomicBool,
 }
 
 #[async_trait]
-impl Model for Unasked {
+impl Model for LearnsItsWindow {
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> entourage_llm::Result<Reply> {
         self.model.call(request, deltas).await
     }
@@ -310,7 +314,7 @@ impl Model for Unasked {
 }
 
 #[tokio::test]
-async fn a_run_asks_the_server_how_large_the_window_is_and_sums_up_before_a_request_is_refused() {
+async fn a_run_learns_the_window_from_the_server_and_digests_before_a_refusal() {
     let (fetched, refused) = (Mutex::new(0), Arc::new(Mutex::new(0)));
     let refusals = Arc::clone(&refused);
     let script = ScriptedModel::deciding(move |request| {
@@ -331,8 +335,8 @@ async fn a_run_asks_the_server_how_large_the_window_is_and_sums_up_before_a_requ
         }))
     });
     let script = script.with_window(WINDOW);
-    let model = Unasked { model: script.clone(), is_asked: AtomicBool::new(false) };
-    let world = World::builder(model).tools(bulky(4_000)).kinds(long_lived()).start().await;
+    let model = LearnsItsWindow { model: script.clone(), is_asked: AtomicBool::new(false) };
+    let world = World::builder(model).tools(bulky(4_000)).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Fetch all of them.").await;
     assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     let digests = script.requests().iter().filter(|request| is_summary(request)).count();
@@ -341,14 +345,14 @@ async fn a_run_asks_the_server_how_large_the_window_is_and_sums_up_before_a_requ
 }
 
 #[tokio::test]
-async fn a_request_too_long_of_which_nothing_can_go_fails_with_the_providers_words() {
+async fn a_too_long_request_that_cannot_shrink_fails_with_the_providers_error() {
     let model = ScriptedModel::deciding(move |_| {
         Some(Err(entourage_llm::Error::BeyondWindow {
             model: "m".into(),
             cause: "HTTP 400: 9000 tokens".into(),
         }))
     });
-    let world = World::builder(model.clone()).kinds(long_lived()).start().await;
+    let world = World::builder(model.clone()).kinds(kind_without_step_limits()).start().await;
     let agent = world.ask("Hello.").await;
     assert_eq!(world.ended(agent.id).await.status, Status::Failed);
     let run = &world.client().runs(agent.id, Page::default()).await.unwrap()[0];

@@ -43,7 +43,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn the_research_chat_answers() {
+async fn the_research_chat_example_answers() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("entourage-research-chat");
     write_settings(&data);
@@ -75,11 +75,11 @@ async fn the_research_chat_answers() {
         println!("{line}");
     }
     assert!(chat.wait().await.unwrap().success());
-    checked(&data.join("entourage.db")).await;
+    assert_engine_guarantees(&data.join("entourage.db")).await;
 }
 
 #[tokio::test]
-async fn the_agency_answers_or_says_why_not() {
+async fn the_agency_example_answers_or_reports_a_failure() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     write_settings(&data);
@@ -93,11 +93,11 @@ async fn the_agency_answers_or_says_why_not() {
     println!("{said}");
     assert!(ran.status.success());
     assert!(said.lines().any(|line| line.starts_with("Ceo: ") || line.starts_with("it failed: ")));
-    checked(&directory.path().join("entourage-agency.db")).await;
+    assert_engine_guarantees(&directory.path().join("entourage-agency.db")).await;
 }
 
 /// Verifies what the engine guarantees for every tree.
-async fn checked(database: &Path) {
+async fn assert_engine_guarantees(database: &Path) {
     let store = SqliteStore::open(database, Settings::default()).unwrap();
     let (scope, mut turns) = (Scope::All, 0);
     for agent in store.agents(&scope, AgentQuery::default()).await.unwrap() {

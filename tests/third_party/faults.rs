@@ -126,7 +126,7 @@ impl Tool for LookUp {
 }
 
 /// Advances a world's clock with the machine's for as long as it is polled.
-async fn ticking(clock: FakeClock) {
+async fn advance_with_real_time(clock: FakeClock) {
     let mut then = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -136,7 +136,7 @@ async fn ticking(clock: FakeClock) {
 }
 
 /// Makes one run with one fault; returns what is wrong about its end.
-async fn endures(
+async fn run_with_fault(
     provider: Provider,
     path: &str,
     (name, fault, end): (&str, Value, End),
@@ -174,7 +174,7 @@ async fn endures(
     let root = world.ask("Look up how long the bridge is.").await;
     let ended = tokio::select! {
         ended = world.ended(root.id) => ended,
-        () = ticking(clock) => unreachable!("a clock never ends"),
+        () = advance_with_real_time(clock) => unreachable!("a clock never ends"),
     };
     let items = world.client().items(root.id, 0, 100).await.unwrap();
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
@@ -196,30 +196,30 @@ async fn endures(
     fine.err().map(|wrong| format!("{name} at {place:?}: {wrong}\n{}", plain(&items).join("\n")))
 }
 
-async fn all(provider: Provider, path: &str) {
+async fn assert_every_fault_is_endured(provider: Provider, path: &str) {
     let places = [Place::First, Place::AfterTool];
     let cases = faults().into_iter().flat_map(|fault| places.map(|place| (fault.clone(), place)));
-    let wrong = join_all(cases.map(|(fault, place)| endures(provider, path, fault, place))).await;
+    let wrong = join_all(cases.map(|(fault, place)| run_with_fault(provider, path, fault, place))).await;
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 #[tokio::test]
-async fn openai_chat() {
-    all(Provider::OpenAi, "/v1").await;
+async fn every_run_over_openai_chat_ends_after_a_fault() {
+    assert_every_fault_is_endured(Provider::OpenAi, "/v1").await;
 }
 
 #[tokio::test]
-async fn openai_responses() {
-    all(Provider::OpenAiResp, "/v1").await;
+async fn every_run_over_openai_responses_ends_after_a_fault() {
+    assert_every_fault_is_endured(Provider::OpenAiResp, "/v1").await;
 }
 
 #[tokio::test]
-async fn anthropic() {
-    all(Provider::Anthropic, "/anthropic").await;
+async fn every_run_over_anthropic_ends_after_a_fault() {
+    assert_every_fault_is_endured(Provider::Anthropic, "/anthropic").await;
 }
 
 #[tokio::test]
-async fn any_compatible_server() {
-    all(Provider::Compatible, "/v1").await;
+async fn every_run_over_a_compatible_server_ends_after_a_fault() {
+    assert_every_fault_is_endured(Provider::Compatible, "/v1").await;
 }

@@ -125,7 +125,7 @@ async fn run(data: &Path, kind: &str, task: &str) -> serde_json::Value {
 
 /// Verifies what the engine guarantees for every tree; returns the tools that answered without an
 /// error.
-async fn checked(data: &Path) -> BTreeSet<String> {
+async fn assert_engine_guarantees(data: &Path) -> BTreeSet<String> {
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     let mut used = BTreeSet::new();
     for agent in store.agents(&Scope::All, AgentQuery::default()).await.unwrap() {
@@ -155,7 +155,7 @@ async fn tokens(data: &Path) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
+async fn a_real_model_completes_calls_of_every_sort_of_tool() {
     let directory = tempfile::tempdir().unwrap();
     let (data, files) = (directory.path().join("data"), directory.path().join("files"));
     std::fs::create_dir_all(&files).unwrap();
@@ -176,7 +176,7 @@ async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
 
     let task = "Find out how long the bridge of Arden is, when it was opened and when it was repaired.";
     let report = run(&data, "orchestrator", task).await;
-    let used = checked(&data).await;
+    let used = assert_engine_guarantees(&data).await;
     println!("tools that answered: {used:?}");
     assert_eq!(
         report["usage"]["input"].as_u64(),
@@ -185,13 +185,13 @@ async fn an_orchestrator_and_a_researcher_do_it_with_a_real_model() {
     );
 
     for (tool, what) in &errands {
-        let mut used = checked(&data).await;
+        let mut used = assert_engine_guarantees(&data).await;
         for _ in 0..ATTEMPTS {
             if used.contains(*tool) {
                 break;
             }
             run(&data, &errand_name(tool), &format!("Your next action is `{tool}` {what}.")).await;
-            used = checked(&data).await;
+            used = assert_engine_guarantees(&data).await;
         }
         assert!(used.contains(*tool), "`{tool}` never answered; those that did: {used:?}");
     }

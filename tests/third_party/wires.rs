@@ -59,7 +59,7 @@ async fn world(provider: Provider, base: &str, instructions: &str) -> World {
         .await
 }
 
-async fn speaks(provider: Provider, path: &str, counts: bool) {
+async fn assert_wire_works(provider: Provider, path: &str, counts: bool) {
     let base = format!("{}{path}", super::named("AIMOCK_URL"));
     let greeting = world(provider, &base, "Greet.").await;
     let client = greeting.client();
@@ -106,27 +106,27 @@ async fn speaks(provider: Provider, path: &str, counts: bool) {
 }
 
 #[tokio::test]
-async fn openai_chat() {
-    speaks(Provider::OpenAi, "/v1", true).await;
+async fn the_openai_chat_wire_carries_streams_parallel_calls_and_usage() {
+    assert_wire_works(Provider::OpenAi, "/v1", true).await;
 }
 
 #[tokio::test]
-async fn openai_responses() {
-    speaks(Provider::OpenAiResp, "/v1", true).await;
+async fn the_openai_responses_wire_carries_streams_parallel_calls_and_usage() {
+    assert_wire_works(Provider::OpenAiResp, "/v1", true).await;
 }
 
 #[tokio::test]
-async fn anthropic() {
-    speaks(Provider::Anthropic, "", true).await;
+async fn the_anthropic_wire_carries_streams_parallel_calls_and_usage() {
+    assert_wire_works(Provider::Anthropic, "", true).await;
 }
 
 #[tokio::test]
-async fn ollama() {
+async fn the_ollama_wire_carries_streams_and_parallel_calls() {
     // This fake reports no usage on this wire.
-    speaks(Provider::Ollama, "", false).await;
+    assert_wire_works(Provider::Ollama, "", false).await;
 }
 
 #[tokio::test]
-async fn any_compatible_server() {
-    speaks(Provider::Compatible, "/v1", true).await;
+async fn the_compatible_wire_carries_streams_parallel_calls_and_usage() {
+    assert_wire_works(Provider::Compatible, "/v1", true).await;
 }

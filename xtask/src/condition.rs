@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_requires_what_is_not_on_by_default() {
+    fn a_target_that_needs_a_non_default_feature_is_conditional() {
         let manifest = "[features]\ndefault = [\"one\"]\none = [\"two\", \"dep:x\"]\ntwo = []\nthree = []\n\
                         [[test]]\nname = \"on\"\nrequired-features = [\"two\"]\n\
                         [[test]]\nname = \"off\"\nrequired-features = [\"one\", \"three\"]\n\

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_one_program_holds_all_tests_a_file_beside_it_is_reached_through_it() {
+    fn a_file_beside_the_only_test_program_is_reached_through_it() {
         let repo = Repo::of(&[
             ("a/Cargo.toml", "[package]\nautotests = false\n[[test]]\nname = \"main\"\n"),
             ("a/tests/main.rs", "mod one;"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_example_outside_all_crates_is_reached_where_one_names_it() {
+    fn an_example_outside_all_crates_is_reached_if_a_manifest_names_it() {
         let manifest = "[[example]]\nname = \"one\"\npath = \"../../examples/one.rs\"\n";
         let repo =
             Repo::of(&[("crates/a/Cargo.toml", manifest), ("examples/one.rs", ""), ("examples/two.rs", "")]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_under_a_condition_is_not_always_compiled() {
+    fn a_module_declared_under_a_condition_is_not_always_compiled() {
         let main = "mod one;\n#[cfg(unix)]\nmod two;\n#[cfg(any())] mod three;\n#[cfg(feature = \"x\")]\nmod four;\n";
         let manifest = "[[test]]\nname = \"asked\"\nrequired-features = [\"x\"]\n";
         let repo = Repo::of(&[
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_for_a_feature_that_is_on_by_default_is_always_compiled() {
+    fn a_module_of_a_default_feature_is_always_compiled() {
         let lib = "#[cfg(feature = \"x\")]\nmod one;\n#[cfg(feature = \"y\")]\nmod two;\n";
         let repo = Repo::of(&[
             ("a/Cargo.toml", "[features]\ndefault = [\"x\"]\nx = []\ny = []\n"),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_reached_by_mod_lines_from_the_roots_of_a_crate() {
+    fn files_are_reached_by_mod_lines_from_the_crate_roots() {
         let repo = Repo::of(&[
             ("a/Cargo.toml", "[[bin]]\npath = \"odd/start.rs\"\n"),
             ("a/src/lib.rs", "pub(crate) mod one;\nmod two;\n#[cfg(test)]\nmod tests;\n// mod three;\n"),

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_literals_are_blanked_and_nothing_moves() {
+    fn comments_and_literals_are_blanked_without_moving_code() {
         let text = "a // c1\nb /* c2 /* c3 */ é */ c\n\"s1 \\\" s2\" r#\"s3 \" s4\"# 'x' '\\'' '\"' &'static d b\"s5\"\n";
         let code = blank(text);
         assert_eq!(code.len(), text.len());
@@ -168,13 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_that_never_ends_hides_the_rest() {
+    fn an_unterminated_literal_blanks_the_rest() {
         assert_eq!(blank("a \"b\nc"), "a \" \n ");
         assert_eq!(blank("a /* b"), "a     ");
     }
 
     #[test]
-    fn an_item_under_cfg_test_is_test_code_and_what_follows_is_not() {
+    fn only_the_item_under_cfg_test_counts_as_test_code() {
         let text = "fn a() {}\n#[cfg(test)]\n#[allow(dead_code)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n\
                     #[cfg(test)]\nuse x::{y, z};\nfn d() {}\n";
         let test: Vec<bool> = Source::new(text).lines().map(|line| line.test).collect();

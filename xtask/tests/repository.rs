@@ -20,13 +20,13 @@ fn the_repository_is_tidy() {
 }
 
 #[test]
-fn the_specification_is_whole_and_its_tests_exist() {
+fn the_specification_is_complete_and_its_tests_exist() {
     let (status, said) = xtask(&["spec"], Path::new(".")).unwrap();
     assert!(status.success() && said.contains("S1-S5    560"), "\n{said}");
 }
 
 #[test]
-fn a_mistake_in_a_file_not_yet_added_ends_with_1_and_says_where() {
+fn a_mistake_in_an_untracked_file_is_reported_with_exit_status_1() {
     let folder = tempfile::tempdir().unwrap();
     let git = Command::new("git").args(["init", "--quiet"]).current_dir(&folder).status().unwrap();
     assert!(git.success());
@@ -41,7 +41,7 @@ fn a_mistake_in_a_file_not_yet_added_ends_with_1_and_says_where() {
 }
 
 #[test]
-fn an_unknown_command_says_which_there_are() {
+fn an_unknown_command_lists_the_known_ones() {
     for arguments in [&[] as &[&str], &["tidi"], &["tidy", "now"]] {
         let (status, said) = xtask(arguments, Path::new(".")).unwrap();
         assert_eq!(status.code(), Some(2));

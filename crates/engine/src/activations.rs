@@ -234,10 +234,10 @@ mod tests {
     use crate::SystemClock;
 
     /// A clock on which every sleep is over at once.
-    struct Hurried;
+    struct InstantClock;
 
     #[async_trait]
-    impl Clock for Hurried {
+    impl Clock for InstantClock {
         fn now(&self) -> Time {
             Time::from_micros(0)
         }
@@ -246,18 +246,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_one_that_is_left_behind_waits_no_more() {
+    async fn preempting_a_stuck_activation_lets_its_waiters_in() {
         let (live, stopping, agent) = (Live::default(), CancellationToken::new(), AgentId::new());
-        let held_up = live.enter(agent, &stopping, &Hurried).await;
-        let mut second = Box::pin(live.enter(agent, &stopping, &Hurried));
+        let held_up = live.enter(agent, &stopping, &InstantClock).await;
+        let mut second = Box::pin(live.enter(agent, &stopping, &InstantClock));
         assert!(poll!(&mut second).is_pending());
-        drop(live.preempt(agent, &stopping, &Hurried).await);
+        drop(live.preempt(agent, &stopping, &InstantClock).await);
         assert!(poll!(&mut second).is_ready(), "though the first is not over");
         drop(held_up);
     }
 
     #[tokio::test]
-    async fn nothing_is_held_of_agents_at_rest() {
+    async fn no_state_is_kept_for_agents_at_rest() {
         let (live, stopping) = (Live::default(), CancellationToken::new());
         for _ in 0..10 {
             let agent = AgentId::new();

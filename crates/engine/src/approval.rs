@@ -81,12 +81,12 @@ mod tests {
 
     use super::*;
 
-    fn met(condition: &str, arguments: &Value) -> bool {
+    fn condition_holds(condition: &str, arguments: &Value) -> bool {
         is_met(&condition.parse().unwrap(), arguments)
     }
 
     #[test]
-    fn conditions_hold_as_they_read() {
+    fn a_condition_compares_the_arguments_as_written() {
         let call = json!({"amount": 150, "to": "ann@example.com", "order": {"lines": [{"n": 1}, {"n": 9}]}, "dry": true});
         for yes in [
             "amount > 100",
@@ -100,7 +100,7 @@ mod tests {
             "order.lines.n == 1",
             "dry == true",
         ] {
-            assert!(met(yes, &call), "{yes}");
+            assert!(condition_holds(yes, &call), "{yes}");
         }
         for no in [
             "amount > 150",
@@ -111,12 +111,12 @@ mod tests {
             "dry == false",
             "order.lines.n > 9",
         ] {
-            assert!(!met(no, &call), "{no}");
+            assert!(!condition_holds(no, &call), "{no}");
         }
     }
 
     #[test]
-    fn what_cannot_be_compared_does_not_get_by() {
+    fn an_argument_that_cannot_be_compared_meets_every_condition() {
         let odd = json!({"amount": "NaN", "much": "1e9", "to": ["a@example.com", "b@evil.org"], "none": []});
         for yes in [
             "amount > 100",
@@ -128,12 +128,12 @@ mod tests {
             "none == 1",
             "amount.deeper > 1",
         ] {
-            assert!(met(yes, &odd), "{yes}");
+            assert!(condition_holds(yes, &odd), "{yes}");
         }
     }
 
     #[test]
-    fn what_one_entry_of_a_list_leaves_out_does_not_get_by() {
+    fn a_list_entry_without_the_compared_field_meets_the_condition() {
         for order in [
             json!([{"total": 1}, {}]),
             json!([{}, {"total": 1}]),
@@ -142,9 +142,12 @@ mod tests {
             json!([{"total": 1}, []]),
             json!([[{"total": 1}], [{"other": 1}]]),
         ] {
-            assert!(met("order.total >= 5", &json!({ "order": order })), "{order}");
-            assert!(met("order.lines.total >= 5", &json!({"order": [{"lines": order}]})), "{order}");
+            assert!(condition_holds("order.total >= 5", &json!({ "order": order })), "{order}");
+            assert!(
+                condition_holds("order.lines.total >= 5", &json!({"order": [{"lines": order}]})),
+                "{order}"
+            );
         }
-        assert!(!met("order.total >= 5", &json!({"order": [{"total": 1}, {"total": 2}]})));
+        assert!(!condition_holds("order.total >= 5", &json!({"order": [{"total": 1}, {"total": 2}]})));
     }
 }

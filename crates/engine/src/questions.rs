@@ -2,8 +2,8 @@
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{
-    Answer, EntityKind, Grant, GrantId, GrantStatus, Post, PostBody, PostId, Proposal, Question,
-    QuestionStatus, Time, WakeupId,
+    Answer, Grant, GrantId, GrantStatus, Post, PostBody, PostId, Proposal, Question, QuestionStatus, Time,
+    WakeupId,
 };
 
 /// Adds to a commit all that closes an open question with this answer: the expectation that it is open, the
@@ -25,7 +25,7 @@ pub(crate) fn closing(
         updated: at,
         ..question
     };
-    let open = Expect::Status(EntityKind::Question, closed.id.to_string(), QuestionStatus::Open.as_str());
+    let open = Expect::status::<Question>(closed.id, QuestionStatus::Open);
     let mut commit = commit.expect(open).write(Write::record(&closed)?);
     if let (Answer::Approve { always: true, .. }, Some(proposal)) = (&answer, &closed.proposal) {
         commit.push(Write::record(&grant(&closed, proposal, at))?);

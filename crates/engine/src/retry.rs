@@ -103,7 +103,7 @@ mod tests {
 
     /// Shows: S1-R070, S4-R106, S4-R110, S4-R112.
     #[test]
-    fn delays_grow_and_end_by_what_failed() {
+    fn the_delays_and_number_of_retries_depend_on_the_error() {
         let limited = Error::RateLimited { model: "m".into(), retry_after: None };
         assert_eq!(delays(&limited, 100), [1.5, 2.0, 10.0, 20.0, 40.0, 80.0, 160.0]);
         assert_eq!(delays(&unavailable(None), 100), [1.5, 2.0, 10.0, 20.0, 40.0]);
@@ -116,7 +116,7 @@ mod tests {
 
     /// Shows: S4-R114.
     #[test]
-    fn the_providers_time_is_kept_within_bounds() {
+    fn the_retry_after_of_a_provider_is_kept_within_bounds() {
         let asked = |seconds| delays(&unavailable(Some(Duration::from_secs(seconds))), 100)[..3].to_vec();
         assert_eq!(asked(7), [7.0, 7.0, 10.0]);
         assert_eq!(asked(15), [15.0, 15.0, 15.0]);
@@ -125,7 +125,7 @@ mod tests {
 
     /// Shows: S4-R114.
     #[test]
-    fn those_who_failed_together_do_not_come_back_together() {
+    fn jitter_spreads_the_retries_of_agents_that_failed_together() {
         let spread: HashSet<_> = (0..50).map(|_| jitter(AgentId::new(), 3)).collect();
         assert!(spread.len() > 25, "{spread:?}");
         assert!(spread.iter().all(|jitter| *jitter <= Duration::from_millis(JITTER)));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pause_is_left_to_another_model_and_a_short_one_waited_for() {
+    fn a_long_pause_goes_to_another_model_and_a_short_one_is_waited_out() {
         let agent = AgentId::new();
         let busy = |seconds| Error::Busy { model: "m".into(), after: Duration::from_secs(seconds) };
         assert_eq!(next(&busy(11), 1, 8, true, agent), Next::Elsewhere(Duration::from_secs(11)));

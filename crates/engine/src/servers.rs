@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_use_a_server_waits_for_its_first_attempt_and_nobody_else_does() {
+    fn only_a_kind_that_may_use_a_server_waits_for_its_first_attempt() {
         let servers = Servers::new(vec!["bank".into()]);
         let cut = CancellationToken::new();
         let listing = |tools: &[&str]| Kind {

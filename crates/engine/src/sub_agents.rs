@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_agent_with_many_tasks_hides_no_other() {
+    async fn a_sub_agent_with_many_tasks_does_not_hide_the_others() {
         let (store, at) = (MemoryStore::default(), Time::from_micros(0));
         let lead = Agent::root(Owner::local(), "lead", "", at);
         let [quiet, busy] = ["quiet", "busy"].map(|title| lead.child("digger", title, None, at));

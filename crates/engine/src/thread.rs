@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chat_is_its_owners_alone() {
+    fn the_same_chat_name_gives_each_owner_a_different_root() {
         let [ada, bob] = ["ada", "bob"].map(Owner::new);
         assert_eq!(root_of(&ada, "one"), root_of(&ada, "one"));
         assert_ne!(root_of(&ada, "one"), root_of(&ada, "two"));

@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_forgets_what_is_being_made_of_the_kinds() {
+    fn a_toolset_is_built_once_under_the_lock_until_it_is_forgotten() {
         let (offers, kind) = (Toolsets::new(Toolbox::new()), Arc::new(Kind::bare("a")));
         let position = Position { is_root: true, has_sessions: false, has_cuts: false };
         let mut asked = 0;

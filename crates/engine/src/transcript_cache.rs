@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_unused_goes_when_the_room_is_full() {
+    fn a_full_cache_drops_the_least_recently_used_transcript() {
         let [one, two, three] = [agent(), agent(), agent()];
         let recent = Recent::new(weight(&items(&one, 0, 0, 20)) * 2);
         recent.put(&one, items(&one, 0, 0, 20));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_back_at_once_takes_no_room() {
+    fn a_short_transcript_is_not_cached() {
         let (agent, recent) = (agent(), Recent::default());
         for (count, held) in [(WORTH_HOLDING - 1, 0), (WORTH_HOLDING, WORTH_HOLDING)] {
             recent.put(&agent, items(&agent, 0, 0, count as u64));
@@ -179,7 +179,7 @@ mod tests {
 
     /// No model reads the details of an output, and they are as large as an MCP server makes them.
     #[test]
-    fn arguments_and_details_take_room() {
+    fn call_arguments_and_output_details_count_toward_the_cache_size() {
         let (agent, large) = (agent(), json!([{ "text": "x".repeat(1_000) }]));
         let call = ToolCall { id: CallId::new(), tool: "look".into(), arguments: large.clone() };
         let output = Output {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_and_what_is_read_make_the_session() {
+    fn cached_and_newly_read_items_join_into_the_current_session() {
         let agent = agent();
         let all = items(&agent, agent.session, 0, 5);
         let held = |items: &[Item]| Held { created: Some(agent.created), items: items.to_vec() };
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_of_the_agent_that_was_made_then() {
+    fn a_cached_transcript_is_not_used_for_a_recreated_agent() {
         let (agent, recent) = (agent(), Recent::default());
         recent.put(&agent, items(&agent, 0, 0, 20));
         let held = recent.take(agent.id);

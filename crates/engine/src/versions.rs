@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_store::{Result as StoreResult, Write};
-use entourage_types::{Agent, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
+use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -166,18 +166,17 @@ impl Engine {
         if kind.version.is_empty() || self.inner.versions.kept().contains_key(&kind.version) {
             return Ok(None);
         }
-        Ok(Some(Write::entity(Entity {
-            kind: EntityKind::Kind,
+        let columns = Columns {
             id: kind.version.clone(),
             owner: Owner::engine(),
             root: None,
             parent: None,
-            status: "kept".to_owned(),
+            status: "kept",
             created: at,
             updated: at,
             text: None,
-            body: serde_json::to_string(kind)?,
-        })))
+        };
+        Ok(Some(Write::entity(columns.entity(EntityKind::Kind, serde_json::to_string(kind)?))))
     }
 
     /// Notes that a version is in the store.

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_night_in_which_the_machine_slept_is_not_time_at_work() {
+    fn time_in_which_the_machine_slept_does_not_count_as_work() {
         let (began, minute) = (Time::from_micros(0), Duration::from_secs(60));
         let pulse = Heartbeat::new(began);
         pulse.may_be_silent_for(&Limits { model_seconds: 60, tool_seconds: 60, ..Limits::default() });

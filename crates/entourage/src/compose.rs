@@ -397,7 +397,7 @@ mod tests {
     use super::*;
 
     /// The file tools of these settings that an owner's agents may use, in the order of their names.
-    fn whose(text: &str, owner: &str) -> Vec<String> {
+    fn file_tools_for(text: &str, owner: &str) -> Vec<String> {
         let settings: Settings = toml::from_str(text).expect("valid");
         let tools = builtin(tool_settings(&settings));
         let served = tools.iter().filter(|tool| tool.serves(&Owner::new(owner)));
@@ -407,7 +407,7 @@ mod tests {
 
     /// The store's own tests show what each of these settings does.
     #[test]
-    fn the_database_is_opened_as_the_settings_say() {
+    fn the_store_opens_with_the_durability_and_migration_settings() {
         let opened = |text: &str| {
             let settings: Settings = toml::from_str(text).expect("valid");
             let chosen = store_settings(&settings.store);
@@ -420,22 +420,31 @@ mod tests {
     }
 
     #[test]
-    fn files_are_the_operators_where_there_are_other_owners_unless_the_settings_say_whose() {
+    fn with_tokens_only_the_operator_gets_file_tools_unless_owners_are_named() {
         let jwt = "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
         let both = ["list_files", "read_file"];
-        assert_eq!(whose("tools.files = \"/srv\"", "ann"), both, "owners do not authenticate");
+        assert_eq!(file_tools_for("tools.files = \"/srv\"", "ann"), both, "owners do not authenticate");
         let alone = format!("tools.files = \"/srv\"\n{jwt}");
-        assert_eq!((whose(&alone, "ann"), whose(&alone, "local")), (vec![], both.map(String::from).to_vec()));
+        assert_eq!(
+            (file_tools_for(&alone, "ann"), file_tools_for(&alone, "local")),
+            (vec![], both.map(String::from).to_vec())
+        );
         let named = format!("{alone}operator = \"ann\"\n");
-        assert_eq!((whose(&named, "ann"), whose(&named, "bob")), (both.map(String::from).to_vec(), vec![]));
+        assert_eq!(
+            (file_tools_for(&named, "ann"), file_tools_for(&named, "bob")),
+            (both.map(String::from).to_vec(), vec![])
+        );
         let shared = format!("tools.files = {{ path = \"/srv\", owners = [\"ann\"] }}\n{jwt}");
-        assert_eq!((whose(&shared, "ann"), whose(&shared, "bob")), (both.map(String::from).to_vec(), vec![]));
+        assert_eq!(
+            (file_tools_for(&shared, "ann"), file_tools_for(&shared, "bob")),
+            (both.map(String::from).to_vec(), vec![])
+        );
         let all = format!("tools.files = {{ path = \"/srv\", owners = [\"*\"] }}\n{jwt}");
-        assert_eq!(whose(&all, "bob"), both);
+        assert_eq!(file_tools_for(&all, "bob"), both);
     }
 
     #[test]
-    fn servers_are_the_operators_where_there_are_other_owners_unless_the_settings_say_whose() {
+    fn with_tokens_only_the_operator_gets_mcp_tools_unless_owners_are_named() {
         let servers = "[[tools.mcp]]\nname = \"a\"\ncommand = \"a\"\n[[tools.mcp]]\nname = \"b\"\ncommand = \"b\"\nowners = [\"ann\"]\n";
         let settings: Settings = toml::from_str(servers).expect("valid");
         let owners = |settings: entourage_tools::Settings| -> Vec<bool> {
@@ -447,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_program_keeps_itself_is_no_part_of_the_files() {
+    fn file_tools_exclude_the_data_directory_and_the_settings_file() {
         let mut settings: Settings = toml::from_str("tools.files = \"/srv\"").expect("valid");
         (settings.data, settings.file) = ("/var/entourage".into(), Some("/etc/entourage.toml".into()));
         let files = tool_settings(&settings).files.expect("set");

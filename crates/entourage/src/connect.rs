@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_two_servers_of_one_name_the_first_is_connected() {
+    fn only_the_first_of_two_mcp_servers_with_one_name_is_connected() {
         let server = |name: &str, command: &str| {
             let (args, env) = (Vec::new(), BTreeMap::new());
             McpSettings::new(name, McpTransport::Command { command: command.into(), args, env, cwd: None })
@@ -92,7 +92,7 @@ mod tests {
 
     /// Time does not advance: the pause before the next attempt would last for ever.
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_away_is_tried_at_once_where_the_kinds_are_read_anew() {
+    async fn reloading_the_kinds_retries_an_unreachable_mcp_server_at_once() {
         const LATE: &str = r#"
             test -e "$0/ready" || { : > "$0/tried"; exit 1; }
             while read -r line; do

@@ -40,7 +40,7 @@ async fn llama_cpp() -> Server {
 }
 
 #[tokio::test]
-async fn the_order_is_setting_key_local_rehearsal() {
+async fn a_model_is_chosen_by_setting_then_key_then_local_then_rehearsal() {
     let (ollama, llama_cpp) = (ollama().await, llama_cpp().await);
     let local = local(ollama.url.clone(), llama_cpp.url.clone());
     let all = Settings { default: Some("openai::set".into()), local, ..Settings::default() };
@@ -71,7 +71,7 @@ async fn the_order_is_setting_key_local_rehearsal() {
 }
 
 #[tokio::test]
-async fn everything_that_was_tried_is_told() {
+async fn the_choice_lists_everything_that_was_tried() {
     let choice = with(settings(), &[]).await.expect("a choice");
     let what: Vec<_> = choice.tried.iter().map(|tried| (tried.what.as_str(), tried.found.is_ok())).collect();
     assert_eq!(what.len(), 7, "{what:?}");
@@ -84,7 +84,7 @@ async fn everything_that_was_tried_is_told() {
 }
 
 #[tokio::test]
-async fn a_local_server_that_hangs_or_is_empty_is_passed_over() {
+async fn a_local_server_that_hangs_or_has_no_model_is_skipped() {
     let hangs = Server::start([Answer::mute()]).await;
     let empty = Server::start([Answer::new(r#"{"data": []}"#)]).await;
     let local = Local { wait_ms: 500, ..local(hangs.url.clone(), empty.url.clone()) };
@@ -97,7 +97,7 @@ async fn a_local_server_that_hangs_or_is_empty_is_passed_over() {
 
 /// A configured address is not a guess: the engine waits for it, and reports it if it fails.
 #[tokio::test]
-async fn a_server_whose_address_is_set_is_waited_for_and_stands_before_the_usual_places() {
+async fn a_configured_server_is_waited_for_and_precedes_default_addresses() {
     let (ollama, set) = (ollama().await, llama_cpp().await);
     let hurried = Local { wait_ms: 0, ..local(ollama.url.clone(), NOWHERE.into()) };
     let settings = Settings { local: hurried, ..Settings::default() };
@@ -110,7 +110,7 @@ async fn a_server_whose_address_is_set_is_waited_for_and_stands_before_the_usual
 }
 
 #[tokio::test]
-async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
+async fn a_configured_server_without_a_model_is_an_error() {
     let empty = Server::start([Answer::new(r#"{"models": []}"#)]).await;
     let other = Server::start([Answer::status(404, "no")]).await;
     let cases = [
@@ -146,7 +146,7 @@ async fn a_server_whose_address_is_set_and_that_has_no_model_is_an_error() {
 
 /// A busy server takes longer than a probe of a default address may.
 #[tokio::test(start_paused = true)]
-async fn a_silent_server_whose_address_is_set_is_given_up_after_five_seconds() {
+async fn a_configured_server_that_hangs_is_an_error_after_five_seconds() {
     let hangs = Server::start([Answer::mute()]).await;
     let settings = Settings { local: Local { wait_ms: 150, ..settings().local }, ..Settings::default() };
     let error = with(settings, &[("COMPATIBLE_BASE_URL", &hangs.url)]).await.unwrap_err().to_string();
@@ -154,7 +154,7 @@ async fn a_silent_server_whose_address_is_set_is_given_up_after_five_seconds() {
 }
 
 #[tokio::test]
-async fn what_is_set_and_cannot_work_is_an_error() {
+async fn a_configured_model_that_cannot_work_is_an_error() {
     let cases = [
         ("gpt-4o", "names no provider"),
         ("nobody::gpt", "unknown provider"),
@@ -168,7 +168,7 @@ async fn what_is_set_and_cannot_work_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_model_of_the_server_on_this_machine_is_found_by_its_name() {
+async fn a_model_of_a_local_server_can_be_chosen_by_name() {
     let server = llama_cpp().await;
     let settings = Settings { local: local(NOWHERE.into(), server.url.clone()), ..Settings::default() };
     let named = "compatible::local-8b";
@@ -188,7 +188,7 @@ fn ask(model: Option<&str>) -> Request {
 }
 
 #[tokio::test]
-async fn the_name_in_a_request_decides_who_answers() {
+async fn the_model_name_in_a_request_selects_the_provider() {
     let anthropic = Server::start([Says::text("from Anthropic").answer(Provider::Anthropic)]).await;
     let compatible = Server::start([Says::text("from the other").answer(Provider::Compatible)]).await;
     let mut settings = settings();
@@ -210,7 +210,7 @@ async fn the_name_in_a_request_decides_who_answers() {
 }
 
 #[tokio::test]
-async fn the_two_wires_of_openai_share_what_is_set_for_one() {
+async fn both_openai_protocols_share_one_key_and_address() {
     let server = Server::start([Says::text("Hi.").answer(Provider::OpenAiResp)]).await;
     let mut settings = settings();
     let openai =
@@ -226,7 +226,7 @@ async fn the_two_wires_of_openai_share_what_is_set_for_one() {
 }
 
 #[tokio::test]
-async fn what_a_model_was_told_is_known_to_all_who_ask_for_it() {
+async fn a_pause_applies_to_all_callers_of_that_model_only() {
     let slow_down = Answer::status(429, "{}").header("retry-after", "30");
     let server = Server::start([slow_down, Says::text("Hi.").answer(Provider::Compatible)]).await;
     let mut settings = settings();
@@ -247,7 +247,7 @@ async fn what_a_model_was_told_is_known_to_all_who_ask_for_it() {
 }
 
 #[test]
-fn settings_are_read_and_mistakes_refused() {
+fn settings_are_parsed_and_unknown_fields_rejected() {
     let given = serde_json::json!({
         "default": "compatible::x",
         "fallback": ["compatible::y"],
@@ -272,7 +272,7 @@ fn settings_are_read_and_mistakes_refused() {
 }
 
 #[tokio::test]
-async fn a_local_server_whose_list_has_no_end_is_passed_over() {
+async fn a_local_server_with_an_oversized_list_is_skipped() {
     let endless = format!(r#"{{"data": [{{"id": "one"}}], "rest": "{}"}}"#, "x".repeat(9 << 20));
     let server = Server::start([Answer::new(endless)]).await;
     let settings = Settings { local: local(NOWHERE.into(), server.url.clone()), ..Settings::default() };
@@ -280,7 +280,7 @@ async fn a_local_server_whose_list_has_no_end_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_key_in_place_of_a_model_is_not_repeated() {
+async fn a_key_given_as_a_model_name_is_not_repeated_in_the_error() {
     for key in ["sk-canary-4f1d9c".to_owned(), "Abcdefghij0123456789".repeat(2)] {
         let error = with(settings(), &[("ENTOURAGE_MODEL", &key)]).await.unwrap_err().to_string();
         assert!(error.contains("looks like a key") && !error.contains(&key), "{error}");

@@ -33,7 +33,7 @@ async fn bad_answer(provider: Provider, answer: Answer) -> String {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_early_is_no_answer() {
+async fn a_stream_that_ends_early_is_a_bad_answer() {
     for provider in Provider::ALL {
         for says in [Says::text("It is"), Says::call("fetch_url", r#"{"url": "a"}"#)] {
             let error = bad_answer(provider, says.stop(Stop::Never).answer(provider)).await;
@@ -43,7 +43,7 @@ async fn a_stream_that_ends_early_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_connection_that_breaks_is_no_answer() {
+async fn a_broken_connection_is_a_bad_answer() {
     for provider in Provider::ALL {
         let broken = Says::text("It is").stop(Stop::Never).answer(provider).then_cut();
         let error = bad_answer(provider, broken).await;
@@ -54,7 +54,7 @@ async fn a_connection_that_breaks_is_no_answer() {
 /// A login page, or a whole document, comes from a wrong address or from a server that cannot stream: another
 /// attempt does not help.
 #[tokio::test]
-async fn what_is_no_stream_names_the_address_and_is_not_asked_for_again() {
+async fn a_response_that_is_no_stream_is_refused_and_names_the_base_url() {
     for (content_type, body) in
         [("text/html; charset=utf-8", "<html>Log in.</html>"), ("application/json", "{}")]
     {
@@ -68,7 +68,7 @@ async fn what_is_no_stream_names_the_address_and_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn an_empty_answer_is_no_answer() {
+async fn an_empty_answer_is_a_bad_answer() {
     for provider in Provider::ALL {
         let error = bad_answer(provider, Says::default().answer(provider)).await;
         assert!(error.contains("empty"), "{provider}: {error}");
@@ -78,7 +78,7 @@ async fn an_empty_answer_is_no_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_with_more_calls_than_anybody_makes_is_no_answer() {
+async fn an_answer_with_more_than_1000_calls_is_a_bad_answer() {
     for provider in Provider::ALL {
         let calls = |number| Says { calls: vec![("fetch_url", "{}"); number], ..Says::default() };
         let error = bad_answer(provider, calls(1001).answer(provider)).await;
@@ -90,7 +90,7 @@ async fn an_answer_with_more_calls_than_anybody_makes_is_no_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_at_the_limit_of_tokens_is_no_answer() {
+async fn an_answer_cut_off_by_the_token_limit_is_a_bad_answer() {
     for provider in Provider::ALL {
         for says in [Says::text("It is"), Says::call("fetch_url", r#"{"url": "#)] {
             let error = bad_answer(provider, says.stop(Stop::Length).answer(provider)).await;
@@ -100,7 +100,7 @@ async fn an_answer_at_the_limit_of_tokens_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_request_longer_than_the_window_is_told_apart_from_one_that_makes_no_sense() {
+async fn a_request_beyond_the_context_window_has_an_error_of_its_own() {
     let bodies = [
         r#"{"error": {"code": "context_length_exceeded", "message": "Too much."}}"#,
         r#"{"error": {"type": "exceed_context_size_error", "message": "Too much.", "n_ctx": 4096}}"#,
@@ -120,7 +120,7 @@ async fn a_request_longer_than_the_window_is_told_apart_from_one_that_makes_no_s
 }
 
 #[tokio::test]
-async fn what_an_answer_of_no_use_used_is_told() {
+async fn the_usage_of_a_bad_answer_is_reported() {
     for provider in Provider::ALL {
         let server = Server::start([Says::text("It is").stop(Stop::Length).answer(provider)]).await;
         let mut wasted = Vec::new();
@@ -137,7 +137,7 @@ async fn what_an_answer_of_no_use_used_is_told() {
 }
 
 #[tokio::test]
-async fn garbage_is_no_answer() {
+async fn an_unparseable_stream_is_a_bad_answer() {
     for provider in Provider::ALL {
         let garbage = if provider == Provider::Ollama {
             "<html>\n".to_owned()
@@ -150,7 +150,7 @@ async fn garbage_is_no_answer() {
 }
 
 #[tokio::test]
-async fn an_answer_with_a_hole_is_no_answer() {
+async fn an_answer_with_a_truncated_event_is_a_bad_answer() {
     for provider in Provider::ALL {
         for says in [Says::text("It is 18 degrees"), Says::call("fetch_url", r#"{"url": "a"}"#)] {
             let whole = says.stream(provider);
@@ -163,7 +163,7 @@ async fn an_answer_with_a_hole_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_response_that_completes_without_naming_its_model_is_no_answer() {
+async fn a_completed_response_without_a_model_name_is_a_bad_answer() {
     let whole = Says::call("fetch_url", r#"{"url": "a"}"#).stream(Provider::OpenAiResp);
     let (before, completed) = whole.split_at(whole.rfind("data:").expect("a last event"));
     let nameless = format!("{before}{}", completed.replace(r#""model":"m","#, ""));
@@ -180,7 +180,7 @@ async fn a_filtered_answer_is_refused() {
 }
 
 #[tokio::test]
-async fn too_many_requests_say_when_to_come_back() {
+async fn a_rate_limit_error_carries_the_retry_after_of_the_response() {
     let body = r#"{"error": {"message": "slow down", "type": "rate_limit_error"}}"#;
     let in_90_seconds = Timestamp::try_from(SystemTime::now() + Duration::from_secs(90)).expect("a time");
     let date = in_90_seconds.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
@@ -218,7 +218,7 @@ async fn a_failing_provider_is_unavailable() {
 }
 
 #[tokio::test]
-async fn a_provider_that_cannot_be_reached_is_unavailable() {
+async fn a_refused_connection_is_an_unreachable_error() {
     for provider in Provider::ALL {
         let connection = entourage_llm::Connection {
             base_url: Some(NOWHERE.into()),
@@ -236,7 +236,7 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
 
 /// Shows: S4-R105.
 #[tokio::test]
-async fn a_request_at_fault_is_refused_with_advice() {
+async fn an_invalid_request_is_refused_with_advice() {
     let body = r#"{"error": {"message": "no such thing"}}"#;
     for provider in Provider::ALL {
         let setting = format!("`models.providers.{provider}.key`");
@@ -270,7 +270,7 @@ async fn a_request_at_fault_is_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_of_a_stream_keeps_its_meaning() {
+async fn an_error_inside_a_stream_keeps_its_meaning() {
     let anthropic = |kind: &str| {
         let data = format!(r#"{{"type": "error", "error": {{"type": "{kind}", "message": "why"}}}}"#);
         Answer::new(format!("event: error\ndata: {data}\n\n"))
@@ -319,7 +319,7 @@ async fn an_error_in_the_middle_of_a_stream_keeps_its_meaning() {
 }
 
 #[tokio::test]
-async fn silence_ends_the_call_before_the_answer_and_within() {
+async fn a_silent_provider_times_out_before_and_during_the_answer() {
     for provider in Provider::ALL {
         let begun = Says::text("It is").stop(Stop::Never).answer(provider).then_silence();
         for (answer, limits) in [(Answer::mute(), (0.05, 60.0)), (begun, (60.0, 0.05))] {
@@ -335,7 +335,7 @@ async fn silence_ends_the_call_before_the_answer_and_within() {
 }
 
 #[tokio::test]
-async fn dropping_a_call_cuts_the_request_off() {
+async fn dropping_a_call_closes_its_connection() {
     for provider in Provider::ALL {
         let begun = Says::text("It is").stop(Stop::Never).answer(provider).then_silence();
         let server = Server::start([begun]).await;
@@ -353,7 +353,7 @@ async fn dropping_a_call_cuts_the_request_off() {
 
 /// The engine reads whole events up to the size limit of an answer, and does not ask the same model again.
 #[tokio::test]
-async fn an_answer_without_end_is_cut_off_and_not_asked_for_again() {
+async fn an_oversized_answer_is_cut_off_and_not_retryable() {
     let endless: &'static str = "x".repeat(9 << 20).leak();
     for provider in Provider::ALL {
         match call(provider, Says::text(endless).stop(Stop::Never).answer(provider)).await {
@@ -370,7 +370,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// endless line, and only the quotable part of an endless refusal. The system buffers some megabytes in
 /// transit.
 #[tokio::test]
-async fn a_line_or_a_refusal_without_end_is_taken_up_to_a_size_on_the_wire_of_chat_completions() {
+async fn chat_completions_read_an_endless_line_or_refusal_up_to_a_size() {
     const ON_THEIR_WAY: usize = 16 << 20;
     let line = "x".repeat(64 << 10);
     for provider in [Provider::OpenAi, Provider::OpenRouter, Provider::Compatible, Provider::Ollama] {
@@ -395,7 +395,7 @@ async fn a_line_or_a_refusal_without_end_is_taken_up_to_a_size_on_the_wire_of_ch
 
 /// Whole events without content are signs of life, up to the size limit.
 #[tokio::test]
-async fn events_that_say_nothing_are_taken_up_to_a_size() {
+async fn events_without_content_are_read_up_to_a_size() {
     const MOST: usize = 256 << 20;
     let pad = "x".repeat(64 << 10);
     // Without optimisation, the protocols that go through `genai` take minutes.
@@ -426,7 +426,7 @@ async fn events_that_say_nothing_are_taken_up_to_a_size() {
 /// An incomplete event, and an endless refusal message, are no signs of life in the protocols where `genai`
 /// buffers them until they are complete.
 #[tokio::test]
-async fn a_line_or_a_refusal_that_never_ends_is_given_up() {
+async fn an_endless_line_or_refusal_times_out() {
     for provider in [Provider::Anthropic, Provider::OpenAiResp, Provider::Ollama] {
         for answer in [Answer::new("x".repeat(1_000)), Answer::status(500, "x".repeat(1_000))] {
             let server = Server::start([answer.without_end()]).await;

@@ -26,7 +26,7 @@ use crate::server::{Answer, Server};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Reports each call, begins its answer, and completes it when the test releases it.
-struct Held {
+struct HeldModel {
     inside: AtomicUsize,
     most: AtomicUsize,
     came: mpsc::UnboundedSender<String>,
@@ -34,7 +34,7 @@ struct Held {
 }
 
 #[async_trait]
-impl Model for Held {
+impl Model for HeldModel {
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(inside, Ordering::SeqCst);
@@ -52,12 +52,12 @@ impl Model for Held {
 
 /// Returns the scripted answers, then replies; counts its calls.
 #[derive(Default)]
-struct Told {
+struct ScriptedAnswers {
     answers: Mutex<VecDeque<Result<Reply>>>,
     asked: AtomicUsize,
 }
 
-impl Told {
+impl ScriptedAnswers {
     fn gated(
         errors: impl IntoIterator<Item = Error>,
         connection: Connection,
@@ -80,7 +80,7 @@ impl Told {
 }
 
 #[async_trait]
-impl Model for Told {
+impl Model for ScriptedAnswers {
     async fn call(&self, _: Request, _: &mut dyn Deltas) -> Result<Reply> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let answer = self.answers.lock().expect("not poisoned").pop_front();
@@ -110,11 +110,11 @@ fn ask<M: Model>(gated: &Arc<Gated<M>>, who: &str, priority: Priority) -> JoinHa
     tokio::spawn(async move { gated.call(request, &mut NoDeltas).await })
 }
 
-async fn once<M: Model>(gated: &Gated<M>) -> Result<Reply> {
+async fn call_once<M: Model>(gated: &Gated<M>) -> Result<Reply> {
     gated.call(from("", Priority::Person), &mut NoDeltas).await
 }
 
-fn busy(result: Result<Reply>) -> Duration {
+fn expect_busy(result: Result<Reply>) -> Duration {
     match result {
         Err(error @ Error::Busy { after, .. }) => {
             assert!(error.is_retryable());
@@ -125,17 +125,17 @@ fn busy(result: Result<Reply>) -> Duration {
     }
 }
 
-fn held(places: usize) -> (Arc<Held>, Arc<Gated<Arc<Held>>>, mpsc::UnboundedReceiver<String>) {
+fn held(places: usize) -> (Arc<HeldModel>, Arc<Gated<Arc<HeldModel>>>, mpsc::UnboundedReceiver<String>) {
     let (came, arrivals) = mpsc::unbounded_channel();
     let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let held = Arc::new(Held { inside, most, came, go: Semaphore::new(0) });
+    let held = Arc::new(HeldModel { inside, most, came, go: Semaphore::new(0) });
     let connection = Connection { concurrency: Some(places), ..Connection::default() };
     let gated = Arc::new(Gated::new(Arc::clone(&held), connection));
     (held, gated, arrivals)
 }
 
 #[tokio::test]
-async fn calls_wait_in_the_order_they_came() {
+async fn waiting_calls_pass_the_gate_in_order_of_arrival() {
     let (held, gated, mut arrivals) = held(2);
     let mut calls = Vec::new();
     for number in 0..6 {
@@ -164,7 +164,7 @@ async fn calls_wait_in_the_order_they_came() {
 }
 
 #[tokio::test]
-async fn people_go_before_background_work() {
+async fn calls_for_people_pass_before_background_work() {
     let (held, gated, mut arrivals) = held(1);
     let mut calls = Vec::new();
     for (who, priority) in [
@@ -187,7 +187,7 @@ async fn people_go_before_background_work() {
 }
 
 #[tokio::test]
-async fn owners_take_turns_however_many_calls_each_has_in_line() {
+async fn owners_take_turns_regardless_of_how_many_calls_each_has_waiting() {
     let (held, gated, mut arrivals) = held(1);
     let mut calls = Vec::new();
     for (who, owner, priority) in [
@@ -220,7 +220,7 @@ async fn owners_take_turns_however_many_calls_each_has_in_line() {
 }
 
 #[tokio::test]
-async fn models_of_one_provider_have_gates_of_their_own() {
+async fn each_model_of_a_provider_has_its_own_gate() {
     let (held, gated, mut arrivals) = held(1);
     for model in ["a", "b"] {
         let (gated, request) =
@@ -234,28 +234,28 @@ async fn models_of_one_provider_have_gates_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_long_pause_sends_everyone_home_and_a_short_one_is_waited_out() {
-    let (told, gated) = Told::gated([slower(Some(30)), slower(Some(2))], Connection::default());
-    assert_eq!(once(&gated).await, Err(slower(Some(30))));
-    assert_eq!(busy(once(&gated).await), 30 * SECOND);
+async fn a_long_pause_rejects_calls_and_a_short_one_is_waited_out() {
+    let (told, gated) = ScriptedAnswers::gated([slower(Some(30)), slower(Some(2))], Connection::default());
+    assert_eq!(call_once(&gated).await, Err(slower(Some(30))));
+    assert_eq!(expect_busy(call_once(&gated).await), 30 * SECOND);
     advance(10 * SECOND).await;
-    assert_eq!(busy(once(&gated).await), 20 * SECOND);
+    assert_eq!(expect_busy(call_once(&gated).await), 20 * SECOND);
     assert_eq!(gated.gates()[0].door, Door::Paused(20 * SECOND));
     assert_eq!(told.asked(), 1, "nobody else was told the same");
     advance(20 * SECOND).await;
-    assert_eq!(once(&gated).await, Err(slower(Some(2))));
-    once(&gated).await.expect("waits in memory");
+    assert_eq!(call_once(&gated).await, Err(slower(Some(2))));
+    call_once(&gated).await.expect("waits in memory");
     assert_eq!((told.asked(), gated.gates()[0].door), (3, Door::Open));
 }
 
 /// Shows: S4-R114.
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_asks_for_a_day_is_asked_again_after_five_minutes() {
-    let (told, gated) = Told::gated([slower(Some(86_400))], Connection::default());
-    assert_eq!(once(&gated).await, Err(slower(Some(86_400))));
+async fn a_requested_pause_lasts_at_most_five_minutes() {
+    let (told, gated) = ScriptedAnswers::gated([slower(Some(86_400))], Connection::default());
+    assert_eq!(call_once(&gated).await, Err(slower(Some(86_400))));
     assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
     advance(300 * SECOND).await;
-    once(&gated).await.expect("it is asked again");
+    call_once(&gated).await.expect("it is asked again");
     // The limit also applies to a call that was pending when the gate closed.
     let (gates, closing) =
         (Gates::new(Connection { concurrency: Some(2), ..Connection::default() }, false), told);
@@ -269,46 +269,47 @@ async fn a_provider_that_asks_for_a_day_is_asked_again_after_five_minutes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_gets_one_request_past_a_closed_gate_and_opens_it_where_that_is_taken() {
-    let (told, gated) = Told::gated([slower(Some(200)), slower(Some(100))], Connection::default());
-    assert_eq!(once(&gated).await, Err(slower(Some(200))));
-    assert_eq!(busy(once(&gated).await), 200 * SECOND);
+async fn a_call_with_priority_now_passes_a_closed_gate_and_may_reopen_it() {
+    let (told, gated) = ScriptedAnswers::gated([slower(Some(200)), slower(Some(100))], Connection::default());
+    assert_eq!(call_once(&gated).await, Err(slower(Some(200))));
+    assert_eq!(expect_busy(call_once(&gated).await), 200 * SECOND);
     // The first request that a person asks for is refused like any other, with a new pause.
     let asked = ask(&gated, "", Priority::Now);
     tokio::task::yield_now().await;
-    assert_eq!(busy(gated.call(from("", Priority::Now), &mut NoDeltas).await), 200 * SECOND);
+    assert_eq!(expect_busy(gated.call(from("", Priority::Now), &mut NoDeltas).await), 200 * SECOND);
     assert_eq!(asked.await.expect("no panic"), Err(slower(Some(100))));
     assert_eq!((told.asked(), gated.gates()[0].door), (2, Door::Paused(100 * SECOND)));
-    assert_eq!(busy(once(&gated).await), 100 * SECOND);
+    assert_eq!(expect_busy(call_once(&gated).await), 100 * SECOND);
     // The provider accepts the next one: later callers pass.
     gated.call(from("", Priority::Now), &mut NoDeltas).await.expect("a reply");
     assert_eq!(gated.gates()[0].door, Door::Open);
-    once(&gated).await.expect("a reply");
+    call_once(&gated).await.expect("a reply");
     assert_eq!(told.asked(), 4);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_gets_no_request_past_the_rate_that_the_settings_give() {
+async fn a_call_with_priority_now_does_not_exceed_the_configured_rate() {
     let connection = Connection { requests_per_minute: Some(1), ..Connection::default() };
-    let (told, gated) = Told::gated([], connection);
-    once(&gated).await.expect("a reply");
-    let after = busy(gated.call(from("", Priority::Now), &mut NoDeltas).await);
+    let (told, gated) = ScriptedAnswers::gated([], connection);
+    call_once(&gated).await.expect("a reply");
+    let after = expect_busy(gated.call(from("", Priority::Now), &mut NoDeltas).await);
     assert_eq!((after, told.asked()), (60 * SECOND - Duration::from_millis(10), 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pause_of_unknown_length_grows_until_a_request_is_taken() {
-    let (_, gated) = Told::gated([slower(None), slower(None), slower(None)], Connection::default());
+async fn a_pause_of_unknown_length_doubles_until_a_request_is_accepted() {
+    let (_, gated) =
+        ScriptedAnswers::gated([slower(None), slower(None), slower(None)], Connection::default());
     for seconds in [2, 4, 8] {
-        assert_eq!(once(&gated).await, Err(slower(None)));
+        assert_eq!(call_once(&gated).await, Err(slower(None)));
         assert_eq!(gated.gates()[0].door, Door::Paused(seconds * SECOND));
         advance(seconds * SECOND).await;
     }
-    once(&gated).await.expect("a reply");
+    call_once(&gated).await.expect("a reply");
 }
 
 /// Returns how many calls had been made after each of so many answers, which take 10 ms each.
-async fn asked_by_and_by(told: &Told, answers: usize) -> Vec<usize> {
+async fn calls_after_each_answer(told: &ScriptedAnswers, answers: usize) -> Vec<usize> {
     let mut asked = Vec::new();
     for _ in 0..answers {
         for _ in 0..50 {
@@ -321,15 +322,15 @@ async fn asked_by_and_by(told: &Told, answers: usize) -> Vec<usize> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_are_let_through_one_first_then_more_with_each_that_is_taken() {
-    let (told, gated) = Told::gated([slower(Some(1))], Connection::default());
-    assert_eq!(once(&gated).await, Err(slower(Some(1))));
+async fn a_reopened_gate_lets_through_one_call_and_then_more_with_each_reply() {
+    let (told, gated) = ScriptedAnswers::gated([slower(Some(1))], Connection::default());
+    assert_eq!(call_once(&gated).await, Err(slower(Some(1))));
     let calls: Vec<_> = (0..20).map(|_| ask(&gated, "", Priority::Person)).collect();
     tokio::task::yield_now().await;
     assert_eq!((told.asked(), gated.gates()[0].waiting), (1, 20));
     advance(Duration::from_millis(1001)).await;
     // The refused call, and then one, two and four at once.
-    assert_eq!(asked_by_and_by(&told, 4).await, [2, 4, 8, 16]);
+    assert_eq!(calls_after_each_answer(&told, 4).await, [2, 4, 8, 16]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
@@ -337,25 +338,25 @@ async fn those_who_wait_are_let_through_one_first_then_more_with_each_that_is_ta
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_has_refused_nobody_soon_gets_all_that_there_is() {
-    let (told, gated) = Told::gated([], Connection::default());
+async fn a_new_gate_raises_its_concurrency_with_each_reply() {
+    let (told, gated) = ScriptedAnswers::gated([], Connection::default());
     let calls: Vec<_> = (0..50).map(|_| ask(&gated, "", Priority::Person)).collect();
-    assert_eq!(asked_by_and_by(&told, 4).await, [1, 5, 21, 50]);
+    assert_eq!(calls_after_each_answer(&told, 4).await, [1, 5, 21, 50]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_whose_limits_are_set_gets_so_many_at_once_and_one_after_it_refuses() {
+async fn a_configured_concurrency_applies_at_once_and_drops_to_one_on_refusal() {
     let connection = Connection { concurrency: Some(20), ..Connection::default() };
-    let (told, gated) = Told::gated([slower(Some(1))], connection);
+    let (told, gated) = ScriptedAnswers::gated([slower(Some(1))], connection);
     let calls: Vec<_> = (0..30).map(|_| ask(&gated, "", Priority::Person)).collect();
-    assert_eq!(asked_by_and_by(&told, 1).await, [20]);
+    assert_eq!(calls_after_each_answer(&told, 1).await, [20]);
     // One call was refused, and the gate is closed.
-    assert_eq!(asked_by_and_by(&told, 1).await, [20]);
+    assert_eq!(calls_after_each_answer(&told, 1).await, [20]);
     advance(SECOND).await;
-    assert_eq!(asked_by_and_by(&told, 3).await, [21, 23, 27]);
+    assert_eq!(calls_after_each_answer(&told, 3).await, [21, 23, 27]);
     let mut refused = 0;
     for call in calls {
         refused += usize::from(call.await.expect("no panic").is_err());
@@ -364,22 +365,22 @@ async fn a_provider_whose_limits_are_set_gets_so_many_at_once_and_one_after_it_r
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_of_ones_own_is_asked_at_once() {
-    let told = Arc::new(Told::default());
+async fn a_self_hosted_server_gets_all_calls_at_once() {
+    let told = Arc::new(ScriptedAnswers::default());
     let gates = Arc::new(Gates::new(Connection::default(), true));
     let gated = Arc::new(Gated::behind(Arc::clone(&told), gates));
     let calls: Vec<_> = (0..50).map(|_| ask(&gated, "", Priority::Person)).collect();
-    assert_eq!(asked_by_and_by(&told, 1).await, [50]);
+    assert_eq!(calls_after_each_answer(&told, 1).await, [50]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
 }
 
 /// Reports how many more requests it accepts, once its first answer begins.
-struct Saying(AtomicUsize);
+struct ReportsItsLimit(AtomicUsize);
 
 #[async_trait]
-impl Model for Saying {
+impl Model for ReportsItsLimit {
     async fn call(&self, _: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         self.0.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -395,8 +396,8 @@ impl Model for Saying {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_says_what_it_takes_gets_that() {
-    let saying = Arc::new(Saying(AtomicUsize::new(0)));
+async fn a_limit_reported_by_the_provider_sets_the_concurrency() {
+    let saying = Arc::new(ReportsItsLimit(AtomicUsize::new(0)));
     let gated = Arc::new(Gated::new(Arc::clone(&saying), Connection::default()));
     let calls: Vec<_> = (0..25).map(|_| ask(&gated, "", Priority::Person)).collect();
     let mut asked = Vec::new();
@@ -442,7 +443,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test]
-async fn two_wires_of_one_account_share_a_gate_for_each_model() {
+async fn two_protocols_of_one_account_share_the_gate_of_a_model() {
     let server = Server::start([Answer::mute()]).await;
     let router = both_wires(&server, "key", "key");
     let first = ask_for(&router, "openai::m");
@@ -459,7 +460,7 @@ async fn two_wires_of_one_account_share_a_gate_for_each_model() {
 }
 
 #[tokio::test]
-async fn two_accounts_at_one_address_have_gates_of_their_own() {
+async fn two_accounts_at_one_address_have_separate_gates() {
     let server = Server::start([Answer::mute()]).await;
     let router = both_wires(&server, "key", "other key");
     let calls = ["openai::m", "openai_resp::m"].map(|model| ask_for(&router, model));
@@ -471,32 +472,32 @@ async fn two_accounts_at_one_address_have_gates_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
-    let (told, gated) = Told::gated((0..7).map(|_| down()), Connection::default());
+    let (told, gated) = ScriptedAnswers::gated((0..7).map(|_| down()), Connection::default());
     for _ in 0..5 {
-        assert_eq!(once(&gated).await, Err(down()));
+        assert_eq!(call_once(&gated).await, Err(down()));
     }
     for seconds in [5, 10, 20] {
         assert_eq!(gated.gates()[0].door, Door::Broken(seconds * SECOND));
-        assert_eq!(busy(once(&gated).await), seconds * SECOND);
+        assert_eq!(expect_busy(call_once(&gated).await), seconds * SECOND);
         advance(seconds * SECOND).await;
         if seconds < 20 {
-            assert_eq!(once(&gated).await, Err(down()), "one probe");
+            assert_eq!(call_once(&gated).await, Err(down()), "one probe");
         }
     }
     assert_eq!(told.asked(), 7);
-    once(&gated).await.expect("it is back");
+    call_once(&gated).await.expect("it is back");
     assert_eq!(gated.gates()[0].door, Door::Open);
 }
 
 /// Fails for the owner `hurt`, never answers `slow`, and replies to all others.
 #[derive(Default)]
-struct Fragile {
+struct FailsForOneOwner {
     asked: Mutex<Vec<String>>,
     is_down: std::sync::atomic::AtomicBool,
 }
 
 #[async_trait]
-impl Model for Fragile {
+impl Model for FailsForOneOwner {
     async fn call(&self, request: Request, _: &mut dyn Deltas) -> Result<Reply> {
         let owner = request.owner.map(|owner| owner.to_string()).unwrap_or_default();
         self.asked.lock().expect("not poisoned").push(owner.clone());
@@ -520,8 +521,8 @@ fn of_owner(owner: &str) -> Request {
 
 /// One owner's input may be what makes the provider fail or hang: no other owner pays for it.
 #[tokio::test(start_paused = true)]
-async fn failures_of_one_owner_keep_no_other_away() {
-    let fragile = Arc::new(Fragile::default());
+async fn failures_of_one_owner_do_not_block_other_owners() {
+    let fragile = Arc::new(FailsForOneOwner::default());
     let gated = Arc::new(Gated::new(Arc::clone(&fragile), Connection::default()));
     let mut calls = 0;
     for second in 0..600 {
@@ -556,14 +557,14 @@ async fn failures_of_one_owner_keep_no_other_away() {
 
 /// Refuses the owner `hurt`, and replies to all others until it refuses all.
 #[derive(Default)]
-struct Picky {
+struct RefusesOneOwner {
     refuses_all: std::sync::atomic::AtomicBool,
     /// The pause in seconds, if it states one.
     pause: Option<u64>,
 }
 
 #[async_trait]
-impl Model for Picky {
+impl Model for RefusesOneOwner {
     async fn call(&self, request: Request, _: &mut dyn Deltas) -> Result<Reply> {
         tokio::time::sleep(Duration::from_millis(10)).await;
         let is_hurt = request.owner.is_some_and(|owner| owner.as_str() == "hurt");
@@ -581,8 +582,8 @@ impl Model for Picky {
 /// A provider may refuse what one owner alone does, such as too many requests at once: no other owner waits
 /// for that. If a second owner is refused as well, the gate closes for all.
 #[tokio::test(start_paused = true)]
-async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
-    let picky = Arc::new(Picky { pause: Some(300), ..Picky::default() });
+async fn a_pause_for_one_owner_does_not_block_other_owners() {
+    let picky = Arc::new(RefusesOneOwner { pause: Some(300), ..RefusesOneOwner::default() });
     let gated = Gated::new(Arc::clone(&picky), Connection::default());
     for second in 0..400 {
         let hurt = gated.call(of_owner("hurt"), &mut NoDeltas).await;
@@ -592,23 +593,23 @@ async fn a_pause_that_one_owner_alone_is_asked_for_keeps_no_other_away() {
         assert!(begun.elapsed() < SECOND, "{:?} at {second} s", begun.elapsed());
         advance(SECOND).await;
     }
-    let hurt = busy(gated.call(of_owner("hurt"), &mut NoDeltas).await);
+    let hurt = expect_busy(gated.call(of_owner("hurt"), &mut NoDeltas).await);
     picky.refuses_all.store(true, Ordering::SeqCst);
     assert_eq!(gated.call(of_owner("well"), &mut NoDeltas).await, Err(slower(Some(300))));
     // Each of the two has its own pause, and all others the shorter one.
-    assert_eq!(busy(gated.call(of_owner("well"), &mut NoDeltas).await), 300 * SECOND);
+    assert_eq!(expect_busy(gated.call(of_owner("well"), &mut NoDeltas).await), 300 * SECOND);
     for owner in ["hurt", "third"] {
-        let left = busy(gated.call(of_owner(owner), &mut NoDeltas).await);
+        let left = expect_busy(gated.call(of_owner(owner), &mut NoDeltas).await);
         assert!(left < hurt && hurt < left + SECOND, "{owner}: {left:?}, {hurt:?}");
     }
 }
 
 /// The same if the refused owner has several calls that come back, and the pauses are short.
 #[tokio::test(start_paused = true)]
-async fn short_pauses_of_one_owner_slow_no_other_down() {
+async fn short_pauses_of_one_owner_do_not_delay_other_owners() {
     /// Makes calls for ten seconds, one after the other. Returns how many were answered, and the longest
     /// wait.
-    async fn call_on(gated: Arc<Gated<Arc<Picky>>>, owner: &str) -> (usize, Duration) {
+    async fn call_on(gated: Arc<Gated<Arc<RefusesOneOwner>>>, owner: &str) -> (usize, Duration) {
         let (began, mut answered, mut longest) = (tokio::time::Instant::now(), 0, Duration::ZERO);
         while began.elapsed() < 10 * SECOND {
             let asked = tokio::time::Instant::now();
@@ -622,7 +623,7 @@ async fn short_pauses_of_one_owner_slow_no_other_down() {
     }
 
     for pause in [None, Some(1), Some(2)] {
-        let picky = Arc::new(Picky { pause, ..Picky::default() });
+        let picky = Arc::new(RefusesOneOwner { pause, ..RefusesOneOwner::default() });
         let gated = Arc::new(Gated::new(picky, Connection::default()));
         let hurt = (0..4).map(|_| tokio::spawn(call_on(Arc::clone(&gated), "hurt"))).collect::<Vec<_>>();
         let well = (0..2).map(|_| tokio::spawn(call_on(Arc::clone(&gated), "well"))).collect::<Vec<_>>();
@@ -638,7 +639,7 @@ async fn short_pauses_of_one_owner_slow_no_other_down() {
 
 /// No owner named by a token takes all places: another one does not wait for calls that hang.
 #[tokio::test(start_paused = true)]
-async fn an_owner_leaves_a_place_to_others() {
+async fn one_owner_cannot_take_every_place_of_a_gate() {
     let (told, gated, mut begun) = held(4);
     let ask = |owner: &str, priority| {
         let request = Request { owner: Some(Owner::new(owner)), ..from(owner, priority) };
@@ -656,8 +657,8 @@ async fn an_owner_leaves_a_place_to_others() {
 
 /// While one owner's breaker is open, a single failure opens another owner's breaker.
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
-    let fragile = Arc::new(Fragile::default());
+async fn one_failure_opens_an_owners_breaker_while_another_owners_is_open() {
+    let fragile = Arc::new(FailsForOneOwner::default());
     fragile.is_down.store(true, Ordering::SeqCst);
     let gated = Gated::new(Arc::clone(&fragile), Connection::default());
     for _ in 0..5 {
@@ -665,14 +666,14 @@ async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
     }
     for owner in ["second", "third"] {
         assert_eq!(gated.call(of_owner(owner), &mut NoDeltas).await, Err(down()));
-        assert_eq!(busy(gated.call(of_owner(owner), &mut NoDeltas).await), 5 * SECOND);
+        assert_eq!(expect_busy(gated.call(of_owner(owner), &mut NoDeltas).await), 5 * SECOND);
     }
     assert!(matches!(gated.gates()[0].door, Door::Broken(_)));
     // Each failed test doubles the pause of its owner, whatever opened its breaker.
     for seconds in [5, 10, 20] {
         advance(seconds * SECOND).await;
         assert_eq!(gated.call(of_owner("second"), &mut NoDeltas).await, Err(down()));
-        assert_eq!(busy(gated.call(of_owner("second"), &mut NoDeltas).await), 2 * seconds * SECOND);
+        assert_eq!(expect_busy(gated.call(of_owner("second"), &mut NoDeltas).await), 2 * seconds * SECOND);
     }
     fragile.is_down.store(false, Ordering::SeqCst);
     gated.call(of_owner("fourth"), &mut NoDeltas).await.expect("a reply");
@@ -685,8 +686,8 @@ async fn a_provider_that_is_down_is_asked_once_by_each_owner() {
 
 /// A reply resets the count: four more failures leave the breaker closed, and the fifth opens it.
 #[tokio::test(start_paused = true)]
-async fn failures_that_are_not_in_a_row_leave_the_breaker_alone() {
-    let (told, gated) = Told::saying([
+async fn a_reply_resets_the_failure_count_of_the_breaker() {
+    let (told, gated) = ScriptedAnswers::saying([
         Err(down()),
         Err(down()),
         Err(down()),
@@ -699,30 +700,30 @@ async fn failures_that_are_not_in_a_row_leave_the_breaker_alone() {
         Err(down()),
     ]);
     for _ in 0..4 {
-        assert_eq!(once(&gated).await, Err(down()));
+        assert_eq!(call_once(&gated).await, Err(down()));
     }
-    once(&gated).await.expect("a reply");
+    call_once(&gated).await.expect("a reply");
     for _ in 0..4 {
-        assert_eq!(once(&gated).await, Err(down()));
+        assert_eq!(call_once(&gated).await, Err(down()));
     }
     assert_eq!(gated.gates()[0].door, Door::Open);
-    assert_eq!(once(&gated).await, Err(down()));
+    assert_eq!(call_once(&gated).await, Err(down()));
     assert_eq!(gated.gates()[0].door, Door::Broken(5 * SECOND));
     assert_eq!(told.asked(), 10);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rate_is_kept_over_any_minute() {
+async fn the_rate_limit_holds_over_any_minute() {
     let connection = Connection { requests_per_minute: Some(2), ..Connection::default() };
-    let (told, gated) = Told::gated([], connection);
-    once(&gated).await.expect("the first");
+    let (told, gated) = ScriptedAnswers::gated([], connection);
+    call_once(&gated).await.expect("the first");
     advance(30 * SECOND).await;
-    once(&gated).await.expect("the second");
-    let left = busy(once(&gated).await);
+    call_once(&gated).await.expect("the second");
+    let left = expect_busy(call_once(&gated).await);
     assert!(left > 29 * SECOND && left < 30 * SECOND, "{left:?}");
     advance(left).await;
-    once(&gated).await.expect("the third");
-    busy(once(&gated).await);
+    call_once(&gated).await.expect("the third");
+    expect_busy(call_once(&gated).await);
     assert_eq!(told.asked(), 3);
 }
 
@@ -730,9 +731,9 @@ async fn a_rate_is_kept_over_any_minute() {
 /// calls, and calls that a person waits for do not wait for the person's background work; yet no part of the
 /// rate is unused.
 #[tokio::test(start_paused = true)]
-async fn owners_share_a_rate_however_many_calls_each_has() {
+async fn owners_share_the_rate_limit_regardless_of_how_many_calls_each_has() {
     let connection = Connection { requests_per_minute: Some(10), ..Connection::default() };
-    let (_, gated) = Told::gated([], connection);
+    let (_, gated) = ScriptedAnswers::gated([], connection);
     let order = Arc::new(Mutex::new(Vec::new()));
     let call = |owner: &'static str, priority: Priority, nth: u64| {
         let (gated, order) = (Arc::clone(&gated), Arc::clone(&order));
@@ -766,24 +767,24 @@ async fn owners_share_a_rate_however_many_calls_each_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_cut_off_makes_room_for_the_next() {
-    let (told, gated) = Told::gated([slower(Some(30))], Connection::default());
-    assert_eq!(once(&gated).await, Err(slower(Some(30))));
+async fn a_cancelled_probe_makes_room_for_the_next() {
+    let (told, gated) = ScriptedAnswers::gated([slower(Some(30))], Connection::default());
+    assert_eq!(call_once(&gated).await, Err(slower(Some(30))));
     advance(30 * SECOND).await;
     let probe = ask(&gated, "", Priority::Person);
     tokio::task::yield_now().await;
     assert_eq!(told.asked(), 2);
     probe.abort();
-    once(&gated).await.expect("the next probe");
+    call_once(&gated).await.expect("the next probe");
     assert_eq!(told.asked(), 3);
 }
 
 /// Never answers.
 #[derive(Default)]
-struct Mute(AtomicUsize);
+struct NeverAnswers(AtomicUsize);
 
 #[async_trait]
-impl Model for Mute {
+impl Model for NeverAnswers {
     async fn call(&self, _: Request, _: &mut dyn Deltas) -> Result<Reply> {
         self.0.fetch_add(1, Ordering::SeqCst);
         std::future::pending().await
@@ -795,8 +796,8 @@ impl Model for Mute {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_answer_holds_nobody_up_for_long() {
-    let mute = Arc::new(Mute::default());
+async fn an_unanswered_call_lets_one_more_pass_every_three_seconds() {
+    let mute = Arc::new(NeverAnswers::default());
     let gated = Arc::new(Gated::new(Arc::clone(&mute), Connection::default()));
     let calls: Vec<_> = (0..4).map(|_| ask(&gated, "", Priority::Person)).collect();
     let mut asked = Vec::new();

@@ -26,7 +26,7 @@ async fn answer(text: &str) -> entourage_llm::Result<entourage_llm::Reply> {
 }
 
 #[tokio::test]
-async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
+async fn tools_are_offered_as_a_schema_and_replies_become_tool_calls() {
     let scripted = ScriptedModel::new([
         Script::text(r#"{"action": "fetch_url", "arguments": {"url": "https://a.example"}}"#),
         Script::text(r#"{"action": "final_answer", "text": "It says A."}"#),
@@ -75,14 +75,16 @@ async fn tools_are_offered_as_a_schema_and_used_like_any_other() {
 }
 
 /// A conversation in which the same call was made once per result.
-fn again(results: &[&str]) -> Vec<Message> {
+fn repeated_calls(results: &[&str]) -> Vec<Message> {
     let mut messages = vec![Message::User("What does a.example say?".into())];
-    results.iter().for_each(|text| messages.extend(made("fetch_url", &json!({"url": "a.example"}), text)));
+    results
+        .iter()
+        .for_each(|text| messages.extend(call_with_output("fetch_url", &json!({"url": "a.example"}), text)));
     messages
 }
 
 /// A call and its result.
-fn made(tool: &str, arguments: &Value, text: &str) -> [Message; 2] {
+fn call_with_output(tool: &str, arguments: &Value, text: &str) -> [Message; 2] {
     let call = ToolCall { id: CallId::new(), tool: tool.into(), arguments: arguments.clone() };
     let id = call.id.to_string();
     [
@@ -92,7 +94,7 @@ fn made(tool: &str, arguments: &Value, text: &str) -> [Message; 2] {
 }
 
 /// Returns the actions that a model is offered.
-async fn left(request: Request) -> Vec<String> {
+async fn offered_actions(request: Request) -> Vec<String> {
     let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
     NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
     let schema = scripted.requests()[0].output_schema.clone().expect("a schema");
@@ -101,12 +103,12 @@ async fn left(request: Request) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_call_made_again_in_vain_is_followed_by_the_answer() {
+async fn a_repeated_call_without_a_new_result_leaves_only_the_answer() {
     for (results, may_act) in
         [(&["A"][..], true), (&["A", "B"], true), (&["A", "A"], false), (&["A", "B", "C"], false)]
     {
         let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
-        let request = ask(again(results));
+        let request = ask(repeated_calls(results));
         let reply = NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
         assert_eq!(reply.text, "A.");
         let request = &scripted.requests()[0];
@@ -119,7 +121,7 @@ async fn a_call_made_again_in_vain_is_followed_by_the_answer() {
 }
 
 #[tokio::test]
-async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
+async fn a_repeated_call_is_withdrawn_while_other_tools_stay_offered() {
     let other = ToolSpec { name: "list_files".into(), ..tools()[0].clone() };
     let both: Arc<[ToolSpec]> = [tools()[0].clone(), other].into();
     for (results, expected) in [
@@ -127,35 +129,35 @@ async fn another_tool_is_tried_before_the_answer_where_there_is_one() {
         (&["A", "A"], &["list_files", "final_answer"]),
         (&["A", "A", "A"], &["final_answer"]),
     ] {
-        let request = Request { tools: Arc::clone(&both), ..ask(again(results)) };
-        assert_eq!(left(request).await, expected, "{results:?}");
+        let request = Request { tools: Arc::clone(&both), ..ask(repeated_calls(results)) };
+        assert_eq!(offered_actions(request).await, expected, "{results:?}");
     }
-    let mut messages = again(&["A", "A"]);
-    messages.extend(made("list_files", &json!({}), "a.txt"));
+    let mut messages = repeated_calls(&["A", "A"]);
+    messages.extend(call_with_output("list_files", &json!({}), "a.txt"));
     let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
     let all = ["fetch_url", "list_files", "final_answer"];
-    assert_eq!(left(request).await, all, "with other arguments it may be what is needed now");
-    messages.extend(made("list_files", &json!({}), "a.txt"));
+    assert_eq!(offered_actions(request).await, all, "with other arguments it may be what is needed now");
+    messages.extend(call_with_output("list_files", &json!({}), "a.txt"));
     let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
-    assert_eq!(left(request).await, ["final_answer"], "whatever is called in vain a second time");
+    assert_eq!(offered_actions(request).await, ["final_answer"], "whatever is called in vain a second time");
     messages.push(Message::User("And what does b.example say?".into()));
-    assert_eq!(left(Request { tools: both, ..ask(messages) }).await, all);
+    assert_eq!(offered_actions(Request { tools: both, ..ask(messages) }).await, all);
 }
 
 /// Starting the same work again returns the same text with a new id.
 #[tokio::test]
-async fn results_that_differ_in_their_ids_alone_are_the_same() {
+async fn results_that_differ_only_in_ids_count_as_equal() {
     let begun = |id: &str| format!("Begun (task=\"tsk_{id}\").");
     let [first, second] = ["a", "b"].map(|digit| begun(&digit.repeat(32)));
-    assert_eq!(left(ask(again(&[&first, &second]))).await, ["final_answer"]);
-    assert_eq!(left(ask(again(&["5", "-5"]))).await, ["fetch_url", "final_answer"]);
+    assert_eq!(offered_actions(ask(repeated_calls(&[&first, &second]))).await, ["final_answer"]);
+    assert_eq!(offered_actions(ask(repeated_calls(&["5", "-5"]))).await, ["fetch_url", "final_answer"]);
     let [first, second] = ["a", "b"].map(begun);
-    assert_eq!(left(ask(again(&[&first, &second]))).await, ["fetch_url", "final_answer"]);
+    assert_eq!(offered_actions(ask(repeated_calls(&[&first, &second]))).await, ["fetch_url", "final_answer"]);
 }
 
 /// A model without an address would make one up.
 #[tokio::test]
-async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
+async fn a_tool_that_needs_an_address_is_offered_once_the_request_has_one() {
     let other = ToolSpec {
         name: "list_files".into(),
         description: "Lists files.".into(),
@@ -164,7 +166,7 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
     let both: Arc<[ToolSpec]> = [tools()[0].clone(), other].into();
     let said = |text: &str| vec![Message::User(text.to_owned())];
     let mut listed = said("What does the desk cost?");
-    listed.extend(made("list_files", &json!({}), "See https://shop.example/desk"));
+    listed.extend(call_with_output("list_files", &json!({}), "See https://shop.example/desk"));
     for (messages, is_offered) in [
         (said("What does the desk cost?"), false),
         (said("It costs 3. I mean 4, or 4.5. 1.2.3 is its number"), false),
@@ -175,7 +177,7 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
         (listed, true),
     ] {
         let request = Request { tools: Arc::clone(&both), ..ask(messages.clone()) };
-        let left = left(request).await;
+        let left = offered_actions(request).await;
         assert_eq!(left.contains(&"fetch_url".to_owned()), is_offered, "{messages:?}");
         assert!(left.contains(&"list_files".to_owned()));
     }
@@ -185,13 +187,13 @@ async fn a_tool_that_opens_an_address_is_offered_once_there_may_be_one() {
     {
         let request =
             Request { tools: Arc::clone(&both), system: system.into(), ..ask(said("Is all well?")) };
-        assert_eq!(left(request).await.contains(&"fetch_url".to_owned()), is_offered, "{system}");
+        assert_eq!(offered_actions(request).await.contains(&"fetch_url".to_owned()), is_offered, "{system}");
     }
 }
 
 /// A weak model would delegate the same work again and again.
 #[tokio::test]
-async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() {
+async fn spawn_agent_is_offered_only_if_send_message_is_not() {
     let named = |name: &str| ToolSpec { name: name.into(), ..tools()[0].clone() };
     for (offered, expected) in [
         (&["send_message", "spawn_agent", "wait"][..], &["final_answer", "send_message"][..]),
@@ -200,17 +202,17 @@ async fn work_is_handed_on_in_the_background_only_where_there_is_no_other_way() 
     ] {
         let tools = offered.iter().map(|name| named(name)).collect();
         let request = Request { tools, ..ask(vec![Message::User("Ask a.example.".into())]) };
-        assert_eq!(left(request).await, expected);
+        assert_eq!(offered_actions(request).await, expected);
     }
 }
 
 /// The user's request is repeated after the result of a task as after that of a call: the request that
 /// started the task, not one that was answered directly meanwhile.
 #[tokio::test]
-async fn what_was_asked_stands_behind_the_result_of_a_task() {
+async fn the_users_request_is_repeated_after_the_result_of_its_task() {
     let says = |text: &str| Message::Assistant { text: text.into(), calls: Vec::new() };
     let asked = |text: &str| Message::User(text.into());
-    let begun = made("spawn_agent", &json!({}), "Begun.");
+    let begun = call_with_output("spawn_agent", &json!({}), "Begun.");
     let task = [vec![asked("Ask a.example.")], begun.to_vec(), vec![says("It is being asked.")]].concat();
     let answered = [task.clone(), vec![asked("What is two and two?"), says("Four.")]].concat();
     let unasked = vec![asked("What is two and two?"), says("Four.")];
@@ -225,7 +227,7 @@ async fn what_was_asked_stands_behind_the_result_of_a_task() {
 }
 
 #[tokio::test]
-async fn an_example_that_is_repeated_is_asked_about_once_and_refused_then() {
+async fn a_reply_that_copies_the_example_is_retried_once_and_then_rejected() {
     let answers = r#"{"action": "final_answer", "text": "the answer"}"#;
     let opens = r#"{"action": "fetch_url", "arguments": {"url": "<the address of the page>"}}"#;
     let own = r#"{"action": "final_answer", "text": "It says A."}"#;
@@ -260,12 +262,14 @@ async fn an_example_that_is_repeated_is_asked_about_once_and_refused_then() {
 }
 
 #[tokio::test]
-async fn what_changes_stands_before_what_was_asked_and_neither_behind_it_nor_before_a_result() {
+async fn the_tail_is_sent_before_the_users_request() {
     let scripted =
         ScriptedModel::deciding(|_| Some(Ok(Script::text(r#"{"action": "final_answer", "text": "A."}"#))));
     let mut messages = vec![Message::User("Go.".into())];
     for result in [None, Some("A")] {
-        messages.extend(result.into_iter().flat_map(|text| made("fetch_url", &json!({"url": "a"}), text)));
+        messages.extend(
+            result.into_iter().flat_map(|text| call_with_output("fetch_url", &json!({"url": "a"}), text)),
+        );
         let request = Request { tail: Some("<now>12:00</now>".into()), ..ask(messages.clone()) };
         NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
     }
@@ -280,7 +284,7 @@ async fn what_changes_stands_before_what_was_asked_and_neither_behind_it_nor_bef
 }
 
 #[tokio::test]
-async fn the_action_that_ends_the_work_is_offered_once_and_asking_only_where_there_is_nothing_else() {
+async fn final_answer_is_offered_once_and_ask_user_only_without_other_tools() {
     let tool = |name: &str| ToolSpec {
         name: name.into(),
         description: "Does it.".into(),
@@ -304,7 +308,7 @@ async fn the_action_that_ends_the_work_is_offered_once_and_asking_only_where_the
 }
 
 #[tokio::test]
-async fn several_calls_of_one_turn_are_told_one_after_the_other() {
+async fn several_calls_of_one_turn_are_sent_as_separate_exchanges() {
     let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "Done."}"#)]);
     let call = |tool: &str| ToolCall { id: CallId::new(), tool: tool.into(), arguments: json!({}) };
     let (a, b) = (call("a"), call("b"));
@@ -346,7 +350,7 @@ async fn several_calls_of_one_turn_are_told_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn answers_are_read_with_some_patience() {
+async fn replies_are_parsed_leniently_but_broken_and_empty_ones_rejected() {
     let fenced =
         answer("```json\n{\"action\": \"final_answer\", \"text\": \"Hi.\"}\n```").await.expect("a reply");
     assert_eq!(fenced.text, "Hi.");
@@ -368,7 +372,7 @@ async fn answers_are_read_with_some_patience() {
 }
 
 #[tokio::test]
-async fn a_schema_of_the_callers_own_is_left_alone() {
+async fn a_request_with_its_own_schema_or_without_tools_is_unchanged() {
     let scripted = ScriptedModel::new([Script::text(r#"{"yes": true}"#), Script::text("Plain words.")]);
     let model = NextAction::new(scripted.clone());
     let own = Arc::new(json!({"type": "object"}));
@@ -386,7 +390,7 @@ async fn a_schema_of_the_callers_own_is_left_alone() {
 }
 
 #[tokio::test]
-async fn the_router_knows_who_is_weak() {
+async fn the_router_uses_next_actions_for_weak_models_only() {
     let says = Says::text(r#"{"action": "fetch_url", "arguments": {"url": "a"}}"#);
     let server = Server::start([says.answer(Provider::Compatible)]).await;
     let mut settings = Settings::default();

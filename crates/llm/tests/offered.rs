@@ -12,7 +12,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
-async fn every_provider_is_asked_at_its_own_place_and_with_its_own_key() {
+async fn each_provider_is_asked_for_models_at_its_own_path_with_its_own_key() {
     for provider in Provider::ALL {
         let list = match provider {
             Provider::Ollama => r#"{"models": [{"name": "two"}, {"name": "one"}]}"#,
@@ -34,7 +34,7 @@ async fn every_provider_is_asked_at_its_own_place_and_with_its_own_key() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_a_dead_address_and_silence_are_errors_and_no_list_is_none() {
+async fn a_failed_model_list_is_an_error_and_a_missing_one_is_none() {
     let asked = |answer: Answer, limit: Duration| async move {
         let server = Server::start([answer]).await;
         model(Provider::OpenAi, &server).offered(limit).await
@@ -55,7 +55,7 @@ async fn a_wrong_key_a_dead_address_and_silence_are_errors_and_no_list_is_none()
 
 /// A name is stored with every turn, and shown in lists and on terminals.
 #[tokio::test]
-async fn what_is_blank_or_without_end_is_no_name() {
+async fn blank_and_overlong_model_names_are_left_out() {
     let list = format!(r#"{{"data": [{{"id": "{}"}}, {{"id": "   "}}, {{"id": "one"}}]}}"#, "x".repeat(501));
     let server = Server::start([Answer::new(list)]).await;
     let offered = model(Provider::Compatible, &server).offered(PATIENCE).await;
@@ -63,7 +63,7 @@ async fn what_is_blank_or_without_end_is_no_name() {
 }
 
 #[tokio::test]
-async fn a_list_without_end_is_not_read_to_its_end() {
+async fn an_oversized_model_list_is_not_read_to_its_end() {
     let endless = format!(r#"{{"data": [{{"id": "one"}}], "rest": "{}"}}"#, "x".repeat(9 << 20));
     for status in [200, 404, 500] {
         let server = Server::start([Answer::status(status, endless.clone())]).await;

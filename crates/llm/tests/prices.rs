@@ -12,7 +12,7 @@ fn nanos(prices: &Prices, model: &str, usage: Usage) -> Option<u64> {
 }
 
 #[test]
-fn the_table_knows_caches_and_tiers() {
+fn the_price_table_covers_cached_tokens_and_tiers() {
     let prices = Prices::default();
     let model = "anthropic::claude-sonnet-4-5";
     let usage =
@@ -36,7 +36,7 @@ fn every_default_model_has_a_price() {
 }
 
 #[test]
-fn the_unknown_has_no_price() {
+fn an_unknown_model_has_no_price() {
     let prices = Prices::default();
     let usage = Usage { input: 10, output: 10, ..Usage::default() };
     for model in
@@ -48,7 +48,7 @@ fn the_unknown_has_no_price() {
 
 /// Shows: S4-R135.
 #[test]
-fn the_operators_price_comes_first() {
+fn a_configured_price_overrides_the_table() {
     let own = BTreeMap::from([
         (
             "compatible::x".to_owned(),
@@ -71,7 +71,7 @@ fn the_operators_price_comes_first() {
 
 /// `cargo xtask prices` regenerates our tables.
 #[test]
-fn our_tables_are_those_that_genai_prices_brings() {
+fn our_tables_match_those_of_genai_prices() {
     let prices = Prices::default();
     let usage = Usage { input: 1_000, output: 1_000, ..Usage::default() };
     let theirs = genai_prices::Usage::from([

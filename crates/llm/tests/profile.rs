@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::server::{Answer, Server};
 
 #[test]
-fn small_models_are_weak_and_others_are_not() {
+fn only_small_models_are_assumed_to_lack_native_tools() {
     let weak = [
         "ollama::qwen2.5-coder:1.5b",
         "ollama::qwen2.5-coder:0.5b",
@@ -37,7 +37,7 @@ fn small_models_are_weak_and_others_are_not() {
 }
 
 #[test]
-fn windows_are_those_of_the_table_and_no_guess() {
+fn a_context_window_is_taken_from_the_table_or_unknown() {
     for (model, window) in [
         ("anthropic::claude-sonnet-5-5", Some(1_000_000)),
         ("anthropic::claude-haiku-4-5", Some(200_000)),
@@ -70,7 +70,7 @@ fn router(url: &str, model: &str, profiles: &[(&str, ProfileSettings)]) -> Route
 }
 
 #[tokio::test]
-async fn the_operator_knows_better() {
+async fn profile_settings_override_the_known_profile_of_a_model() {
     let better = ProfileSettings { native_tools: Some(true), context_window: Some(32_768) };
     let router = router("http://127.0.0.1:1", "compatible::tiny-1b", &[("compatible::tiny-1b", better)]);
     let known =
@@ -85,14 +85,14 @@ fn json(body: serde_json::Value) -> Answer {
 }
 
 /// Returns the requests to a server: method, path and body of each.
-fn asked(server: &Server) -> Vec<String> {
+fn requests_seen(server: &Server) -> Vec<String> {
     let line = |head: &str| head.split(" http/").next().unwrap_or_default().to_owned();
     let seen = server.seen();
     seen.iter().map(|seen| format!("{} {}", line(&seen.head), seen.body).trim_end().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn a_server_says_how_large_the_window_is_that_it_serves() {
+async fn the_context_window_of_a_served_model_is_read_from_its_server_once() {
     const MODELS: &str = "get /v1/models";
     const SHOW: &str = r#"post /api/show {"model":"x"}"#;
     let listed = |data| json!({"data": [data]});
@@ -130,16 +130,16 @@ async fn a_server_says_how_large_the_window_is_that_it_serves() {
         router.learn(None).await;
         let known = router.profile(None);
         assert_eq!((known.context_window, known.window_from), (Some(4096), KnownFrom::Server), "{model}");
-        assert_eq!(asked(&server), requests, "each is asked once");
+        assert_eq!(requests_seen(&server), requests, "each is asked once");
     }
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_leaves_the_window_unknown() {
+async fn a_server_that_reports_no_window_leaves_it_unknown() {
     let server = Server::start([json(json!({"data": [{"id": "x"}]})), json(json!({}))]).await;
     let router = router(&server.url, "compatible::x", &[]);
     router.learn(None).await;
     router.learn(None).await;
     assert_eq!(router.profile(None).context_window, None);
-    assert_eq!(asked(&server), ["get /v1/models", "get /props"]);
+    assert_eq!(requests_seen(&server), ["get /v1/models", "get /props"]);
 }

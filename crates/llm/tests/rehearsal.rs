@@ -12,7 +12,7 @@ fn send_message(recipients: &[&str]) -> ToolSpec {
     tool("send_message", json!({"properties": {"recipient": {"enum": recipients}, "message": {}}}))
 }
 
-fn named(names: &[&str]) -> Vec<ToolSpec> {
+fn tools_named(names: &[&str]) -> Vec<ToolSpec> {
     names.iter().map(|name| tool(name, json!({"type": "object"}))).collect()
 }
 
@@ -41,16 +41,18 @@ async fn run(
     panic!("it does not end: {made:?}");
 }
 
-fn says(text: &str) -> Vec<Message> {
+fn user_message(text: &str) -> Vec<Message> {
     vec![Message::User(text.into())]
 }
 
 #[tokio::test]
 async fn an_orchestrator_delegates_and_quotes_the_result() {
-    let tools =
-        [vec![send_message(&["writer", "researcher"])], named(&["ask_user", "spawn_agent", "create_note"])]
-            .concat();
-    let mut messages = says("What is in the folder?");
+    let tools = [
+        vec![send_message(&["writer", "researcher"])],
+        tools_named(&["ask_user", "spawn_agent", "create_note"]),
+    ]
+    .concat();
+    let mut messages = user_message("What is in the folder?");
     let (made, reply) = run(tools, &mut messages, |_, _| "Three files, said the peer.".into()).await;
     assert_eq!(
         made,
@@ -62,9 +64,9 @@ async fn an_orchestrator_delegates_and_quotes_the_result() {
 }
 
 #[tokio::test]
-async fn it_asks_the_user_when_told_to_and_passes_the_answer_on() {
-    let tools = || [vec![send_message(&["writer"])], named(&["ask_user"])].concat();
-    let mut messages = says("Ask me about the colour, then paint.");
+async fn the_rehearsal_asks_the_user_on_request_and_passes_the_answer_on() {
+    let tools = || [vec![send_message(&["writer"])], tools_named(&["ask_user"])].concat();
+    let mut messages = user_message("Ask me about the colour, then paint.");
     let output =
         |tool: &str, _: &Value| if tool == "ask_user" { "blue".into() } else { "painted".to_owned() };
     let (made, _) = run(tools(), &mut messages, output).await;
@@ -78,17 +80,17 @@ async fn it_asks_the_user_when_told_to_and_passes_the_answer_on() {
 }
 
 #[tokio::test]
-async fn one_that_leads_a_chat_hands_on_tells_results_and_passes_answers_on() {
+async fn a_rehearsal_orchestrator_spawns_reports_results_and_relays_answers() {
     let spawn =
         tool("spawn_agent", json!({"properties": {"kind": {"enum": ["general", "researcher"]}, "task": {}}}));
-    let tools = [vec![spawn], named(&["reactivate_agent"])].concat();
+    let tools = [vec![spawn], tools_named(&["reactivate_agent"])].concat();
     let next = async |messages: &[Message], tail: &str| {
         let (messages, tools) = (messages.to_vec(), tools.clone().into());
         let request = Request { messages, tools, tail: Some(tail.into()), ..Request::default() };
         Rehearsal.call(request, &mut NoDeltas).await.expect("a reply")
     };
     let call = |reply: &Reply| (reply.calls[0].tool.clone(), reply.calls[0].arguments.clone());
-    let mut messages = says("Find the newest one.");
+    let mut messages = user_message("Find the newest one.");
     let first = next(&messages, "").await;
     assert_eq!(
         call(&first),
@@ -119,8 +121,9 @@ async fn one_that_leads_a_chat_hands_on_tells_results_and_passes_answers_on() {
 }
 
 #[tokio::test]
-async fn a_researcher_reads_fetches_and_notes() {
-    let tools = named(&["create_note", "fetch_url", "list_files", "read_file", "search_notes", "web_search"]);
+async fn a_researcher_reads_a_file_fetches_a_page_and_writes_a_note() {
+    let tools =
+        tools_named(&["create_note", "fetch_url", "list_files", "read_file", "search_notes", "web_search"]);
     let output = |tool: &str, arguments: &Value| match tool {
         "list_files" => {
             "big.md (900000 bytes)\nnotes.txt (12 bytes)\nREADME.md (300 bytes)\nsrc/\nx.bin (3 bytes)".into()
@@ -129,7 +132,7 @@ async fn a_researcher_reads_fetches_and_notes() {
         "fetch_url" => format!("page at {}", arguments["url"]),
         _ => "ok".to_owned(),
     };
-    let (made, reply) = run(tools, &mut says("See (https://a.example/x?y=1)."), output).await;
+    let (made, reply) = run(tools, &mut user_message("See (https://a.example/x?y=1)."), output).await;
     let names: Vec<_> = made.iter().map(|(tool, _)| tool.as_str()).collect();
     assert_eq!(names, ["list_files", "read_file", "fetch_url", "create_note"]);
     assert_eq!(made[1].1, json!({"path": "README.md"}));
@@ -139,28 +142,29 @@ async fn a_researcher_reads_fetches_and_notes() {
 }
 
 #[tokio::test]
-async fn without_a_list_it_reads_the_file_that_it_is_told_of() {
+async fn the_rehearsal_reads_the_file_that_the_message_names() {
     let output = |_: &str, arguments: &Value| format!("contents of {}", arguments["path"]);
-    let (made, reply) = run(named(&["read_file"]), &mut says("Read `docs/one.md`."), output).await;
+    let (made, reply) =
+        run(tools_named(&["read_file"]), &mut user_message("Read `docs/one.md`."), output).await;
     assert_eq!(made, [("read_file".into(), json!({"path": "docs/one.md"}))]);
     assert!(reply.text.contains("contents of \"docs/one.md\""), "{}", reply.text);
 }
 
 #[tokio::test]
-async fn what_is_quoted_without_the_end_of_a_sentence_is_cut_between_words() {
+async fn a_long_quote_without_sentences_is_cut_between_words() {
     let request = format!("Compare {}", "licences ".repeat(100));
-    let (_, reply) = run(Vec::new(), &mut says(&request), |_, _| String::new()).await;
+    let (_, reply) = run(Vec::new(), &mut user_message(&request), |_, _| String::new()).await;
     let asked = reply.text.lines().find(|line| line.starts_with("Asked: ")).expect("the request");
     assert!(asked.ends_with(" licences…"), "{asked}");
 }
 
 #[tokio::test]
-async fn a_peers_answer_is_passed_on_and_cut_where_a_sentence_ends() {
+async fn a_long_peer_answer_is_cut_at_the_end_of_a_sentence() {
     let long = "The first sentence is of some length and says what there is to say. ".repeat(8);
-    let tools = named(&["read_file"]);
-    let (_, reply) = run(tools, &mut says("Read one.md"), |_, _| long.clone()).await;
+    let tools = tools_named(&["read_file"]);
+    let (_, reply) = run(tools, &mut user_message("Read one.md"), |_, _| long.clone()).await;
     assert!(reply.text.ends_with("what there is to say.…"), "{}", reply.text);
-    let mut messages = says("Read one.md");
+    let mut messages = user_message("Read one.md");
     let (_, passed) = run(vec![send_message(&["writer"])], &mut messages, |_, _| reply.text.clone()).await;
     assert!(
         passed.text.contains("The writer was asked, and answered:\n\nAsked: Read one.md"),
@@ -171,7 +175,7 @@ async fn a_peers_answer_is_passed_on_and_cut_where_a_sentence_ends() {
 }
 
 #[tokio::test]
-async fn whatever_the_tools_and_whatever_they_return_it_ends() {
+async fn the_rehearsal_ends_with_any_tools_and_any_outputs() {
     let all = [
         "ask_user",
         "create_note",
@@ -196,9 +200,10 @@ async fn whatever_the_tools_and_whatever_they_return_it_ends() {
     for without in 0..all.len() {
         for recipients in [None, Some(&["user"][..]), Some(&["peer", "user"]), Some(&["peer"]), Some(&[])] {
             for returned in outputs {
-                let mut tools = named(&all[without..]);
+                let mut tools = tools_named(&all[without..]);
                 tools.extend(recipients.map(send_message));
-                let (made, _) = run(tools, &mut says("ask me, see http://"), |_, _| returned.into()).await;
+                let (made, _) =
+                    run(tools, &mut user_message("ask me, see http://"), |_, _| returned.into()).await;
                 assert!(made.len() <= 6, "{made:?}");
             }
         }
@@ -208,10 +213,10 @@ async fn whatever_the_tools_and_whatever_they_return_it_ends() {
 }
 
 #[tokio::test]
-async fn a_kind_that_speaks_by_messages_is_spoken_for() {
+async fn the_rehearsal_answers_by_send_message_if_it_may_write_to_the_user() {
     let user_only = tool("send_message", json!({"properties": {"message": {}}}));
     for tools in [vec![user_only], vec![send_message(&["peer", "user"])]] {
-        let mut messages = says("Hello?");
+        let mut messages = user_message("Hello?");
         let (made, _) = run(tools, &mut messages, |_, _| "delivered".into()).await;
         let (tool, arguments) = made.last().expect("a call");
         assert_eq!(tool, "send_message");
@@ -221,9 +226,9 @@ async fn a_kind_that_speaks_by_messages_is_spoken_for() {
 }
 
 #[tokio::test]
-async fn the_text_streams_word_by_word_and_is_the_same_each_time() {
+async fn the_rehearsal_streams_the_same_text_word_by_word_each_time() {
     let mut pieces = Vec::new();
-    let request = Request { messages: says("Hello?"), ..Request::default() };
+    let request = Request { messages: user_message("Hello?"), ..Request::default() };
     let mut collect = |delta| match delta {
         Delta::Text(piece) => pieces.push(piece),
         other => panic!("{other:?}"),
@@ -235,7 +240,7 @@ async fn the_text_streams_word_by_word_and_is_the_same_each_time() {
 }
 
 #[tokio::test]
-async fn a_schema_is_met() {
+async fn the_rehearsal_reply_satisfies_the_output_schema() {
     let schema = json!({
         "type": "object",
         "required": ["kind", "text", "items", "count", "sure", "one_of", "nested"],
@@ -251,8 +256,11 @@ async fn a_schema_is_met() {
         },
         "$defs": {"nested": {"type": "object", "required": ["x"], "properties": {"x": {"type": "null"}}}},
     });
-    let request =
-        Request { messages: says("Decide."), output_schema: Some(schema.into()), ..Request::default() };
+    let request = Request {
+        messages: user_message("Decide."),
+        output_schema: Some(schema.into()),
+        ..Request::default()
+    };
     let reply = Rehearsal.call(request, &mut NoDeltas).await.expect("a reply");
     let value: Value = serde_json::from_str(&reply.text).expect("JSON");
     assert_eq!(

@@ -13,7 +13,7 @@ use crate::{
 
 /// Shows: S4-R134, S4-R135.
 #[tokio::test]
-async fn text_arrives_in_pieces_and_once_more_whole() {
+async fn text_is_streamed_as_deltas_and_returned_whole() {
     for provider in Provider::ALL {
         let says = Says { reasoning: "Hm.", text: "Hello to you, Grüße.", ..Says::default() };
         let server = Server::start([says.answer(provider)]).await;
@@ -32,7 +32,7 @@ async fn text_arrives_in_pieces_and_once_more_whole() {
 
 /// Shows: S4-R135.
 #[tokio::test]
-async fn parallel_calls_keep_their_order_and_get_ids_of_our_own() {
+async fn parallel_calls_keep_their_order_and_get_separate_ids() {
     for provider in Provider::ALL {
         let says = Says {
             calls: vec![("web_fetch", r#"{"url": "a", "n": 1}"#), ("list_files", "{}")],
@@ -67,7 +67,7 @@ async fn a_call_without_arguments_has_an_empty_object() {
 }
 
 #[tokio::test]
-async fn arguments_that_are_not_json_stay_as_the_model_wrote_them() {
+async fn arguments_that_are_not_json_are_kept_as_text() {
     for provider in Provider::ALL {
         let server = Server::start([Says::call("fetch_url", r#"{"url": "#).answer(provider)]).await;
         let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
@@ -76,7 +76,7 @@ async fn arguments_that_are_not_json_stay_as_the_model_wrote_them() {
 }
 
 #[tokio::test]
-async fn our_web_search_is_not_taken_for_the_providers_own() {
+async fn the_wire_name_of_web_search_is_mapped_back_to_our_tool() {
     for provider in [Provider::Anthropic, Provider::OpenAiResp] {
         let server =
             Server::start([Says::call("web_search_tool", r#"{"query": "q"}"#).answer(provider)]).await;
@@ -87,7 +87,7 @@ async fn our_web_search_is_not_taken_for_the_providers_own() {
 
 /// Shows: S4-R135.
 #[tokio::test]
-async fn usage_counts_the_whole_prompt_and_says_what_the_cache_did() {
+async fn usage_counts_the_whole_prompt_and_its_cached_part() {
     for provider in Provider::ALL {
         let server = Server::start([Says::text("Hi.").answer(provider)]).await;
         let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
@@ -103,7 +103,7 @@ async fn usage_counts_the_whole_prompt_and_says_what_the_cache_did() {
 }
 
 #[tokio::test]
-async fn a_known_model_has_a_price() {
+async fn a_reply_of_a_known_model_carries_its_cost() {
     let server = Server::start([Says::text("Hi.").answer(Provider::Anthropic)]).await;
     let mut request = request(Provider::Anthropic);
     request.model = Some("anthropic::claude-sonnet-4-5".into());
@@ -113,7 +113,7 @@ async fn a_known_model_has_a_price() {
 }
 
 #[tokio::test]
-async fn servers_that_bend_the_wire_are_understood() {
+async fn nonstandard_chat_completion_streams_are_understood() {
     let chunk =
         |delta: &str| format!(r#"data: {{"choices": [{{"delta": {delta}, "finish_reason": null}}]}}"#);
     let stop = r#"data: {"choices": [{"delta": {}, "finish_reason": "eos"}]}"#.to_owned();
@@ -137,7 +137,7 @@ async fn servers_that_bend_the_wire_are_understood() {
 }
 
 #[tokio::test]
-async fn a_call_that_comes_whole_is_announced_too() {
+async fn a_call_that_arrives_without_deltas_is_announced() {
     let whole = Says::call("list_files", "{}").stream(Provider::OpenAiResp);
     let without_deltas: String =
         whole.split_inclusive("\n\n").filter(|event| !event.contains("arguments.delta")).collect();
@@ -151,7 +151,7 @@ async fn a_call_that_comes_whole_is_announced_too() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_key_is_sent_none() {
+async fn a_connection_without_a_key_sends_no_authorization_header() {
     let server = Server::start([Says::text("Hi.").answer(Provider::Compatible)]).await;
     let connection = Connection { base_url: Some(server.url.clone()), ..Connection::default() };
     let model = ProviderModel::new(Provider::Compatible, connection, Arc::default()).expect("a model");

@@ -56,7 +56,7 @@ async fn body(provider: Provider, request: Request) -> Value {
 
 /// Shows: S4-R134, S4-R135.
 #[tokio::test]
-async fn each_wire_is_sent_what_it_expects() {
+async fn each_provider_gets_a_request_in_its_own_format() {
     for provider in Provider::ALL {
         let seen = send(provider, conversation(provider)).await;
         let path = seen.head.split(' ').nth(1).expect("a path").to_owned();
@@ -66,7 +66,7 @@ async fn each_wire_is_sent_what_it_expects() {
 }
 
 #[tokio::test]
-async fn equal_requests_are_equal_bytes() {
+async fn equal_requests_produce_equal_bytes() {
     for provider in Provider::ALL {
         let first = send(provider, conversation(provider)).await;
         let second = send(provider, conversation(provider)).await;
@@ -77,7 +77,7 @@ async fn equal_requests_are_equal_bytes() {
 /// Providers cache a prefix: everything up to the last message, except the tail, must be the same bytes one
 /// turn later.
 #[tokio::test]
-async fn a_longer_conversation_begins_with_the_shorter_one() {
+async fn a_longer_conversation_starts_with_the_bytes_of_the_shorter_one() {
     for provider in Provider::ALL {
         let mut longer = conversation(provider);
         longer.messages.push(Message::Assistant { text: "Found it.".into(), calls: Vec::new() });
@@ -95,7 +95,7 @@ async fn a_longer_conversation_begins_with_the_shorter_one() {
 }
 
 #[tokio::test]
-async fn the_tail_joins_a_user_message_and_parts_no_output_from_its_call() {
+async fn the_tail_is_sent_last_and_separates_no_output_from_its_call() {
     for provider in Provider::ALL {
         let after_user = Request { tail: Some("TAIL".into()), ..request(provider) };
         let sent = body(provider, after_user).await;
@@ -123,7 +123,7 @@ async fn the_tail_joins_a_user_message_and_parts_no_output_from_its_call() {
 
 /// A limit of one call per turn is sent to every provider that supports it.
 #[tokio::test]
-async fn one_call_a_turn_is_asked_for_on_every_wire_that_knows_it() {
+async fn a_limit_of_one_call_is_sent_to_each_provider_that_supports_it() {
     for provider in Provider::ALL {
         let sent = |one_call| body(provider, Request { one_call, ..conversation(provider) });
         let (one, many) = (sent(true).await, sent(false).await);
@@ -143,7 +143,7 @@ async fn one_call_a_turn_is_asked_for_on_every_wire_that_knows_it() {
 }
 
 #[tokio::test]
-async fn a_schema_reaches_every_provider() {
+async fn an_output_schema_is_sent_to_every_provider() {
     let schema = json!({"type": "object", "properties": {"yes": {"type": "boolean"}, "why": {"type": "string"}},
                         "required": ["yes"], "additionalProperties": false});
     for provider in Provider::ALL {
@@ -171,7 +171,7 @@ async fn a_schema_reaches_every_provider() {
 }
 
 #[tokio::test]
-async fn a_name_is_sent_as_it_is_and_asks_for_nothing_else() {
+async fn a_model_name_is_sent_unchanged_and_adds_no_other_field() {
     for provider in Provider::ALL {
         for name in ["qwen-max", "gpt-6.1-sol", "a::b-high"] {
             if provider == Provider::Anthropic && name != "gpt-6.1-sol" {
@@ -191,7 +191,7 @@ async fn a_name_is_sent_as_it_is_and_asks_for_nothing_else() {
 }
 
 #[tokio::test]
-async fn settings_of_the_request_are_sent() {
+async fn the_temperature_and_token_limit_of_a_request_are_sent() {
     for provider in Provider::ALL {
         let request = Request { temperature: Some(0.5), max_tokens: Some(77), ..request(provider) };
         let sent = body(provider, request).await.to_string();
@@ -200,7 +200,7 @@ async fn settings_of_the_request_are_sent() {
 }
 
 #[tokio::test]
-async fn addresses_are_taken_as_people_write_them() {
+async fn a_base_url_is_accepted_with_or_without_scheme_and_path() {
     let cases = [
         (Provider::Anthropic, "", "/v1/messages"),
         (Provider::Anthropic, "/gateway", "/gateway/v1/messages"),
@@ -224,7 +224,7 @@ async fn addresses_are_taken_as_people_write_them() {
 }
 
 #[tokio::test]
-async fn nothing_is_guessed_from_a_name() {
+async fn a_model_name_of_another_provider_is_rejected_before_sending() {
     let server = Server::start([Says::text("Hi.").answer(Provider::Ollama)]).await;
     let model = model(Provider::Ollama, &server);
     for name in ["gpt-4o", "mini-max", "gemini::flash", "openai::gpt-4o", "ollama::", ""] {
@@ -236,7 +236,7 @@ async fn nothing_is_guessed_from_a_name() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn the_error_for_a_missing_key_or_address_names_it() {
     for provider in Provider::ALL {
         let made = ProviderModel::new(provider, Default::default(), Arc::default());
         match (provider, made) {

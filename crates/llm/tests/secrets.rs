@@ -13,7 +13,7 @@ use crate::{
 pub(crate) const KEY: &str = "sk-canary-4f1d9c";
 
 #[tokio::test]
-async fn a_key_that_a_server_repeats_is_struck_out() {
+async fn a_key_repeated_in_a_server_error_is_redacted() {
     for provider in Provider::ALL {
         for status in [400, 401, 429, 500] {
             let repeats = format!(r#"{{"error": {{"message": "wrong key {KEY} given"}}}}"#);
@@ -29,7 +29,7 @@ async fn a_key_that_a_server_repeats_is_struck_out() {
 
 /// A self-hosted server may repeat the key in an answer, which is stored and shown.
 #[tokio::test]
-async fn a_key_that_an_answer_repeats_is_struck_out() {
+async fn a_key_repeated_in_an_answer_is_redacted() {
     for provider in Provider::ALL {
         let says = Says {
             text: "Your key is sk-canary-4f1d9c, is it?",
@@ -66,7 +66,7 @@ async fn the_provider_gets_the_key_in_its_header() {
 }
 
 #[tokio::test]
-async fn nothing_that_is_shown_shows_a_key() {
+async fn no_debug_output_description_or_error_shows_a_key() {
     let server = Server::start([Answer::status(500, "")]).await;
     let url = server.url.replace("http://", &format!("http://me:{KEY}@"));
     let connection = Connection { base_url: Some(url), ..connection(&server) };
@@ -88,7 +88,7 @@ async fn nothing_that_is_shown_shows_a_key() {
 }
 
 #[test]
-fn an_address_that_is_none_is_refused_without_repeating_it() {
+fn an_invalid_base_url_is_refused_without_repeating_it() {
     for address in [format!("http://me:{KEY}@:bad"), format!("ftp://me:{KEY}@host/")] {
         let connection = Connection { base_url: Some(address), ..Connection::default() };
         let error = ProviderModel::new(Provider::Compatible, connection, Arc::default()).unwrap_err();

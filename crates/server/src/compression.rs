@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn small_and_streamed_answers_are_left_alone() {
+    fn small_and_streamed_responses_are_not_compressed() {
         let large = "x".repeat(4 * 1024);
         let stream = futures::stream::iter([Ok::<_, Infallible>(large.clone())]);
         assert!(compresses(Body::from(large.clone()), "application/json"));

@@ -299,12 +299,12 @@ mod tests {
         (0..many).map(begin).collect()
     }
 
-    fn is_taken(entered: &Entered) -> bool {
+    fn is_accepted(entered: &Entered) -> bool {
         entered.request().is_of_stranger().is_ok()
     }
 
     #[test]
-    fn the_oldest_without_a_request_gives_way() {
+    fn a_full_server_closes_the_oldest_idle_connection() {
         let connections = connections(4);
         let at_work = connections.enter(THERE);
         let _request = at_work.request();
@@ -315,20 +315,20 @@ mod tests {
     }
 
     #[test]
-    fn strangers_of_one_address_never_have_every_connection() {
+    fn unauthenticated_clients_of_one_address_cannot_take_every_connection() {
         let connections = connections(4);
         let mut greedy = busy(&connections, 3, None);
-        assert!(!is_taken(&connections.enter(HERE)), "three of four are its share");
+        assert!(!is_accepted(&connections.enter(HERE)), "three of four are its share");
         let other = connections.enter(THERE);
-        assert!(is_taken(&other));
+        assert!(is_accepted(&other));
         let (first, request) = greedy.remove(0);
         drop(request);
-        assert!(is_taken(&connections.enter(HERE)));
+        assert!(is_accepted(&connections.enter(HERE)));
         assert!(first.gives_way.is_cancelled() && !other.gives_way.is_cancelled(), "its own gives way");
     }
 
     #[test]
-    fn an_owner_is_known_by_the_token_and_not_by_the_address() {
+    fn request_limits_apply_per_owner_and_not_per_address() {
         let connections = connections(8);
         let ann = busy(&connections, 6, Some("ann"));
         let more = connections.enter(HERE).request();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answers_of_one_owner_that_nobody_takes_hold_so_much_and_no_more() {
+    fn unread_responses_of_one_owner_hold_a_bounded_number_of_bytes() {
         let connections = connections(100);
         let [ann, bob] = ["ann", "bob"].map(Owner::new);
         let begin = |owner: &Owner| {
@@ -368,22 +368,22 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_too_many_are_few() {
+    fn only_a_few_connections_over_the_limit_stay_open() {
         let connections = connections(1);
         let _at_work = busy(&connections, 1, None);
         let late: Vec<Entered> = (0..=EXTRA).map(|_| connections.enter(HERE)).collect();
         let ended: Vec<bool> = late.iter().map(|late| late.gives_way.is_cancelled()).collect();
         assert!(ended[0] && !ended[1..].contains(&true));
-        assert!(!late[1..].iter().any(is_taken));
+        assert!(!late[1..].iter().any(is_accepted));
     }
 
     #[test]
-    fn what_has_ended_makes_room() {
+    fn an_ended_request_frees_a_connection() {
         let connections = connections(1);
         let first = busy(&connections, 1, None);
         let second = connections.enter(HERE);
-        assert!(!is_taken(&second));
+        assert!(!is_accepted(&second));
         drop(first);
-        assert!(is_taken(&second));
+        assert!(is_accepted(&second));
     }
 }

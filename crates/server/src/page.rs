@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_comes_back_as_the_id_and_nothing_else_does() {
+    fn a_cursor_decodes_to_its_id_and_anything_else_to_none() {
         assert_eq!(decode(&encode("agt_1")).as_deref(), Some("agt_1"));
         for bad in ["", "!", "agt_1", &URL_SAFE_NO_PAD.encode("2:agt_1"), &URL_SAFE_NO_PAD.encode("1:")] {
             assert_eq!(decode(bad), None, "{bad}");

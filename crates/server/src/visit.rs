@@ -143,7 +143,7 @@ mod tests {
     /// Without pieces, the connection takes the whole body, and the request ends before the client reads
     /// anything.
     #[test]
-    fn an_answer_is_handed_over_in_pieces_and_its_request_lasts_until_the_last() {
+    fn a_request_lasts_until_the_last_piece_of_its_response_is_sent() {
         let connections = Connections::new(Limits::new(None));
         let visit = connections.enter(IpAddr::V4(Ipv4Addr::LOCALHOST)).request();
         let lasts = Arc::downgrade(&visit);

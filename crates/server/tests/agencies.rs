@@ -37,7 +37,7 @@ pub(crate) fn kinds() -> Kinds {
 }
 
 /// The agent and type of each item, in order.
-fn told(items: &Value) -> Vec<String> {
+fn agents_and_types(items: &Value) -> Vec<String> {
     let items = items.as_array().expect("a list").iter();
     items
         .map(|item| format!("{} {}", item["agent"].as_str().unwrap(), item["type"].as_str().unwrap()))
@@ -60,14 +60,14 @@ async fn an_agency_is_listed_with_its_chart() {
 }
 
 #[tokio::test]
-async fn an_answer_comes_with_all_that_led_to_it_and_its_chat_goes_on() {
+async fn a_response_includes_its_items_and_the_chat_can_continue() {
     let site = desk().await;
     let said = json!({"message": "tell me the time", "chat_id": "first"});
     let answer = site.post(RESPONSES, &said).await.expect(200);
     assert_eq!(answer["final_output"], "It came back: You said: me the time");
     assert_eq!((&answer["agent"], &answer["chat_id"]), (&json!("assistant"), &json!("first")));
     let own = ["assistant ToolCallItem", "assistant ToolCallOutputItem", "assistant MessageOutputItem"];
-    assert_eq!(told(&answer["generated_items"]), own);
+    assert_eq!(agents_and_types(&answer["generated_items"]), own);
     let nested = &answer["nested"][0];
     assert_eq!(
         (&nested["agent"], &nested["caller"], &nested["depth"]),
@@ -90,7 +90,7 @@ async fn an_answer_comes_with_all_that_led_to_it_and_its_chat_goes_on() {
 }
 
 #[tokio::test]
-async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
+async fn a_text_only_request_gets_plain_text_or_a_problem() {
     let site = desk().await;
     let text = site.post(RESPONSES, &json!({"message": "hello", "text_only": true})).await;
     assert_eq!((text.status.as_u16(), text.text.as_str()), (200, "You said: hello"));
@@ -111,7 +111,7 @@ async fn the_text_alone_is_plain_and_a_failure_is_a_problem() {
 /// A failure is reported as a sentence and a code, also for nested runs and in a stream. The run has the
 /// provider's own message.
 #[tokio::test]
-async fn a_failure_is_told_in_a_sentence_and_not_in_the_providers_words() {
+async fn a_failure_is_reported_without_the_providers_error_message() {
     let site = desk().await;
     let told = json!({"code": "model_failed", "text": REFUSED});
     let own = site.post(RESPONSES, &json!({"message": "break"})).await.expect(200);
@@ -130,7 +130,7 @@ async fn a_failure_is_told_in_a_sentence_and_not_in_the_providers_words() {
 }
 
 #[tokio::test]
-async fn a_stream_tells_of_nested_agents_between_the_call_and_its_output() {
+async fn a_stream_sends_nested_items_between_the_call_and_its_output() {
     let site = desk().await;
     let request = site.request(Method::POST, RESPONSES);
     let said = json!({"message": "tell me the time", "chat_id": "first", "stream": true});
@@ -138,7 +138,7 @@ async fn a_stream_tells_of_nested_agents_between_the_call_and_its_output() {
     let items: Vec<Value> =
         frames.iter().filter(|frame| frame.event == "item").map(|frame| frame.data.clone()).collect();
     assert_eq!(
-        told(&Value::from(items)),
+        agents_and_types(&Value::from(items)),
         [
             "assistant MessageInputItem",
             "assistant ToolCallItem",
@@ -153,7 +153,7 @@ async fn a_stream_tells_of_nested_agents_between_the_call_and_its_output() {
 }
 
 #[tokio::test]
-async fn hanging_up_stops_what_was_set_off_and_the_chat_goes_on() {
+async fn a_disconnecting_client_cancels_its_run_and_the_chat_can_continue() {
     let site = desk().await;
     let said = json!({"message": "later", "chat_id": "first", "stream": true});
     let mut stream = Stream::open(site.request(Method::POST, RESPONSES).json(&said)).await;
@@ -168,7 +168,7 @@ async fn hanging_up_stops_what_was_set_off_and_the_chat_goes_on() {
 }
 
 #[tokio::test]
-async fn who_must_be_asked_first_is_told_and_the_same_key_gets_the_answer_later() {
+async fn a_request_that_waits_for_a_question_gets_its_answer_under_the_same_key() {
     let site = desk().await;
     let said = json!({"message": "tell ask"});
     let once = || site.request(Method::POST, RESPONSES).header("idempotency-key", "k1").json(&said);
@@ -186,7 +186,7 @@ async fn who_must_be_asked_first_is_told_and_the_same_key_gets_the_answer_later(
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+async fn an_invalid_agency_message_is_refused_without_effect() {
     let site = desk().await;
     let stranger = json!({"message": "hello", "agent": "researcher"});
     let told = site.post(RESPONSES, &stranger).await.problem(422, "invalid-request").detail;
@@ -200,7 +200,7 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_chat_of_the_same_name_is_another_owners_own() {
+async fn two_owners_may_have_separate_chats_of_the_same_name() {
     let alice = Site::of_kinds_with(kinds(), settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
     let said = json!({"message": "tell it", "chat_id": "first"});
@@ -216,7 +216,7 @@ async fn a_chat_of_the_same_name_is_another_owners_own() {
 
 const CHATS: &str = "/v1/agencies/desk/chats";
 
-fn named(chats: &Value) -> Vec<&str> {
+fn chat_names(chats: &Value) -> Vec<&str> {
     let chats = chats["data"].as_array().expect("a list").iter();
     chats.map(|chat| chat["name"].as_str().expect("a name")).collect()
 }
@@ -232,7 +232,7 @@ async fn chats_of_an_agency_are_listed_in_pages() {
     loop {
         let page = site.get(&format!("{CHATS}?limit=1{cursor}")).await.expect(200);
         assert_eq!(page["data"].as_array().map(Vec::len), Some(1));
-        found.extend(named(&page).into_iter().map(str::to_owned));
+        found.extend(chat_names(&page).into_iter().map(str::to_owned));
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => break,
@@ -248,7 +248,7 @@ async fn chats_of_an_agency_are_listed_in_pages() {
 }
 
 #[tokio::test]
-async fn a_deleted_chat_is_not_listed_and_its_name_begins_a_new_one() {
+async fn a_deleted_chat_is_not_listed_and_its_name_can_be_reused() {
     let site = desk().await;
     let say = async |text: &str| {
         site.post(RESPONSES, &json!({"message": text, "chat_id": "a b/ü"})).await.expect(200);
@@ -276,12 +276,12 @@ async fn chats_of_another_owner_are_neither_listed_nor_deleted() {
     assert_eq!(bob.get(CHATS).await.expect(200)["data"], json!([]));
     let chat = format!("{CHATS}/first");
     send(bob.request(Method::DELETE, &chat)).await.problem(404, "not-found");
-    assert_eq!(named(&alice.get(CHATS).await.expect(200)), ["first"]);
+    assert_eq!(chat_names(&alice.get(CHATS).await.expect(200)), ["first"]);
     assert_eq!(send(alice.request(Method::DELETE, &chat)).await.status, 204);
 }
 
 #[tokio::test]
-async fn a_name_in_a_path_has_as_many_characters_as_a_body_may_give_it() {
+async fn a_name_in_a_path_may_have_at_most_255_characters() {
     let site = desk().await;
     let (longest, longer) = ("ü".repeat(255), "ü".repeat(256));
     site.get(&format!("/v1/agencies/{longest}")).await.problem(404, "not-found");
@@ -304,7 +304,7 @@ async fn a_name_in_a_path_has_as_many_characters_as_a_body_may_give_it() {
 /// A message that is sent while an earlier question is open is read once that is answered. Its sender gets
 /// the open question at once, instead of waiting without notice.
 #[tokio::test]
-async fn what_is_said_while_a_question_is_open_is_answered_with_the_question() {
+async fn a_message_sent_while_a_question_is_open_gets_that_question() {
     let site = desk().await;
     let say = async |text: &str| site.post(RESPONSES, &json!({"message": text, "chat_id": "first"})).await;
     let asked = say("tell ask").await.expect(202);

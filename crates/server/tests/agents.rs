@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::site::Site;
 
 #[tokio::test]
-async fn an_agent_is_made_found_and_answers() {
+async fn a_created_agent_can_be_read_and_answers_its_message() {
     let site = Site::open().await;
     let made = site.post("/v1/agents", &json!({"kind": "researcher", "message": "hello"})).await;
     let agent = made.expect(201);
@@ -27,7 +27,7 @@ async fn an_agent_is_made_found_and_answers() {
 }
 
 #[tokio::test]
-async fn an_agent_without_a_message_waits_for_one() {
+async fn an_agent_created_without_a_message_is_idle_until_one_arrives() {
     let site = Site::open().await;
     let agent = site.post("/v1/agents", &json!({"title": "A chat"})).await.expect(201);
     let id = agent["id"].as_str().unwrap();
@@ -41,7 +41,7 @@ async fn an_agent_without_a_message_waits_for_one() {
 
 /// `text`, the former name of the field, is still accepted.
 #[tokio::test]
-async fn what_is_sent_to_an_agent_is_one_message_by_either_of_its_names() {
+async fn a_message_may_be_sent_as_message_or_text_but_not_both() {
     let site = Site::open().await;
     let id = site.done("one").await;
     let messages = format!("/v1/agents/{id}/messages");
@@ -75,7 +75,7 @@ async fn a_transcript_is_read_in_parts() {
 }
 
 #[tokio::test]
-async fn a_transcript_is_not_read_from_a_number_that_no_item_has() {
+async fn an_item_number_beyond_the_largest_possible_one_is_rejected() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let part = async |from: u64| site.get(&format!("/v1/agents/{id}/items?from={from}")).await;
@@ -88,7 +88,7 @@ async fn a_transcript_is_not_read_from_a_number_that_no_item_has() {
 }
 
 #[tokio::test]
-async fn runs_and_steps_say_what_was_done_and_used() {
+async fn runs_and_steps_are_served_with_their_status_and_usage() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let page = site.get(&format!("/v1/agents/{id}/runs")).await.expect(200);
@@ -104,7 +104,7 @@ async fn runs_and_steps_say_what_was_done_and_used() {
 }
 
 #[tokio::test]
-async fn steps_are_told_in_pages_in_the_order_they_were_begun() {
+async fn steps_are_listed_in_pages_in_the_order_they_began() {
     let site = Site::open().await;
     let id = site.done("strange").await;
     let run = site.get(&format!("/v1/agents/{id}/runs")).await.expect(200)["data"][0]["id"].clone();
@@ -124,7 +124,7 @@ async fn steps_are_told_in_pages_in_the_order_they_were_begun() {
 }
 
 #[tokio::test]
-async fn a_tree_is_nested_and_its_use_is_the_sum_of_its_runs() {
+async fn a_tree_is_served_nested_with_the_summed_usage_of_its_runs() {
     let site = Site::open().await;
     let id = site.done("tell hello").await;
     let tree = site.get(&format!("/v1/agents/{id}/tree")).await.expect(200);

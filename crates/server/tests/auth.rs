@@ -61,7 +61,7 @@ async fn a_token_makes_its_bearer_the_owner() {
 }
 
 #[tokio::test]
-async fn every_wrong_token_is_refused() {
+async fn every_invalid_token_is_refused() {
     let site = Site::with(settings()).await;
     let good = json!({"sub": "alice", "exp": from_now(3600)});
     let unsigned = |header: &Value| {
@@ -101,7 +101,7 @@ async fn every_wrong_token_is_refused() {
 }
 
 #[tokio::test]
-async fn without_a_token_nothing_is_told() {
+async fn a_request_without_a_token_is_refused() {
     let site = Site::with(settings()).await;
     for authorization in [None, Some("Basic YWxpY2U6"), Some("Bearer")] {
         ask(&site, authorization).await.problem(401, "unauthorized");
@@ -112,7 +112,7 @@ async fn without_a_token_nothing_is_told() {
 }
 
 #[tokio::test]
-async fn an_audience_and_an_issuer_are_required_once_they_are_configured() {
+async fn a_configured_audience_and_issuer_are_required() {
     let mut settings = settings();
     if let Auth::Jwt(jwt) = &mut settings.auth {
         (jwt.audience, jwt.issuer) = (Some("entourage".into()), Some("https://id.example".into()));
@@ -134,7 +134,7 @@ async fn an_audience_and_an_issuer_are_required_once_they_are_configured() {
 }
 
 #[tokio::test]
-async fn public_keys_check_what_private_keys_sign_and_are_no_secret_themselves() {
+async fn a_token_signed_with_the_public_key_as_a_secret_is_refused() {
     let rsa = include_str!("keys/rsa.public.pem");
     let ed = include_str!("keys/ed25519.public.pem");
     let rsa_signer = EncodingKey::from_rsa_pem(include_bytes!("keys/rsa.private.pem")).unwrap();
@@ -154,7 +154,7 @@ async fn public_keys_check_what_private_keys_sign_and_are_no_secret_themselves()
 }
 
 #[tokio::test]
-async fn a_stream_ends_with_the_token_that_opened_it() {
+async fn a_stream_ends_when_its_token_expires() {
     let settings = settings();
     let brief = mint(&settings, &Owner::new("alice"), Duration::from_secs(2)).unwrap();
     let site = Site::with(settings).await.bearing(&brief);
@@ -165,7 +165,7 @@ async fn a_stream_ends_with_the_token_that_opened_it() {
 }
 
 #[test]
-fn keys_that_cannot_be_used_are_told_at_the_start() {
+fn minting_a_token_with_an_unusable_key_fails() {
     let short = mint(&with(Algorithm::Hs256, "short"), &Owner::local(), HOUR).unwrap_err();
     assert!(short.to_string().contains("openssl rand"), "{short}");
     assert!(!short.to_string().contains("short."), "{short}");
@@ -187,7 +187,7 @@ fn a_token_lasts_no_longer_than_a_year() {
 }
 
 #[tokio::test]
-async fn the_operator_is_whom_the_settings_name_and_nobody_by_name_alone() {
+async fn a_token_that_only_claims_the_operators_name_is_refused() {
     let by_name = signed(&json!({"sub": "local", "exp": from_now(60)}), SECRET);
     let of = |settings: &Settings, operator: Option<&str>| {
         let mut settings = settings.clone();
@@ -221,7 +221,7 @@ async fn the_operator_is_whom_the_settings_name_and_nobody_by_name_alone() {
 }
 
 #[tokio::test]
-async fn public_keys_are_taken_with_an_audience_only() {
+async fn a_public_key_requires_an_audience() {
     let site = Site::open().await;
     let mut settings = with(Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"));
     let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
@@ -231,7 +231,7 @@ async fn public_keys_are_taken_with_an_audience_only() {
 }
 
 #[tokio::test]
-async fn an_empty_audience_is_none() {
+async fn an_empty_audience_is_rejected() {
     let site = Site::open().await;
     for (algorithm, key) in
         [(Algorithm::Hs256, SECRET), (Algorithm::EdDsa, include_str!("keys/ed25519.public.pem"))]
@@ -267,7 +267,7 @@ async fn a_server_does_not_start_with_a_key_it_cannot_use() {
 }
 
 #[test]
-fn settings_are_read_from_a_file_and_never_shown_with_their_key() {
+fn settings_are_validated_and_their_debug_output_hides_the_key() {
     let settings: Settings = serde_json::from_value(json!({
         "bind": "0.0.0.0:80",
         "heartbeat": 5,

@@ -26,7 +26,7 @@ async fn list(site: &Site, path: &str) -> Vec<Value> {
 }
 
 /// The same list, read in pages of one item each, from the end to the beginning.
-async fn walked(site: &Site, path: &str) -> Vec<Value> {
+async fn read_in_pages_of_one(site: &Site, path: &str) -> Vec<Value> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = site.get(&format!("{path}?limit=1{cursor}")).await.expect(200);
@@ -39,7 +39,7 @@ async fn walked(site: &Site, path: &str) -> Vec<Value> {
 }
 
 /// Begins a chat with a message, on which the orchestrator then decides.
-async fn begun(site: &Site, message: &str) -> String {
+async fn begin_chat(site: &Site, message: &str) -> String {
     let chat = site.post("/api/chats", &json!({ "message": message })).await.expect(201);
     let chat = chat["id"].as_str().expect("an id").to_owned();
     advance(site, &chat).await;
@@ -55,7 +55,7 @@ async fn say(site: &Site, chat: &str, content: &str) -> Value {
 }
 
 /// The status of the chat's only task, the status of its only sub-agent, and the sub-agent's id.
-async fn standing(site: &Site, chat: &str) -> (String, String, String) {
+async fn task_and_agent_status(site: &Site, chat: &str) -> (String, String, String) {
     let tasks = list(site, &format!("/api/chats/{chat}/tasks")).await;
     let below = list(site, &format!("/api/chats/{chat}/sub-agents")).await;
     let ([task], [agent]) = (&tasks[..], &below[..]) else { panic!("{tasks:?} {below:?}") };
@@ -72,18 +72,18 @@ fn text(value: &Value) -> String {
 }
 
 /// Role and content of each document.
-fn said(documents: &[Value]) -> Vec<(String, String)> {
+fn roles_and_contents(documents: &[Value]) -> Vec<(String, String)> {
     documents.iter().map(|document| (text(&document["role"]), text(&document["content"]))).collect()
 }
 
-fn says(role: &str, content: &str) -> (String, String) {
+fn role_and_content(role: &str, content: &str) -> (String, String) {
     (role.to_owned(), content.to_owned())
 }
 
 #[tokio::test]
-async fn a_chat_is_begun_found_and_deleted() {
+async fn a_chat_can_be_created_listed_and_deleted() {
     let site = site().await;
-    let first = begun(&site, "hello").await;
+    let first = begin_chat(&site, "hello").await;
     let titled = site.post("/api/chats", &json!({"title": "Later"})).await.expect(201);
     assert_eq!(titled["title"], "Later");
     site.make("not a chat").await;
@@ -94,24 +94,27 @@ async fn a_chat_is_begun_found_and_deleted() {
     assert_eq!((&last["data"][0]["id"], &last["next_cursor"]), (&json!(first), &Value::Null));
 
     let messages = list(&site, &format!("/api/chats/{first}/messages")).await;
-    assert_eq!(said(&messages), [says("user", "hello"), says("assistant", "You said: hello")]);
+    assert_eq!(
+        roles_and_contents(&messages),
+        [role_and_content("user", "hello"), role_and_content("assistant", "You said: hello")]
+    );
     assert_eq!(list(&site, &format!("/api/chats/{first}/tasks")).await, [] as [Value; 0]);
 
     assert_eq!(site.delete(&format!("/api/chats/{first}")).await.status, 204);
     let refused = site.post(&format!("/api/chats/{first}/messages"), &json!({"content": "hello?"})).await;
     refused.problem(409, "agent-cancelled");
-    assert_eq!(said(&list(&site, &format!("/api/chats/{first}/messages")).await).len(), 2);
+    assert_eq!(roles_and_contents(&list(&site, &format!("/api/chats/{first}/messages")).await).len(), 2);
 }
 
 #[tokio::test]
-async fn what_is_no_chat_or_says_nothing_is_refused() {
+async fn a_plain_agent_is_no_chat_and_an_empty_message_is_refused() {
     let site = site().await;
     let agent = site.make("not a chat").await;
     for path in ["", "/messages", "/tasks", "/sub-agents", "/events"] {
         site.get(&format!("/api/chats/{agent}{path}")).await.problem(404, "not-found");
     }
     site.get(&format!("/api/sub-agents/{agent}")).await.problem(404, "not-found");
-    let chat = begun(&site, "hello").await;
+    let chat = begin_chat(&site, "hello").await;
     let messages = format!("/api/chats/{chat}/messages");
     site.post(&messages, &json!({"content": " "})).await.problem(422, "invalid-request");
     site.post(&messages, &json!({"text": "hello"})).await.problem(422, "invalid-body");
@@ -119,9 +122,9 @@ async fn what_is_no_chat_or_says_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn a_message_is_there_at_once_and_keeps_its_id() {
+async fn a_message_is_listed_at_once_and_keeps_its_id() {
     let site = site().await;
-    let chat = begun(&site, "hello").await;
+    let chat = begin_chat(&site, "hello").await;
     let path = format!("/api/chats/{chat}/messages");
     let send_it = || async {
         let body = json!({"content": "again"});
@@ -131,23 +134,26 @@ async fn a_message_is_there_at_once_and_keeps_its_id() {
     let taken = send_it().await;
     assert_eq!(send_it().await["id"], taken["id"]);
     let before = list(&site, &path).await;
-    assert_eq!((said(&before)[2].clone(), &before[2]["id"]), (says("user", "again"), &taken["id"]));
+    assert_eq!(
+        (roles_and_contents(&before)[2].clone(), &before[2]["id"]),
+        (role_and_content("user", "again"), &taken["id"])
+    );
     advance(&site, &chat).await;
     let after = list(&site, &path).await;
     assert_eq!((after.len(), &after[2]["id"]), (4, &taken["id"]));
 }
 
 /// A chat whose researcher has asked the user, and the researcher.
-async fn asked(site: &Site) -> (String, String) {
-    let chat = begun(site, "do ask").await;
-    let (.., id) = standing(site, &chat).await;
+async fn chat_with_question(site: &Site) -> (String, String) {
+    let chat = begin_chat(site, "do ask").await;
+    let (.., id) = task_and_agent_status(site, &chat).await;
     advance(site, &id).await;
     (chat, id)
 }
 
 /// The same once the user has answered and the result was reported.
 async fn done(site: &Site) -> (String, String) {
-    let (chat, id) = asked(site).await;
+    let (chat, id) = chat_with_question(site).await;
     say(site, &chat, &format!("tell {id} red")).await;
     for agent in [&chat, &id, &chat] {
         advance(site, agent).await;
@@ -156,7 +162,7 @@ async fn done(site: &Site) -> (String, String) {
 }
 
 /// The same once the user has given the researcher more to do, and that result was reported, too.
-async fn done_again(site: &Site) -> (String, String) {
+async fn chat_with_second_result(site: &Site) -> (String, String) {
     let (chat, id) = done(site).await;
     say(site, &chat, &format!("tell {id} hello")).await;
     for agent in [&chat, &id, &chat] {
@@ -169,15 +175,15 @@ async fn done_again(site: &Site) -> (String, String) {
 #[tokio::test]
 async fn a_task_is_pending_until_its_sub_agent_begins() {
     let site = site().await;
-    let chat = begun(&site, "do ask").await;
-    let (task, agent, _) = standing(&site, &chat).await;
+    let chat = begin_chat(&site, "do ask").await;
+    let (task, agent, _) = task_and_agent_status(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("pending", "active"), "the orchestrator does not wait for it");
 }
 
 /// Shows: S1-R022, S1-R024, S1-R043, S1-R044, S1-R045, S1-R046, S1-R064, S1-R065, S1-R067, S1-R069.
 /// Shows: S1-R078, S1-R079, S1-R082.
 #[tokio::test]
-async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_waits() {
+async fn a_question_appears_in_both_histories_and_its_task_waits() {
     let model = ScriptedModel::new([
         Script::call("spawn_agent", json!({"kind": "researcher", "task": "ask"})),
         Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]})),
@@ -185,14 +191,17 @@ async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_wai
     let store = Arc::new(SqliteStore::in_memory().expect("a store"));
     let engine = asking(Arc::new(model.clone()), store, Kinds::builtin());
     let site = Site::serving(engine, Settings::default()).await;
-    let (chat, id) = asked(&site).await;
-    let (task, agent, _) = standing(&site, &chat).await;
+    let (chat, id) = chat_with_question(&site).await;
+    let (task, agent, _) = task_and_agent_status(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("waiting", "waiting_for_user"));
     let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
-    let roles: Vec<String> = said(&messages).into_iter().map(|(role, _)| role).collect();
+    let roles: Vec<String> = roles_and_contents(&messages).into_iter().map(|(role, _)| role).collect();
     assert_eq!(roles, ["system", "user", "assistant"]);
     assert!(text(&messages[0]["content"]).contains("You are the Researcher"));
-    assert_eq!(said(&messages)[1..], [says("user", "ask"), says("assistant", "Which colour?")]);
+    assert_eq!(
+        roles_and_contents(&messages)[1..],
+        [role_and_content("user", "ask"), role_and_content("assistant", "Which colour?")]
+    );
     let asked = list(&site, &format!("/api/chats/{chat}/messages")).await.pop().unwrap();
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
     assert_eq!(tasks[0]["instruction"], "ask");
@@ -212,19 +221,22 @@ async fn a_question_is_told_in_the_history_and_in_the_main_chat_and_its_task_wai
 
 /// Shows: S1-R011, S1-R012, S1-R040, S1-R041, S1-R042, S1-R046, S1-R078, S1-R079.
 #[tokio::test]
-async fn an_answer_in_plain_words_has_the_work_go_on_to_its_result() {
+async fn an_answer_in_the_main_chat_resumes_the_task_to_its_result() {
     let site = site().await;
-    let (chat, id) = asked(&site).await;
+    let (chat, id) = chat_with_question(&site).await;
     // The sub-agent is active again at once, before it has read the answer.
     say(&site, &chat, &format!("tell {id} red")).await;
     advance(&site, &chat).await;
-    let (task, agent, _) = standing(&site, &chat).await;
+    let (task, agent, _) = task_and_agent_status(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("running", "active"));
     advance(&site, &id).await;
-    let (task, agent, _) = standing(&site, &chat).await;
+    let (task, agent, _) = task_and_agent_status(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("success", "completed"));
     let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
-    assert_eq!(said(&messages)[3..], [says("user", "red"), says("assistant", "It came back: red")]);
+    assert_eq!(
+        roles_and_contents(&messages)[3..],
+        [role_and_content("user", "red"), role_and_content("assistant", "It came back: red")]
+    );
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
     assert_eq!((&tasks[0]["result"], &tasks[0]["instruction"]), (&json!("It came back: red"), &json!("ask")));
 
@@ -235,7 +247,7 @@ async fn an_answer_in_plain_words_has_the_work_go_on_to_its_result() {
 
 /// Shows: S1-R009, S1-R010, S1-R012, S1-R062.
 #[tokio::test]
-async fn a_sub_agent_that_was_done_takes_its_task_up_again_and_each_result_is_told_once() {
+async fn a_reactivated_task_reports_each_result_once() {
     let site = site().await;
     let (chat, id) = done(&site).await;
     let told = async || {
@@ -246,46 +258,46 @@ async fn a_sub_agent_that_was_done_takes_its_task_up_again_and_each_result_is_to
     // No second task, no second agent.
     say(&site, &chat, &format!("tell {id} hello")).await;
     advance(&site, &chat).await;
-    let (task, agent, same) = standing(&site, &chat).await;
+    let (task, agent, same) = task_and_agent_status(&site, &chat).await;
     assert_eq!((&*task, &*agent, &same), ("running", "active", &id));
     assert!(list(&site, &format!("/api/chats/{chat}/tasks")).await[0].get("result").is_none());
     advance(&site, &id).await;
     advance(&site, &chat).await;
-    assert_eq!(standing(&site, &chat).await.0, "success");
+    assert_eq!(task_and_agent_status(&site, &chat).await.0, "success");
     assert_eq!(
-        said(&list(&site, &format!("/api/sub-agents/{id}/messages")).await)[5..],
-        [says("user", "hello"), says("assistant", "You said: hello")]
+        roles_and_contents(&list(&site, &format!("/api/sub-agents/{id}/messages")).await)[5..],
+        [role_and_content("user", "hello"), role_and_content("assistant", "You said: hello")]
     );
     assert_eq!(told().await, 2);
 }
 
 #[tokio::test]
-async fn pages_of_one_message_each_lead_through_the_same_as_one_page_of_all() {
+async fn pages_of_one_message_cover_the_whole_list() {
     let site = site().await;
-    let (chat, id) = done_again(&site).await;
+    let (chat, id) = chat_with_second_result(&site).await;
     for path in [format!("/api/sub-agents/{id}/messages"), format!("/api/chats/{chat}/messages")] {
-        assert_eq!(walked(&site, &path).await, list(&site, &path).await);
+        assert_eq!(read_in_pages_of_one(&site, &path).await, list(&site, &path).await);
         site.get(&format!("{path}?cursor=MTphYmM")).await.problem(400, "invalid-cursor");
     }
 }
 
 #[tokio::test]
-async fn the_last_change_of_a_sub_agent_never_goes_back_wherever_one_comes_back() {
+async fn the_update_time_of_a_sub_agent_never_decreases_in_a_resumed_stream() {
     let site = site().await;
     let (chat, id) = done(&site).await;
     let whole = follow(&site, &chat, 0).await.until(is_over).await;
     let numbers = whole.iter().filter_map(|frame| frame.id);
     for after in numbers.take_while(|number| Some(*number) != whole.last().and_then(|last| last.id)) {
         let seen = follow(&site, &chat, after).await.until(is_over).await;
-        never_goes_back(&seen);
+        assert_updates_never_decrease(&seen);
     }
-    never_goes_back(&whole);
+    assert_updates_never_decrease(&whole);
     let read = site.get(&format!("/api/sub-agents/{id}")).await.expect(200);
     assert_eq!(latest(&whole)[&("sub_agent".to_owned(), id)], read);
 }
 
 /// Asserts that the last change of a chat's only sub-agent never goes back in a stream.
-fn never_goes_back(seen: &[Frame]) {
+fn assert_updates_never_decrease(seen: &[Frame]) {
     let of_agent = seen.iter().filter(|frame| frame.event == "sub_agent");
     let changes: Vec<Time> =
         of_agent.map(|frame| serde_json::from_value(frame.data["updatedAt"].clone()).unwrap()).collect();
@@ -293,7 +305,7 @@ fn never_goes_back(seen: &[Frame]) {
 }
 
 #[tokio::test]
-async fn a_document_is_read_without_those_before_it() {
+async fn reading_a_task_does_not_read_the_tasks_before_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("entourage.db");
     let engine = engine(Arc::new(SqliteStore::open(&path, Default::default()).unwrap()));
@@ -325,29 +337,32 @@ async fn a_document_is_read_without_those_before_it() {
     assert_eq!(agent["taskId"], json!(last.id));
     // None of these messages is about a task.
     let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
-    assert_eq!(said(&messages), [0, 1, 2].map(|number| says("user", &format!("do {number}"))));
+    assert_eq!(
+        roles_and_contents(&messages),
+        [0, 1, 2].map(|number| role_and_content("user", &format!("do {number}")))
+    );
 }
 
 /// Shows: S1-R021, S1-R036, S1-R037, S1-R039, S1-R046, S1-R050, S1-R051, S1-R052, S1-R053, S1-R080.
 #[tokio::test]
-async fn calls_of_tools_are_documents_of_their_own() {
+async fn each_tool_call_is_a_document_of_its_own() {
     let site = site().await;
-    let chat = begun(&site, "do note").await;
-    let (.., id) = standing(&site, &chat).await;
+    let chat = begin_chat(&site, "do note").await;
+    let (.., id) = task_and_agent_status(&site, &chat).await;
     advance(&site, &id).await;
     let calls = list(&site, &format!("/api/sub-agents/{id}/tool-calls")).await;
     let [call] = &calls[..] else { panic!("{calls:?}") };
     assert_eq!((&call["name"], &call["status"]), (&json!("create_note"), &json!("success")));
     assert_eq!((&call["arguments"]["title"], &call["subAgentId"]), (&json!("Found"), &json!(id)));
     let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
-    let roles: Vec<String> = said(&messages).into_iter().map(|(role, _)| role).collect();
+    let roles: Vec<String> = roles_and_contents(&messages).into_iter().map(|(role, _)| role).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant"]);
     assert_eq!(messages[2]["tool_calls"][0]["id"], call["id"]);
     assert_eq!(messages[2]["tool_calls"][0]["function"]["name"], "create_note");
     assert_eq!((&messages[3]["tool_call_id"], &messages[3]["content"]), (&call["id"], &call["result"]));
     assert!(messages[4].get("tool_calls").is_none());
 
-    assert_eq!(walked(&site, &format!("/api/sub-agents/{id}/tool-calls")).await, calls);
+    assert_eq!(read_in_pages_of_one(&site, &format!("/api/sub-agents/{id}/tool-calls")).await, calls);
 
     // The stream shows the history: first the call was pending and its sub-agent at work.
     let is_done = |frame: &Frame| frame.event == "task" && frame.data["status"] == "success";
@@ -362,7 +377,7 @@ async fn calls_of_tools_are_documents_of_their_own() {
 
 /// Shows: S1-R081.
 #[tokio::test]
-async fn the_collections_of_a_sub_agent_and_the_roles_of_its_messages_are_the_designs() {
+async fn sub_agent_collections_and_message_roles_follow_the_design() {
     let site = site().await;
     let description = site.get("/openapi.json").await.expect(200);
     for (path, collection) in [
@@ -374,11 +389,11 @@ async fn the_collections_of_a_sub_agent_and_the_roles_of_its_messages_are_the_de
     }
     let mut roles: Vec<String> = Vec::new();
     for task in ["note", "ask"] {
-        let chat = begun(&site, &format!("do {task}")).await;
-        let (.., id) = standing(&site, &chat).await;
+        let chat = begin_chat(&site, &format!("do {task}")).await;
+        let (.., id) = task_and_agent_status(&site, &chat).await;
         advance(&site, &id).await;
         let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
-        roles.extend(said(&messages).into_iter().map(|(role, _)| role));
+        roles.extend(roles_and_contents(&messages).into_iter().map(|(role, _)| role));
     }
     assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "system", "user", "assistant"]);
     let known = &description["components"]["schemas"]["SubAgentRole"]["enum"];
@@ -387,10 +402,10 @@ async fn the_collections_of_a_sub_agent_and_the_roles_of_its_messages_are_the_de
 
 /// Shows: S1-R036, S1-R051, S1-R054, S1-R055, S1-R080.
 #[tokio::test]
-async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
+async fn a_failed_tool_call_gets_an_output_and_the_sub_agent_continues() {
     let site = site().await;
-    let chat = begun(&site, "do strange").await;
-    let (.., id) = standing(&site, &chat).await;
+    let chat = begin_chat(&site, "do strange").await;
+    let (.., id) = task_and_agent_status(&site, &chat).await;
     advance(&site, &id).await;
     let calls = list(&site, &format!("/api/sub-agents/{id}/tool-calls")).await;
     let messages = list(&site, &format!("/api/sub-agents/{id}/messages")).await;
@@ -409,17 +424,17 @@ async fn a_call_that_fails_is_answered_and_the_work_goes_on() {
             told.iter().filter(of_call).map(|frame| text(&frame.data["status"])).collect();
         assert_eq!(statuses, ["pending", "failed"], "{call}");
     }
-    assert_eq!(standing(&site, &chat).await.0, "success");
+    assert_eq!(task_and_agent_status(&site, &chat).await.0, "success");
 }
 
 /// Shows: S1-R068, S1-R071, S1-R072, S1-R074, S1-R078, S1-R079.
 #[tokio::test]
-async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
+async fn a_failure_appears_in_the_main_chat_and_in_the_sub_agents_history() {
     let site = site().await;
-    let chat = begun(&site, "do break it").await;
-    let (.., id) = standing(&site, &chat).await;
+    let chat = begin_chat(&site, "do break it").await;
+    let (.., id) = task_and_agent_status(&site, &chat).await;
     advance(&site, &id).await;
-    let (task, agent, _) = standing(&site, &chat).await;
+    let (task, agent, _) = task_and_agent_status(&site, &chat).await;
     assert_eq!((&*task, &*agent), ("failed", "failed"));
     let tasks = list(&site, &format!("/api/chats/{chat}/tasks")).await;
     let failed = "the service behind the model refused the request; the operator finds the cause in the log";
@@ -430,7 +445,10 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
     advance(&site, &chat).await;
     let messages = list(&site, &format!("/api/chats/{chat}/messages")).await;
     let told = format!("The Researcher could not finish its task: {failed}");
-    assert_eq!(said(&messages), [says("user", "do break it"), says("assistant", &told)]);
+    assert_eq!(
+        roles_and_contents(&messages),
+        [role_and_content("user", "do break it"), role_and_content("assistant", &told)]
+    );
     assert_eq!(messages[1]["metadata"]["type"], "error");
     assert_eq!(messages[1]["metadata"]["taskId"], tasks[0]["id"]);
 
@@ -444,7 +462,7 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
         statuses(&seen, "task"),
         ["pending", "running", "failed", "failed", "running", "running", "failed"]
     );
-    assert_eq!(standing(&site, &chat).await.0, "failed");
+    assert_eq!(task_and_agent_status(&site, &chat).await.0, "failed");
     advance(&site, &chat).await;
 
     // The orchestrator's own model fails: one message says so.
@@ -456,7 +474,7 @@ async fn a_failure_is_told_where_the_user_looks_and_where_it_happened() {
 
 /// A researcher has another one below it, which asks.
 #[tokio::test]
-async fn a_question_from_far_below_points_at_the_orchestrators_own_task() {
+async fn a_question_of_a_nested_sub_agent_refers_to_the_orchestrators_task() {
     const RESEARCHER: &str =
         "---\nname: researcher\npeers: [researcher]\ntools: [send_message, ask_user]\n---\nDig.";
     let kinds = Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap());
@@ -503,7 +521,7 @@ fn is_over(frame: &Frame) -> bool {
 
 /// Shows: S1-R048.
 #[tokio::test]
-async fn a_stream_tells_documents_as_they_change_and_resumes_anywhere() {
+async fn a_chat_stream_sends_changed_documents_and_resumes_at_any_number() {
     let site = Site::open().await;
     let chat = site.post("/api/chats", &json!({"message": "do note and ask"})).await.expect(201);
     let chat = text(&chat["id"]);
@@ -563,7 +581,7 @@ impl Guardrail for Polite {
 }
 
 #[tokio::test]
-async fn an_answer_that_a_check_refuses_is_taken_back() {
+async fn an_answer_that_a_guardrail_rejects_is_withdrawn() {
     const ORCHESTRATOR: &str =
         "---\nname: orchestrator\nprogram: orchestrate\nguardrails: { output: [polite] }\n---\nAnswer.";
     let kinds = Kinds::none().with(parse("orchestrator.md", ORCHESTRATOR).0.unwrap());
@@ -571,7 +589,7 @@ async fn an_answer_that_a_check_refuses_is_taken_back() {
     let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model));
     let engine = engine.kinds(kinds).guardrail("polite", Arc::new(Polite)).build();
     let site = Site::serving(engine, Settings::default()).await;
-    let chat = begun(&site, "hello").await;
+    let chat = begin_chat(&site, "hello").await;
     let is_last = |frame: &Frame| frame.data["content"] == "Here, please.";
     let seen = follow(&site, &chat, 0).await.until(is_last).await;
     let messages: Vec<&Value> =
@@ -580,11 +598,14 @@ async fn an_answer_that_a_check_refuses_is_taken_back() {
     assert_eq!((&told["content"], &told["id"]), (&json!("Here."), &taken_back["id"]));
     assert_eq!((&taken_back["content"], &taken_back["metadata"]["type"]), (&json!(""), &json!("refused")));
     let there = list(&site, &format!("/api/chats/{chat}/messages")).await;
-    assert_eq!(said(&there), [says("user", "hello"), says("assistant", "Here, please.")]);
+    assert_eq!(
+        roles_and_contents(&there),
+        [role_and_content("user", "hello"), role_and_content("assistant", "Here, please.")]
+    );
 }
 
 #[tokio::test]
-async fn pieces_of_a_message_come_before_it_under_its_id() {
+async fn deltas_precede_their_message_and_carry_its_id() {
     let site = Site::open().await;
     let chat = text(&site.post("/api/chats", &json!({"title": "Quiet"})).await.expect(201)["id"]);
     let mut stream = follow(&site, &chat, 0).await;

@@ -8,7 +8,7 @@ use reqwest::Method;
 use crate::site::{Site, send};
 
 #[tokio::test]
-async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
+async fn a_cursor_into_pruned_events_is_refused_with_the_number_to_resume_at() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let path = format!("/v1/agents/{id}/events");
@@ -39,7 +39,7 @@ async fn a_cursor_from_before_what_is_kept_is_told_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_cursor_that_was_never_given_is_refused() {
+async fn a_cursor_after_the_last_event_is_refused() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let last = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap().len();
@@ -50,7 +50,7 @@ async fn a_cursor_that_was_never_given_is_refused() {
 }
 
 #[tokio::test]
-async fn a_stream_says_when_all_that_was_has_been_told() {
+async fn a_stream_reports_when_it_has_caught_up() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let last = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap().len() as u64;
@@ -65,7 +65,7 @@ async fn a_stream_says_when_all_that_was_has_been_told() {
 }
 
 #[tokio::test]
-async fn a_cursor_whose_entry_was_forgotten_is_refused() {
+async fn a_page_cursor_of_a_pruned_agent_is_refused() {
     let site = Site::open().await;
     site.done("hello").await;
     site.done("hello").await;

@@ -17,7 +17,7 @@ fn the_checked_in_description_is_what_the_server_serves() {
 }
 
 #[tokio::test]
-async fn the_description_is_served() {
+async fn the_api_description_is_served_and_compressed_on_request() {
     let site = Site::open().await;
     let served = site.get("/openapi.json").await;
     assert_eq!(served.headers["content-type"], "application/json");
@@ -29,7 +29,7 @@ async fn the_description_is_served() {
 }
 
 #[test]
-fn an_answer_of_an_agency_is_described_in_each_of_its_forms() {
+fn the_description_covers_each_media_type_of_an_agency_response() {
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
     let operation = &description["paths"]["/v1/agencies/{name}/responses"]["post"];
     assert_eq!(operation["operationId"], "createAgencyResponse");
@@ -43,7 +43,7 @@ fn an_answer_of_an_agency_is_described_in_each_of_its_forms() {
 
 /// The field has the same name when an agent is created with a message and when one is sent to it.
 #[test]
-fn what_is_said_to_an_agent_is_described_as_its_message() {
+fn both_schemas_that_carry_a_message_name_the_field_message() {
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
     let fields = |schema: &str| {
         let fields = description["components"]["schemas"][schema]["properties"].as_object().unwrap();
@@ -55,7 +55,7 @@ fn what_is_said_to_an_agent_is_described_as_its_message() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
+fn every_reference_resolves_and_every_operation_id_is_unique() {
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
     assert!(description["openapi"].as_str().unwrap().starts_with("3.1"));
     let (mut references, mut names) = (BTreeSet::new(), Vec::new());

@@ -19,7 +19,7 @@ fn events(frames: &[Frame]) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn a_tree_is_followed_from_its_beginning_without_a_gap() {
+async fn a_stream_from_the_start_sends_every_event_without_a_gap() {
     let site = Site::open().await;
     let id = site.make("tell hello").await;
     let frames = site.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
@@ -33,7 +33,7 @@ async fn a_tree_is_followed_from_its_beginning_without_a_gap() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_at_any_event_gets_every_event_exactly_once() {
+async fn a_client_that_reconnects_at_any_event_gets_each_event_exactly_once() {
     let site = Site::open().await;
     let id = site.done("tell note").await;
     let whole = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap();
@@ -55,7 +55,7 @@ async fn whoever_comes_back_at_any_event_gets_every_event_exactly_once() {
 }
 
 #[tokio::test]
-async fn any_agent_of_a_tree_leads_to_the_whole_tree() {
+async fn the_stream_of_a_sub_agent_carries_the_events_of_the_whole_tree() {
     let site = Site::open().await;
     let id = site.done("tell hello").await;
     let tree = site.get(&format!("/v1/agents/{id}/tree")).await.expect(200);
@@ -65,7 +65,7 @@ async fn any_agent_of_a_tree_leads_to_the_whole_tree() {
 }
 
 #[tokio::test]
-async fn an_answer_under_way_arrives_in_pieces_without_a_number() {
+async fn a_stream_sends_deltas_of_an_answer_without_an_event_number() {
     let site = Site::open().await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let mut stream = site.follow(&id, 0).await;
@@ -78,7 +78,7 @@ async fn an_answer_under_way_arrives_in_pieces_without_a_number() {
 }
 
 #[tokio::test]
-async fn a_stream_is_never_held_back_on_its_way() {
+async fn a_stream_is_neither_compressed_nor_buffered_nor_cached() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let request = site.request(Method::GET, &format!("/v1/agents/{id}/events"));
@@ -89,7 +89,7 @@ async fn a_stream_is_never_held_back_on_its_way() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_says_that_it_is_alive() {
+async fn an_idle_stream_sends_heartbeats() {
     let site = Site::with(Settings { heartbeat: Duration::from_millis(20), ..Settings::default() }).await;
     let id = site.done("hello").await;
     let last = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap().len();
@@ -97,7 +97,7 @@ async fn a_silent_stream_says_that_it_is_alive() {
 }
 
 #[tokio::test]
-async fn numbers_that_are_none_are_problems() {
+async fn an_invalid_event_number_is_rejected() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let path = format!("/v1/agents/{id}/events");

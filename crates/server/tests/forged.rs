@@ -24,7 +24,7 @@ fn part(text: impl AsRef<[u8]>) -> String {
 }
 
 /// Signs a header and claims, already encoded, with a secret.
-fn sealed(secret: &str, parts: &str) -> String {
+fn sign_parts(secret: &str, parts: &str) -> String {
     let key = EncodingKey::from_secret(secret.as_bytes());
     let signature = sign(parts.as_bytes(), &key, jsonwebtoken::Algorithm::HS256).unwrap();
     format!("{parts}.{signature}")
@@ -32,7 +32,7 @@ fn sealed(secret: &str, parts: &str) -> String {
 
 /// A correctly signed token of exactly this header and these claims.
 fn token(header: &str, claims: impl AsRef<[u8]>) -> String {
-    sealed(SECRET, &format!("{}.{}", part(header), part(claims)))
+    sign_parts(SECRET, &format!("{}.{}", part(header), part(claims)))
 }
 
 /// The claims of a good token.
@@ -40,7 +40,7 @@ fn good() -> String {
     json!({"sub": "alice", "exp": from_now(3600)}).to_string()
 }
 
-async fn all_refused(site: &Site, forms: impl IntoIterator<Item = Form>) {
+async fn assert_all_refused(site: &Site, forms: impl IntoIterator<Item = Form>) {
     for (form, token, why) in forms {
         let answer = ask(site, Some(&format!("Bearer {token}"))).await;
         assert_eq!(answer.status, 401, "{form}: {}", answer.text);
@@ -52,7 +52,7 @@ async fn all_refused(site: &Site, forms: impl IntoIterator<Item = Form>) {
 }
 
 #[tokio::test]
-async fn a_token_with_an_odd_header_is_refused_however_it_is_signed() {
+async fn a_correctly_signed_token_with_an_invalid_header_is_refused() {
     let site = Site::with(settings()).await;
     let other = "another algorithm";
     let forms = [
@@ -79,21 +79,21 @@ async fn a_token_with_an_odd_header_is_refused_however_it_is_signed() {
         ("an empty header", "", "malformed"),
         ("a header with more behind it", r#"{"alg":"HS256"} {}"#, "malformed"),
     ];
-    all_refused(&site, forms.map(|(form, header, why)| (form, token(header, good()), why))).await;
+    assert_all_refused(&site, forms.map(|(form, header, why)| (form, token(header, good()), why))).await;
     let unsigned = ["None", "NONE", "nOnE"]
         .map(|none| format!("{}.{}.", part(json!({"alg": none}).to_string()), part(good())));
-    all_refused(&site, unsigned.map(|token| ("unsigned, in other letters", token, "malformed"))).await;
+    assert_all_refused(&site, unsigned.map(|token| ("unsigned, in other letters", token, "malformed"))).await;
     assert_eq!(ask(&site, Some(&format!("Bearer {}", token(HEADER, good())))).await.status, 200);
 }
 
 /// A token's author can write any key into its header, so a key there proves nothing.
 #[tokio::test]
-async fn a_token_brings_no_key_of_its_own() {
+async fn a_key_in_the_header_of_a_token_is_not_trusted() {
     let site = Site::with(settings()).await;
     let signed = |secret: &str, more: Value| {
         let mut header = json!({"alg": "HS256", "typ": "JWT"});
         header.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        sealed(secret, &format!("{}.{}", part(header.to_string()), part(good())))
+        sign_parts(secret, &format!("{}.{}", part(header.to_string()), part(good())))
     };
     let why = "signature";
     let elsewhere = "https://evil.example/keys";
@@ -109,11 +109,11 @@ async fn a_token_brings_no_key_of_its_own() {
         ("the secret in capitals", signed(&SECRET.to_uppercase(), json!({})), why),
         ("the beginning of the secret", signed(&SECRET[..32], json!({})), why),
     ];
-    all_refused(&site, forms).await;
+    assert_all_refused(&site, forms).await;
 }
 
 #[tokio::test]
-async fn a_token_that_was_put_together_otherwise_is_refused() {
+async fn a_token_with_altered_or_misplaced_parts_is_refused() {
     let site = Site::with(settings()).await;
     let whole = token(HEADER, good());
     let parts: Vec<&str> = whole.split('.').collect();
@@ -136,8 +136,8 @@ async fn a_token_that_was_put_together_otherwise_is_refused() {
         ("no signature", format!("{header}.{claims}."), "signature"),
         ("no place for one", format!("{header}.{claims}"), "malformed"),
         ("a padded signature", format!("{whole}="), "malformed"),
-        ("padded claims", sealed(SECRET, &format!("{header}.{claims}=")), "malformed"),
-        ("claims in the base64 of mail", sealed(SECRET, &format!("{header}.{standard}")), "malformed"),
+        ("padded claims", sign_parts(SECRET, &format!("{header}.{claims}=")), "malformed"),
+        ("claims in the base64 of mail", sign_parts(SECRET, &format!("{header}.{standard}")), "malformed"),
         ("a blank before the signature", format!("{header}.{claims}. {signature}"), "malformed"),
         ("four parts", format!("{whole}.{signature}"), "malformed"),
         ("five parts, as what is encrypted has", format!("{header}.{header}.{whole}"), "malformed"),
@@ -151,11 +151,11 @@ async fn a_token_that_was_put_together_otherwise_is_refused() {
             "malformed",
         ),
     ];
-    all_refused(&site, forms).await;
+    assert_all_refused(&site, forms).await;
 }
 
 #[tokio::test]
-async fn claims_that_are_not_what_they_are_called_are_refused() {
+async fn claims_with_values_of_the_wrong_type_are_refused() {
     let site = Site::with(settings()).await;
     let soon = from_now(3600);
     let forms = [
@@ -208,13 +208,13 @@ async fn claims_that_are_not_what_they_are_called_are_refused() {
             "its `sub` is `local`",
         ),
     ];
-    all_refused(&site, forms.map(|(form, claims, why)| (form, token(HEADER, claims), why))).await;
+    assert_all_refused(&site, forms.map(|(form, claims, why)| (form, token(HEADER, claims), why))).await;
     let torn = [&br#"{"sub":"al"#[..], &[0xff], format!(r#"ice","exp":{soon}}}"#).as_bytes()].concat();
-    all_refused(&site, [("an owner that is no text", token(HEADER, torn), "malformed")]).await;
+    assert_all_refused(&site, [("an owner that is no text", token(HEADER, torn), "malformed")]).await;
 }
 
 #[tokio::test]
-async fn an_audience_or_an_issuer_that_is_nearly_right_is_refused() {
+async fn an_audience_or_issuer_that_almost_matches_is_refused() {
     let mut settings = settings();
     let Auth::Jwt(jwt) = &mut settings.auth else { panic!("tokens are asked for") };
     (jwt.audience, jwt.issuer) = (Some("entourage".into()), Some("https://id.example".into()));
@@ -245,13 +245,13 @@ async fn an_audience_or_an_issuer_that_is_nearly_right_is_refused() {
         by("a number for an issuer", json!(7), "`iss`"),
         by("an issuer of nothing", json!(null), "`iss`"),
     ];
-    all_refused(&site, forms).await;
+    assert_all_refused(&site, forms).await;
     let among = claims(json!(["other", "entourage"]), json!("https://id.example"));
     assert_eq!(ask(&site, Some(&format!("Bearer {among}"))).await.status, 200);
 }
 
 #[tokio::test]
-async fn what_is_signed_with_a_private_key_is_signed_as_the_settings_say() {
+async fn a_token_must_be_signed_with_the_configured_algorithm_and_key() {
     let (rsa, ed) = (include_str!("keys/rsa.public.pem"), include_str!("keys/ed25519.public.pem"));
     let rsa_signer = EncodingKey::from_rsa_pem(include_bytes!("keys/rsa.private.pem")).unwrap();
     let ed_signer = EncodingKey::from_ed_pem(include_bytes!("keys/ed25519.private.pem")).unwrap();
@@ -279,7 +279,7 @@ async fn what_is_signed_with_a_private_key_is_signed_as_the_settings_say() {
         ("no signature", zeros("RS256", 0), "signature"),
         ("unsigned", zeros("none", 0), "malformed"),
     ];
-    all_refused(&Site::with(with(Algorithm::Rs256, rsa)).await, of_rsa).await;
+    assert_all_refused(&Site::with(with(Algorithm::Rs256, rsa)).await, of_rsa).await;
     let of_ed = [
         ("another key", by(jsonwebtoken::Algorithm::RS256, &rsa_signer), other),
         ("the public key as a secret", as_secret(ed), other),
@@ -288,12 +288,12 @@ async fn what_is_signed_with_a_private_key_is_signed_as_the_settings_say() {
         ("no signature", zeros("EdDSA", 0), "signature"),
         ("unsigned", zeros("none", 0), "malformed"),
     ];
-    all_refused(&Site::with(with(Algorithm::EdDsa, ed)).await, of_ed).await;
+    assert_all_refused(&Site::with(with(Algorithm::EdDsa, ed)).await, of_ed).await;
 }
 
 /// A good token, sent in any other way than the accepted one.
 #[tokio::test]
-async fn a_good_token_counts_in_one_place_and_there_once() {
+async fn a_token_is_accepted_only_in_a_single_authorization_header() {
     let site = Site::with(settings()).await;
     let good = token_of("alice");
     let get = |path: &str| site.request(Method::GET, path);
@@ -342,7 +342,7 @@ async fn a_good_token_counts_in_one_place_and_there_once() {
 }
 
 #[tokio::test]
-async fn no_letter_of_a_token_can_be_changed_or_left_out() {
+async fn a_token_with_one_changed_or_missing_character_is_refused() {
     let site = Site::with(settings()).await;
     let whole = token(HEADER, good());
     let status = async |token: &str| {

@@ -23,7 +23,7 @@ use crate::{
 const MOST: usize = 2 << 20;
 
 /// All pages of a list: their entries, and the bytes of the longest.
-async fn walk(site: &Site, path: &str) -> (Vec<Vec<Value>>, usize) {
+async fn read_all_pages(site: &Site, path: &str) -> (Vec<Vec<Value>>, usize) {
     let (mut pages, mut longest, mut next) = (Vec::new(), 0, String::new());
     loop {
         let answer = site.get(&format!("{path}?limit=200{next}")).await;
@@ -38,7 +38,7 @@ async fn walk(site: &Site, path: &str) -> (Vec<Vec<Value>>, usize) {
 }
 
 #[tokio::test]
-async fn a_list_of_long_entries_comes_in_parts_of_bounded_bytes() {
+async fn a_list_of_long_entries_is_split_into_pages_of_bounded_size() {
     let site = Site::open().await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let path = format!("/v1/agents/{id}/interventions");
@@ -46,7 +46,7 @@ async fn a_list_of_long_entries_comes_in_parts_of_bounded_bytes() {
         let text = format!("{number}{}", "x".repeat(400_000));
         site.post(&path, &json!({"action": "comment", "text": text})).await.expect(202);
     }
-    let (pages, longest) = walk(&site, &path).await;
+    let (pages, longest) = read_all_pages(&site, &path).await;
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [3, 3, 1]);
     assert!(longest < MOST, "{longest} bytes");
     let first = |entry: &Value| entry["text"].as_str().unwrap().chars().next().unwrap();
@@ -54,7 +54,7 @@ async fn a_list_of_long_entries_comes_in_parts_of_bounded_bytes() {
 }
 
 #[tokio::test]
-async fn a_long_conversation_comes_in_parts_and_whole() {
+async fn a_long_conversation_is_split_into_bounded_pages_without_loss() {
     let site = Site::open().await;
     let (mut id, mut last) = (String::new(), 0);
     for number in 0..4 {
@@ -67,7 +67,7 @@ async fn a_long_conversation_comes_in_parts_and_whole() {
         let seen = site.follow(&id, last).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
         last = seen.last().and_then(|frame| frame.id).unwrap();
     }
-    let (mut pages, longest) = walk(&site, &format!("/v1/agents/{id}/messages")).await;
+    let (mut pages, longest) = read_all_pages(&site, &format!("/v1/agents/{id}/messages")).await;
     assert!(longest < MOST, "{longest} bytes");
     pages.reverse();
     let beginning =
@@ -155,7 +155,7 @@ fn verbose(request: &Request) -> Script {
 }
 
 #[tokio::test]
-async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_through_all_of_it() {
+async fn every_list_splits_long_rows_into_bounded_pages_without_loss() {
     let kind = |name: &str, front: &str| {
         let file = format!("---\nname: {name}\n{front}");
         parse(&format!("{name}.md"), &file).0.unwrap()
@@ -174,7 +174,7 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
         site.post(&format!("/api/chats/{chat}/messages"), &message).await.expect(202);
         site.engine.advance(chat.parse().unwrap()).await.unwrap();
     }
-    walk_through(&site, &format!("/api/chats/{chat}/messages"), ROWS).await;
+    assert_bounded_pages(&site, &format!("/api/chats/{chat}/messages"), ROWS).await;
     let tasks = site.client().tasks(Some(chat.parse().unwrap()), None, Page::all()).await.unwrap();
     for task in &tasks {
         site.engine.advance(task.to).await.unwrap();
@@ -196,7 +196,7 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
         // The messages, and after them the question of each agent.
         (format!("/api/chats/{chat}/messages"), 2 * ROWS),
     ] {
-        walk_through(&site, &path, rows).await;
+        assert_bounded_pages(&site, &path, rows).await;
     }
 
     // Its question is answered, and it does the same again: the transcript now has all of the first turn.
@@ -204,14 +204,14 @@ async fn every_list_with_long_rows_comes_in_parts_of_bounded_bytes_that_lead_thr
     let answer = json!({"answer": "Dig on."});
     site.post(&format!("/v1/questions/{question}/answer"), &answer).await.expect(200);
     site.engine.advance(digger).await.unwrap();
-    let calls = walk_through(&site, &format!("/api/sub-agents/{digger}/tool-calls"), 2 * ROWS).await;
+    let calls = assert_bounded_pages(&site, &format!("/api/sub-agents/{digger}/tool-calls"), 2 * ROWS).await;
     assert!(calls.iter().all(|call| call["result"] == long(0)), "each call is told with its output");
 }
 
 /// The long parts are a model provider's error and a rule of a kind file. The summaries of closed sessions
 /// have at most a thousand characters: no page of them is long.
 #[tokio::test]
-async fn failed_runs_and_grants_with_long_words_come_in_parts_of_bounded_bytes_as_well() {
+async fn long_failed_runs_and_grants_are_split_into_bounded_pages() {
     let wary = format!(
         "---\nname: wary\napproval:\n  - tools: create_note\n    when: \"title !~ {}\"\n---\nNote it.",
         long(0)
@@ -246,15 +246,15 @@ async fn failed_runs_and_grants_with_long_words_come_in_parts_of_bounded_bytes_a
         let question = site.client().questions_of(careful).await.unwrap().remove(0).id;
         site.client().answer(question, Verdict::ApproveAlways.into()).await.unwrap();
     }
-    let runs = walk_through(&site, &format!("/v1/agents/{broken}/runs"), ROWS).await;
+    let runs = assert_bounded_pages(&site, &format!("/v1/agents/{broken}/runs"), ROWS).await;
     assert!(runs.iter().all(|run| run["error"].as_str().unwrap().contains(&long(0))));
-    let grants = walk_through(&site, "/v1/grants", ROWS).await;
+    let grants = assert_bounded_pages(&site, "/v1/grants", ROWS).await;
     assert!(grants.iter().all(|grant| grant["rule"].as_str().unwrap().contains(&long(0))));
 }
 
 /// Asserts that a list has so many rows, each once, in several pages of bounded bytes; returns them.
-async fn walk_through(site: &Site, path: &str, rows: usize) -> Vec<Value> {
-    let (pages, longest) = walk(site, path).await;
+async fn assert_bounded_pages(site: &Site, path: &str, rows: usize) -> Vec<Value> {
+    let (pages, longest) = read_all_pages(site, path).await;
     assert!(longest < MOST, "{path}: {longest} bytes");
     let name = |row: &Value| row.get("key").unwrap_or(&row["id"]).as_str().unwrap().to_owned();
     let names: BTreeSet<String> = pages.iter().flatten().map(name).collect();
@@ -264,7 +264,7 @@ async fn walk_through(site: &Site, path: &str, rows: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn words_that_are_too_long_are_refused_and_not_repeated_and_change_nothing() {
+async fn a_text_that_is_too_long_is_refused_without_effect_and_not_repeated() {
     let words = "w".repeat((1 << 20) + 1);
     let clerk = parse("clerk.md", "---\nname: clerk\napproval:\n  - tools: create_note\n---\nNote it.").0;
     let mut kinds = Kinds::builtin().with(clerk.unwrap());
@@ -341,7 +341,7 @@ async fn a_name_that_is_too_long_is_refused_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_agent_that_does_not_read_is_given_no_more_than_it_can_hold() {
+async fn a_full_inbox_refuses_further_messages() {
     let store = Arc::new(SqliteStore::in_memory().unwrap());
     let site = Site::at_rest(store, Settings::default()).await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
@@ -358,24 +358,24 @@ async fn an_agent_that_does_not_read_is_given_no_more_than_it_can_hold() {
 }
 
 /// Notifies when it is dropped.
-struct Leaves(Arc<Notify>);
+struct NotifyOnDrop(Arc<Notify>);
 
-impl Drop for Leaves {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
         self.0.notify_one();
     }
 }
 
 /// A store that never answers, and notifies when a read begins and when it is dropped.
-struct Endless {
+struct HungStore {
     asked: Arc<Notify>,
     left: Arc<Notify>,
 }
 
 #[async_trait]
-impl StoreLayer for Endless {
+impl StoreLayer for HungStore {
     async fn pass(&self) -> Result<(), Error> {
-        let _leaves = Leaves(Arc::clone(&self.left));
+        let _leaves = NotifyOnDrop(Arc::clone(&self.left));
         self.asked.notify_one();
         std::future::pending().await
     }
@@ -383,9 +383,9 @@ impl StoreLayer for Endless {
 
 /// A read that its client no longer waits for is not finished: it is dropped, which interrupts it.
 #[tokio::test]
-async fn a_client_that_hangs_up_ends_its_read() {
+async fn a_disconnecting_client_cancels_its_read() {
     let (asked, left) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let endless = Endless { asked: Arc::clone(&asked), left: Arc::clone(&left) };
+    let endless = HungStore { asked: Arc::clone(&asked), left: Arc::clone(&left) };
     let store = Layered::new(Arc::new(MemoryStore::default()), endless);
     let site = Site::at_rest(Arc::new(store), Settings::default()).await;
     let mut client = TcpStream::connect(site.address).await.unwrap();

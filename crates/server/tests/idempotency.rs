@@ -26,7 +26,7 @@ async fn post(site: &Site, path: &str, key: &str, body: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn an_agent_is_made_once_per_key() {
+async fn an_agent_is_created_once_per_idempotency_key() {
     let site = Site::open().await;
     let body = json!({"message": "hello"});
     let (first, second) =
@@ -42,7 +42,7 @@ async fn an_agent_is_made_once_per_key() {
 
 /// A used key creates nothing new, and the problem says why there is nothing to return.
 #[tokio::test]
-async fn a_key_whose_agent_was_pruned_says_so() {
+async fn a_repeated_key_of_a_pruned_agent_returns_404_with_the_reason() {
     let site = Site::open().await;
     let body = json!({"message": "hello"});
     let id = post(&site, "/v1/agents", "k", &body).await.expect(201)["id"].as_str().unwrap().to_owned();
@@ -57,7 +57,7 @@ async fn a_key_whose_agent_was_pruned_says_so() {
 }
 
 #[tokio::test]
-async fn a_message_is_taken_once_per_key() {
+async fn a_message_is_posted_once_per_idempotency_key() {
     let site = Site::open().await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let path = format!("/v1/agents/{id}/messages");
@@ -72,7 +72,7 @@ async fn a_message_is_taken_once_per_key() {
 
 /// A server that was killed before it responded has accepted the message all the same.
 #[tokio::test]
-async fn a_message_that_is_being_answered_is_not_refused_when_it_is_sent_again() {
+async fn a_message_repeated_under_its_key_is_accepted_by_a_busy_agent() {
     let kind = Kind { instructions: "Do as asked.".into(), input: Input::Refuse, ..Kind::bare("assistant") };
     let site = Site::of_kinds(Kinds::none().with(kind)).await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
@@ -94,7 +94,7 @@ fn speech() -> Speech {
 
 /// A server may restart with other kinds.
 #[tokio::test]
-async fn what_was_done_under_a_key_is_answered_alike_whatever_kinds_there_are_now() {
+async fn a_repeated_key_returns_the_same_response_after_kinds_change() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let body = json!({"message": "hello"});
     let site = Site::at_rest(Arc::clone(&store), Settings::default()).await;
@@ -109,7 +109,7 @@ async fn what_was_done_under_a_key_is_answered_alike_whatever_kinds_there_are_no
 }
 
 #[tokio::test]
-async fn an_intervention_happens_once_per_key() {
+async fn an_intervention_is_applied_once_per_idempotency_key() {
     let site = Site::open().await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let path = format!("/v1/agents/{id}/interventions");
@@ -129,7 +129,7 @@ async fn an_intervention_happens_once_per_key() {
 }
 
 #[tokio::test]
-async fn a_key_is_visible_ascii_and_neither_empty_nor_long() {
+async fn an_idempotency_key_must_be_short_nonempty_visible_ascii() {
     let site = Site::open().await;
     let long = "k".repeat(256);
     for key in ["", "a b", long.as_str()] {
@@ -142,14 +142,14 @@ async fn a_key_is_visible_ascii_and_neither_empty_nor_long() {
 
 /// Passes on `after` calls of the store, and holds the next one up until it may continue.
 #[derive(Clone)]
-struct HoldsUp {
+struct HoldOneCall {
     after: Arc<AtomicI64>,
     has_come: Arc<Semaphore>,
     may_go_on: Arc<Semaphore>,
 }
 
 #[async_trait]
-impl StoreLayer for HoldsUp {
+impl StoreLayer for HoldOneCall {
     async fn pass(&self) -> entourage_store::Result<()> {
         if self.after.fetch_sub(1, Ordering::SeqCst) == 0 {
             self.has_come.add_permits(1);
@@ -161,12 +161,12 @@ impl StoreLayer for HoldsUp {
 
 /// Sends a request twice at the same time. One of the two is held up until the other is done, at each of its
 /// store calls in turn.
-async fn is_one_request(request: impl AsyncFn(Client, AgentId) -> String) {
+async fn assert_takes_effect_once(request: impl AsyncFn(Client, AgentId) -> String) {
     for after in 0.. {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let none = || Arc::new(Semaphore::new(0));
         let holds_up =
-            HoldsUp { after: Arc::new(AtomicI64::new(after)), has_come: none(), may_go_on: none() };
+            HoldOneCall { after: Arc::new(AtomicI64::new(after)), has_come: none(), may_go_on: none() };
         let slow = engine(Arc::new(Layered::new(Arc::clone(&store), holds_up.clone())));
         let quick = engine(Arc::clone(&store)).client(Owner::local());
         let agent = quick.create(NewAgent::default(), None).await.unwrap().id;
@@ -188,25 +188,25 @@ async fn is_one_request(request: impl AsyncFn(Client, AgentId) -> String) {
 }
 
 #[tokio::test]
-async fn a_request_that_comes_twice_at_once_happens_once_wherever_one_is_when_the_other_is_done() {
-    is_one_request(async |client: Client, _| {
+async fn two_concurrent_requests_with_one_key_take_effect_once() {
+    assert_takes_effect_once(async |client: Client, _| {
         let new = NewAgent { message: Some("hello".into()), ..NewAgent::default() };
         client.create(new, Some("k")).await.unwrap().id.to_string()
     })
     .await;
-    is_one_request(async |client: Client, agent| {
+    assert_takes_effect_once(async |client: Client, agent| {
         client.send(agent, "hello", Some("k")).await.unwrap().post.to_string()
     })
     .await;
-    is_one_request(async |client: Client, agent| {
+    assert_takes_effect_once(async |client: Client, agent| {
         client.tell(agent, "hello", Some("k")).await.unwrap().post.to_string()
     })
     .await;
-    is_one_request(async |client: Client, agent| {
+    assert_takes_effect_once(async |client: Client, agent| {
         client.intervene_once(agent, Action::Steer, Some("hello"), Some("k")).await.unwrap().id.to_string()
     })
     .await;
-    is_one_request(async |client: Client, _| {
+    assert_takes_effect_once(async |client: Client, _| {
         client.speak(speech(), Some("k")).await.unwrap().post.to_string()
     })
     .await;

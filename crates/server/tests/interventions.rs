@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::site::Site;
 
 #[tokio::test]
-async fn an_agent_that_waits_is_paused_commented_on_and_deleted() {
+async fn a_waiting_agent_can_be_paused_commented_on_and_deleted() {
     let site = Site::open().await;
     let (id, question) = site.asked("ask").await;
     let path = format!("/v1/agents/{id}/interventions");
@@ -34,7 +34,7 @@ async fn an_agent_that_waits_is_paused_commented_on_and_deleted() {
 
 /// An agent that a person stopped is shown as stopped in every view, and found by that status.
 #[tokio::test]
-async fn what_a_person_stopped_is_shown_as_stopped_and_not_as_failed() {
+async fn an_agent_stopped_by_a_person_is_shown_as_stopped_not_as_failed() {
     let site = Site::open().await;
     let (id, _) = site.asked("ask").await;
     let stop = json!({"action": "stop"});
@@ -71,7 +71,7 @@ async fn what_a_person_stopped_is_shown_as_stopped_and_not_as_failed() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_with_the_reason() {
+async fn an_invalid_intervention_is_refused_with_the_reason() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let path = format!("/v1/agents/{id}/interventions");

@@ -15,12 +15,12 @@ use crate::{
 };
 
 /// The ids of one owner's data, by the name of the id's schema.
-async fn things(site: &Site) -> BTreeMap<&'static str, String> {
+async fn ids_by_schema(site: &Site) -> BTreeMap<&'static str, String> {
     let (agent, question) = site.asked("tell ask").await;
     let id = |list: Value| list["data"][0]["id"].as_str().expect("an id").to_owned();
     let run = id(site.get(&format!("/v1/agents/{agent}/runs")).await.expect(200));
     let task = id(site.get("/v1/tasks").await.expect(200));
-    let grant = granted(site, &agent, &question).await;
+    let grant = create_grant(site, &agent, &question).await;
     let (question, grant) = (("QuestionId", question), ("GrantId", grant));
     let chat = site.post("/api/chats", &json!({"message": "do ask"})).await.expect(201);
     let chat = chat["id"].as_str().expect("an id").to_owned();
@@ -32,7 +32,7 @@ async fn things(site: &Site) -> BTreeMap<&'static str, String> {
 }
 
 /// Creates a grant for an agent, as an answer to a question does.
-async fn granted(site: &Site, agent: &str, question: &str) -> String {
+async fn create_grant(site: &Site, agent: &str, question: &str) -> String {
     let agent = site.engine.store().agent(&Scope::All, agent.parse().unwrap()).await.unwrap().unwrap();
     let grant = Grant {
         id: GrantId::new(),
@@ -84,10 +84,10 @@ fn operations() -> Vec<(Method, String, String, Option<String>)> {
 }
 
 #[tokio::test]
-async fn a_foreign_id_reads_on_every_route_as_one_that_names_nothing() {
+async fn every_route_answers_a_foreign_id_like_an_unknown_id() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
-    let things = things(&alice).await;
+    let things = ids_by_schema(&alice).await;
     let with_id: Vec<_> = operations().into_iter().filter(|(.., schema)| schema.is_some()).collect();
     assert!(with_id.len() >= 23, "the walk has lost its way: {with_id:?}");
     for (method, path, operation, schema) in with_id {
@@ -112,10 +112,10 @@ async fn a_foreign_id_reads_on_every_route_as_one_that_names_nothing() {
 }
 
 #[tokio::test]
-async fn no_list_shows_what_is_another_owners() {
+async fn no_list_shows_data_of_another_owner() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
-    let things = things(&alice).await;
+    let things = ids_by_schema(&alice).await;
     let root = &things["AgentId"];
     let lists = operations().into_iter().filter(|(_, path, operation, schema)| {
         // All owners share kinds and agencies, and jobs are the operator's. Chats of agencies have names
@@ -149,10 +149,10 @@ fn ids(value: &Value) -> Vec<&str> {
 
 /// Tries a cursor of another owner's list on each list.
 #[tokio::test]
-async fn another_owners_cursor_leads_to_nothing_of_hers() {
+async fn a_cursor_of_another_owner_reveals_none_of_its_data() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
-    let (his, hers) = (things(&bob).await, things(&alice).await);
+    let (his, hers) = (ids_by_schema(&bob).await, ids_by_schema(&alice).await);
     let is_list = |operation: &str, path: &str| {
         let is_shared = ["/v1/kinds", "/v1/jobs"].contains(&path) || path.starts_with("/v1/agencies");
         operation.starts_with("list") && !is_shared
@@ -202,7 +202,7 @@ async fn another_owners_cursor_leads_to_nothing_of_hers() {
 }
 
 #[tokio::test]
-async fn a_number_of_another_owners_event_opens_no_stream_of_hers() {
+async fn no_event_number_opens_a_stream_of_another_owner() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
     let (his, hers) = (bob.done("hello").await, alice.done("hello").await);
@@ -219,7 +219,7 @@ async fn a_number_of_another_owners_event_opens_no_stream_of_hers() {
 }
 
 #[tokio::test]
-async fn one_owners_idempotency_keys_are_not_anothers() {
+async fn idempotency_keys_are_separate_for_each_owner() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
     let post = |site: &Site| {

@@ -41,7 +41,7 @@ async fn inconsistencies(site: &Site) -> Value {
 
 /// Shows: S4-R130.
 #[tokio::test]
-async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
+async fn jobs_can_be_listed_inspected_and_run_over_http() {
     let site = Site::at_rest(Arc::new(SqliteStore::in_memory().unwrap()), Settings::default()).await;
     assert_eq!(inconsistencies(&site).await, json!([]));
     let agent = stranded(&site, "ada").await;
@@ -69,7 +69,7 @@ async fn jobs_are_listed_and_done_now_and_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn maintenance_is_for_the_operator_alone() {
+async fn only_the_operator_may_use_maintenance_jobs() {
     let site = Site::with(settings()).await;
     let alice = site.bearing(&token_of("alice"));
     for answer in [

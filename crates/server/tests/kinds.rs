@@ -21,7 +21,7 @@ fn write(directory: &Path, name: &str, front: &str) {
 }
 
 /// A site whose kinds are the files of a directory. Its agents ask a question first.
-async fn filed(directory: &TempDir, settings: Settings) -> Site {
+async fn site_with_kind_files(directory: &TempDir, settings: Settings) -> Site {
     let path = directory.path().to_owned();
     let read = move || {
         let mut kinds = Kinds::none();
@@ -45,7 +45,7 @@ async fn reload(site: &Site) -> Answer {
     send(site.request(Method::POST, "/v1/kinds/reload")).await
 }
 
-async fn asked(site: &Site) {
+async fn start_clerk_until_it_asks(site: &Site) {
     let agent = site.post("/v1/agents", &json!({"kind": "clerk", "message": "Go."})).await.expect(201);
     let id = agent["id"].as_str().unwrap();
     site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "waiting")).await;
@@ -56,11 +56,11 @@ async fn clerk(site: &Site) -> Value {
 }
 
 #[tokio::test]
-async fn kinds_are_read_anew_and_say_who_is_at_work_as_which_version() {
+async fn a_reloaded_kind_reports_the_open_runs_of_each_version() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "clerk", "");
-    let site = filed(&directory, Settings::default()).await;
-    asked(&site).await;
+    let site = site_with_kind_files(&directory, Settings::default()).await;
+    start_clerk_until_it_asks(&site).await;
     let first = clerk(&site).await;
     assert_eq!(
         (&first["open_runs"], &first["earlier"], &first["gone"]),
@@ -72,7 +72,7 @@ async fn kinds_are_read_anew_and_say_who_is_at_work_as_which_version() {
     let reloaded = reload(&site).await.expect(200);
     assert_eq!((&reloaded["added"], &reloaded["changed"]), (&json!(["cook"]), &json!(["clerk"])));
     assert!(reloaded["remarks"][0]["text"].as_str().unwrap().contains("colour"), "{reloaded}");
-    asked(&site).await;
+    start_clerk_until_it_asks(&site).await;
     let second = clerk(&site).await;
     assert_ne!(second["version"], first["version"]);
     assert_eq!(second["open_runs"], 1);
@@ -87,10 +87,10 @@ async fn kinds_are_read_anew_and_say_who_is_at_work_as_which_version() {
 }
 
 #[tokio::test]
-async fn a_kind_may_be_called_what_a_path_is_called() {
+async fn a_kind_may_be_named_reload_like_the_path() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "clerk", "");
-    let site = filed(&directory, Settings::default()).await;
+    let site = site_with_kind_files(&directory, Settings::default()).await;
     let problem = site.get("/v1/kinds/reload").await.problem(404, "not-found");
     assert!(problem.detail.contains("no kind `reload`"), "{}", problem.detail);
     write(directory.path(), "reload", "");
@@ -99,7 +99,7 @@ async fn a_kind_may_be_called_what_a_path_is_called() {
 }
 
 #[tokio::test]
-async fn a_method_that_is_not_taken_where_kinds_are_reloaded_is_told_those_that_are() {
+async fn a_wrong_method_on_the_reload_path_lists_the_allowed_methods() {
     let site = Site::open().await;
     for method in [Method::PUT, Method::PATCH, Method::DELETE] {
         let answer = send(site.request(method, "/v1/kinds/reload")).await;
@@ -112,10 +112,10 @@ async fn a_method_that_is_not_taken_where_kinds_are_reloaded_is_told_those_that_
 }
 
 #[tokio::test]
-async fn a_broken_file_changes_nothing_and_is_named_with_its_line() {
+async fn a_reload_with_a_broken_file_changes_no_kind_and_names_the_line() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "clerk", "");
-    let site = filed(&directory, Settings::default()).await;
+    let site = site_with_kind_files(&directory, Settings::default()).await;
     let before = clerk(&site).await;
     write(directory.path(), "clerk", "description: Files papers.\n");
     write(directory.path(), "cook", "limits:\n  max_stepz: 1\n");
@@ -131,12 +131,12 @@ async fn a_broken_file_changes_nothing_and_is_named_with_its_line() {
 }
 
 #[tokio::test]
-async fn only_the_operator_reloads_and_everybody_sees_their_own_runs() {
+async fn only_the_operator_reloads_kinds_and_owners_see_their_own_runs() {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "clerk", "");
-    let site = filed(&directory, settings()).await;
+    let site = site_with_kind_files(&directory, settings()).await;
     let (operator, alice) = (site.bearing(&token_of("local")), site.bearing(&token_of("alice")));
-    asked(&alice).await;
+    start_clerk_until_it_asks(&alice).await;
     assert_eq!(
         (clerk(&alice).await["open_runs"].clone(), clerk(&operator).await["open_runs"].clone()),
         (json!(1), json!(0))

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::site::{Site, send};
 
 #[tokio::test]
-async fn an_address_that_others_reach_is_refused() {
+async fn a_server_without_authentication_refuses_a_public_address() {
     let site = Site::open().await;
     let listener = entourage_server::bind(([0, 0, 0, 0], 0).into()).await.unwrap();
     let settings = Settings { auth: Auth::None, ..Settings::default() };
@@ -26,7 +26,7 @@ async fn an_address_that_others_reach_is_refused() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_named_with_a_way_out() {
+async fn the_error_for_a_port_in_use_names_the_address_and_the_bind_option() {
     let site = Site::open().await;
     let error = entourage_server::bind(site.address).await.expect_err("the port is taken");
     assert!(error.to_string().contains(&site.address.to_string()), "{error}");
@@ -34,7 +34,7 @@ async fn a_port_in_use_is_named_with_a_way_out() {
 }
 
 #[tokio::test]
-async fn an_address_of_another_machine_is_told_as_such() {
+async fn the_error_for_an_address_of_another_machine_names_the_address() {
     // Reserved for documentation, so no machine has it (RFC 5737).
     let error = entourage_server::bind(([192, 0, 2, 1], 0).into()).await.expect_err("it is not ours");
     assert!(matches!(error, Error::Bind { .. }), "{error}");
@@ -42,7 +42,7 @@ async fn an_address_of_another_machine_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_name_that_was_pointed_at_this_machine_is_refused_everywhere() {
+async fn every_route_refuses_a_foreign_host_header() {
     let site = Site::open().await;
     for path in ["/v1/kinds", "/healthz", "/metrics", "/openapi.json", "/nowhere"] {
         let rebound = site.request(Method::GET, path).header("host", "evil.example");
@@ -58,7 +58,7 @@ async fn a_name_that_was_pointed_at_this_machine_is_refused_everywhere() {
 }
 
 #[tokio::test]
-async fn a_host_that_only_looks_like_this_machine_is_refused() {
+async fn a_host_header_that_imitates_a_local_name_is_refused() {
     let site = Site::open().await;
     for host in [
         "",
@@ -128,7 +128,7 @@ async fn a_host_that_only_looks_like_this_machine_is_refused() {
 }
 
 #[tokio::test]
-async fn a_page_that_only_looks_like_one_of_this_server_is_refused_and_makes_nothing() {
+async fn an_origin_that_imitates_this_server_is_refused_and_creates_nothing() {
     let site = Site::open().await;
     let (own, port) = (site.address, site.address.port());
     let post = |headers: &[(&str, &str)]| {
@@ -202,7 +202,7 @@ async fn a_page_that_only_looks_like_one_of_this_server_is_refused_and_makes_not
 }
 
 #[tokio::test]
-async fn a_page_of_another_site_or_port_is_refused_and_one_of_this_server_is_not() {
+async fn only_pages_of_the_servers_own_origin_may_send_requests() {
     let site = Site::open().await;
     let own = format!("http://{}", site.address);
     let port = site.address.port();
@@ -234,7 +234,7 @@ async fn a_page_of_another_site_or_port_is_refused_and_one_of_this_server_is_not
 
 /// A page can send these without a preflight request, since they need no JSON `Content-Type`.
 #[tokio::test]
-async fn a_page_of_another_site_changes_nothing_by_a_request_without_a_body() {
+async fn a_foreign_page_cannot_use_operations_without_a_body() {
     let site = Site::open().await;
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
     let mut tried = Vec::new();
@@ -263,7 +263,7 @@ async fn a_page_of_another_site_changes_nothing_by_a_request_without_a_body() {
 }
 
 #[tokio::test]
-async fn a_header_that_says_where_from_is_there_once_and_names_no_user() {
+async fn a_repeated_host_or_origin_header_or_a_host_with_a_user_is_refused() {
     let site = Site::open().await;
     let own = format!("http://{}", site.address);
     let get = |headers: [(&str, &str); 2]| {
@@ -283,7 +283,7 @@ async fn a_header_that_says_where_from_is_there_once_and_names_no_user() {
 }
 
 #[tokio::test]
-async fn no_settings_listen_beyond_this_machine() {
+async fn default_settings_bind_to_loopback_only() {
     let SocketAddr::V4(bind) = Settings::default().bind else { panic!("not IPv4") };
     assert!(bind.ip().is_loopback());
 }

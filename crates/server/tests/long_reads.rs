@@ -36,7 +36,7 @@ fn make_slow(path: &Path) {
 }
 
 #[tokio::test]
-async fn an_owner_who_asks_for_more_than_all_readers_can_read_keeps_no_other_waiting() {
+async fn long_reads_of_one_owner_do_not_delay_other_owners() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("entourage.db");
     let [ann, bob] = ["ann", "bob"].map(Owner::new);

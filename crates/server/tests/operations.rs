@@ -25,14 +25,14 @@ use crate::{
 };
 
 #[tokio::test]
-async fn an_engine_that_is_well_is_up_and_ready() {
+async fn a_healthy_engine_is_up_and_ready() {
     let site = Site::open().await;
     assert_eq!(site.get("/healthz").await.status, 204);
     assert_eq!(site.get("/readyz").await.status, 204);
 }
 
 #[tokio::test]
-async fn requests_are_measured_by_route_and_status_not_by_id() {
+async fn request_metrics_are_labelled_by_route_and_status_not_by_id() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     site.get(&format!("/v1/agents/{id}")).await.expect(200);
@@ -74,7 +74,7 @@ fn priced() -> Engine {
 }
 
 #[tokio::test]
-async fn what_agents_do_is_measured_without_their_ids() {
+async fn metrics_cover_runs_steps_tokens_and_cost_without_agent_ids() {
     // This model has no known price.
     Site::open().await.done("hello").await;
     let site = Site::serving(priced(), Settings::default()).await;
@@ -123,7 +123,7 @@ async fn what_agents_do_is_measured_without_their_ids() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_named_and_an_engine_on_it_is_not_ready() {
+async fn a_full_disk_is_named_and_makes_the_engine_not_ready() {
     let store = Broken::with(|| Error::DiskFull("no space left on device".into()));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let answer = site.post("/v1/agents", &json!({"message": "hello"})).await;
@@ -134,9 +134,9 @@ async fn a_full_disk_is_named_and_an_engine_on_it_is_not_ready() {
 }
 
 /// A database that another program holds, until it is released.
-struct Held(Arc<AtomicBool>);
+struct LockedDatabase(Arc<AtomicBool>);
 
-impl Held {
+impl LockedDatabase {
     fn check(&self) -> Result<(), Error> {
         let (cause, detail) = ("another program holds it", "database is locked in /var/secret".to_owned());
         if self.0.load(Ordering::SeqCst) { Err(Error::Unavailable { cause, detail }) } else { Ok(()) }
@@ -144,7 +144,7 @@ impl Held {
 }
 
 #[async_trait]
-impl StoreLayer for Held {
+impl StoreLayer for LockedDatabase {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed, Error> {
         self.check()?;
         store.commit(commit).await
@@ -157,9 +157,9 @@ impl StoreLayer for Held {
 }
 
 #[tokio::test]
-async fn an_engine_whose_commits_fail_is_not_ready_and_says_why_until_they_succeed() {
+async fn readiness_fails_with_the_cause_until_commits_succeed() {
     let held = Arc::new(AtomicBool::new(true));
-    let store = Layered::new(Arc::new(MemoryStore::default()), Held(Arc::clone(&held)));
+    let store = Layered::new(Arc::new(MemoryStore::default()), LockedDatabase(Arc::clone(&held)));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     assert_eq!(site.get("/v1/agents").await.status, 200, "it can be read");
     let problem = site.get("/readyz").await.problem(503, "store-unavailable");
@@ -170,25 +170,25 @@ async fn an_engine_whose_commits_fail_is_not_ready_and_says_why_until_they_succe
 }
 
 /// A store that never says whether it is ready.
-struct Silent;
+struct HungStore;
 
 #[async_trait]
-impl StoreLayer for Silent {
+impl StoreLayer for HungStore {
     async fn ready(&self, _: &Arc<dyn Store>) -> Result<(), Error> {
         std::future::pending().await
     }
 }
 
 #[tokio::test]
-async fn a_probe_is_answered_while_the_store_is_silent() {
-    let store = Layered::new(Arc::new(MemoryStore::default()), Silent);
+async fn a_readiness_probe_is_answered_while_the_store_hangs() {
+    let store = Layered::new(Arc::new(MemoryStore::default()), HungStore);
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let problem = site.get("/readyz").await.problem(503, "store-unavailable");
     assert!(problem.detail.contains("has not answered for 2 seconds"), "{}", problem.detail);
 }
 
 #[tokio::test]
-async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
+async fn a_problem_does_not_reveal_the_details_of_a_store_failure() {
     let store = Broken::with(|| Error::Database("near \"SELECT\": syntax error in /var/secret".into()));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     for path in ["/v1/agents", "/v1/questions", "/readyz"] {
@@ -199,7 +199,7 @@ async fn any_other_failure_of_the_store_keeps_its_inside_to_itself() {
 
 /// Corruption is reported as such, since waiting does not help.
 #[tokio::test]
-async fn a_damaged_database_is_not_ready_and_says_what_to_do() {
+async fn a_damaged_database_is_not_ready_and_its_problem_names_doctor() {
     let store = Broken::with(|| Error::Damaged("malformed at /var/secret".into()));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let problem = site.get("/readyz").await.problem(503, "store-unavailable");
@@ -208,7 +208,7 @@ async fn a_damaged_database_is_not_ready_and_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_says_so_and_when_to_ask_again() {
+async fn a_stopping_server_answers_503_with_retry_after() {
     let store = Broken::with(|| Error::Closed);
     let site = Site::over(Arc::new(store), Settings::default()).await;
     for path in ["/v1/agents", "/readyz"] {
@@ -219,7 +219,7 @@ async fn a_server_that_stops_says_so_and_when_to_ask_again() {
 }
 
 #[tokio::test]
-async fn a_panic_is_one_requests_own() {
+async fn a_panic_fails_only_its_own_request() {
     let store = Broken::with(|| panic!("a secret slipped out"));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let problem = site.get("/v1/agents").await.problem(500, "internal");
@@ -253,7 +253,7 @@ impl Write for Log {
 
 /// The engine, its store and its dispatcher log on threads of their own, so the log covers all threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_most_talkative_log_names_the_agent_and_holds_neither_words_nor_tokens() {
+async fn the_trace_log_names_the_agent_but_no_message_text_and_no_token() {
     tracing_subscriber::fmt()
         .with_ansi(false)
         .with_max_level(tracing::Level::TRACE)
@@ -273,7 +273,7 @@ async fn the_most_talkative_log_names_the_agent_and_holds_neither_words_nor_toke
 }
 
 #[tokio::test]
-async fn measurements_need_a_token_where_the_settings_say_so() {
+async fn metrics_require_a_token_if_the_settings_say_so() {
     let site = Site::with(Settings { metrics_need_token: true, ..settings() }).await;
     site.get("/metrics").await.problem(401, "unauthorized");
     assert_eq!(site.get("/healthz").await.status, 204);

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::site::{Site, engine};
 
-async fn walk(site: &Site, path: &str, limit: usize) -> Vec<String> {
+async fn ids_in_pages(site: &Site, path: &str, limit: usize) -> Vec<String> {
     let mut seen = Vec::new();
     let mut next = String::new();
     loop {
@@ -47,22 +47,22 @@ async fn agents_are_paged_newest_first_each_once() {
     }
     made.reverse();
     for limit in [1, 2, 5, 200] {
-        assert_eq!(walk(&site, "/v1/agents?", limit).await, made, "in parts of {limit}");
+        assert_eq!(ids_in_pages(&site, "/v1/agents?", limit).await, made, "in parts of {limit}");
     }
 }
 
 #[tokio::test]
-async fn agents_are_restricted_to_roots_and_to_a_status() {
+async fn agents_can_be_filtered_by_root_and_by_status() {
     let site = Site::open().await;
     let id = site.done("tell hello").await;
-    assert_eq!(walk(&site, "/v1/agents?", 50).await.len(), 2);
-    assert_eq!(walk(&site, "/v1/agents?roots=true&", 50).await, [id]);
-    assert_eq!(walk(&site, "/v1/agents?status=succeeded&", 1).await.len(), 2);
-    assert_eq!(walk(&site, "/v1/agents?status=failed&", 1).await.len(), 0);
+    assert_eq!(ids_in_pages(&site, "/v1/agents?", 50).await.len(), 2);
+    assert_eq!(ids_in_pages(&site, "/v1/agents?roots=true&", 50).await, [id]);
+    assert_eq!(ids_in_pages(&site, "/v1/agents?status=succeeded&", 1).await.len(), 2);
+    assert_eq!(ids_in_pages(&site, "/v1/agents?status=failed&", 1).await.len(), 0);
 }
 
 #[tokio::test]
-async fn runs_questions_tasks_and_notes_are_paged_too() {
+async fn runs_questions_tasks_and_notes_are_listed_in_pages() {
     let site = Site::open().await;
     let id = site.done("tell note").await;
     for text in ["tell note", "tell note"] {
@@ -81,18 +81,18 @@ async fn runs_questions_tasks_and_notes_are_paged_too() {
     for path in
         [format!("/v1/agents/{id}/runs?"), format!("/v1/tasks?root={id}&"), format!("/v1/notes?root={id}&")]
     {
-        let whole = walk(&site, &path, 200).await;
-        assert_eq!((whole.len(), walk(&site, &path, 1).await), (3, whole), "{path}");
+        let whole = ids_in_pages(&site, &path, 200).await;
+        assert_eq!((whole.len(), ids_in_pages(&site, &path, 1).await), (3, whole), "{path}");
     }
     for _ in 0..2 {
         site.asked("ask").await;
     }
-    let whole = walk(&site, "/v1/questions?status=open&", 200).await;
-    assert_eq!((whole.len(), walk(&site, "/v1/questions?status=open&", 1).await), (2, whole));
+    let whole = ids_in_pages(&site, "/v1/questions?status=open&", 200).await;
+    assert_eq!((whole.len(), ids_in_pages(&site, "/v1/questions?status=open&", 1).await), (2, whole));
 }
 
 #[tokio::test]
-async fn a_cursor_of_ones_own_making_is_refused() {
+async fn a_made_up_cursor_is_refused() {
     let site = Site::open().await;
     for cursor in ["", "!", "agt_1", &URL_SAFE_NO_PAD.encode("99:agt_1")] {
         site.get(&format!("/v1/agents?cursor={cursor}")).await.problem(400, "invalid-cursor");
@@ -124,7 +124,7 @@ enum Step {
 }
 
 /// A question of an agent.
-fn asked(agent: &Agent, at: Time) -> Question {
+fn open_question(agent: &Agent, at: Time) -> Question {
     Question {
         id: QuestionId::new(),
         owner: agent.owner.clone(),
@@ -164,7 +164,7 @@ async fn conversation(steps: &[(i64, Step)]) -> (Client, AgentId) {
                 engine.advance(agent.id).await.unwrap();
             }
             Step::Asked => {
-                let question = asked(&agent, clock.now());
+                let question = open_question(&agent, clock.now());
                 let commit = Commit::new(clock.now()).write(Write::record(&question).unwrap());
                 engine.store().commit(commit).await.unwrap();
             }
@@ -190,7 +190,7 @@ async fn paged(client: &Client, agent: AgentId, limit: u32, at_most: usize) -> V
 
 /// The questions have equal times, come before the first message, and come in numbers between two messages.
 #[tokio::test]
-async fn pages_of_any_size_lead_through_a_conversation_with_questions_as_it_was() {
+async fn pages_of_any_size_keep_the_order_of_messages_and_questions() {
     use Step::{Asked, Said};
     let steps = [
         (10, Asked),
@@ -221,7 +221,7 @@ async fn pages_of_any_size_lead_through_a_conversation_with_questions_as_it_was(
 
 /// Each entry comes once, and messages and questions each come in their own order.
 #[tokio::test]
-async fn pages_of_any_size_lose_nothing_where_the_wall_clock_went_back() {
+async fn pages_of_any_size_lose_nothing_after_the_wall_clock_went_back() {
     use Step::{Asked, Said};
     let steps = [
         (90, Said),
@@ -250,11 +250,11 @@ async fn pages_of_any_size_lose_nothing_where_the_wall_clock_went_back() {
     }
 }
 
-/// Counts the rows that are read.
+/// CountsRowsRead the rows that are read.
 #[derive(Clone, Default)]
-struct Counts(Arc<AtomicUsize>);
+struct CountsRowsRead(Arc<AtomicUsize>);
 
-impl StoreLayer for Counts {
+impl StoreLayer for CountsRowsRead {
     fn shown(&self, _: &Scope, _: &Owner) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
@@ -262,12 +262,12 @@ impl StoreLayer for Counts {
 
 /// How many rows are read for a page of one message of a chat with `open` open questions.
 async fn rows_read(open: i64) -> usize {
-    let rows = Counts::default();
+    let rows = CountsRowsRead::default();
     let engine = engine(Arc::new(Layered::new(Arc::new(MemoryStore::default()), rows.clone())));
     let new = NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };
     let chat = engine.client(Owner::local()).create(new, None).await.unwrap();
     for at in (0..open).map(Time::from_micros) {
-        let commit = Commit::new(at).write(Write::record(&asked(&chat, at)).unwrap());
+        let commit = Commit::new(at).write(Write::record(&open_question(&chat, at)).unwrap());
         engine.store().commit(commit).await.unwrap();
     }
     let site = Site::serving(engine, Settings::default()).await;
@@ -278,6 +278,6 @@ async fn rows_read(open: i64) -> usize {
 }
 
 #[tokio::test]
-async fn a_page_of_a_chat_reads_no_open_question_that_it_does_not_tell() {
+async fn a_page_of_a_chat_reads_no_open_question_that_it_does_not_show() {
     assert_eq!(rows_read(30).await, rows_read(3).await);
 }

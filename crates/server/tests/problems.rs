@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::site::{Site, send};
 
 #[tokio::test]
-async fn a_path_that_is_not_served_and_a_method_that_is_not_taken_are_problems() {
+async fn an_unknown_path_and_a_wrong_method_return_problem_documents() {
     let site = Site::open().await;
     let problem = site.get("/v1/agent").await.problem(404, "no-route");
     assert!(problem.detail.contains("/openapi.json"));
@@ -16,7 +16,7 @@ async fn a_path_that_is_not_served_and_a_method_that_is_not_taken_are_problems()
 }
 
 #[tokio::test]
-async fn a_malformed_id_is_told_from_one_that_names_nothing() {
+async fn a_malformed_id_returns_400_and_an_unknown_id_returns_404() {
     let site = Site::open().await;
     let problem = site.get("/v1/agents/agt_1").await.problem(400, "invalid-path");
     assert!(
@@ -33,7 +33,7 @@ async fn a_malformed_id_is_told_from_one_that_names_nothing() {
 }
 
 #[tokio::test]
-async fn a_wrong_query_is_told_by_name() {
+async fn a_problem_names_the_invalid_query_parameter() {
     let site = Site::open().await;
     for (query, named) in [
         ("limit=0", "limit"),
@@ -48,7 +48,7 @@ async fn a_wrong_query_is_told_by_name() {
 }
 
 #[tokio::test]
-async fn a_wrong_body_is_told_by_the_place_of_the_mistake() {
+async fn a_problem_names_the_place_of_the_mistake_in_a_body() {
     let site = Site::open().await;
     let post = |body: &'static str| {
         let request = site.request(Method::POST, "/v1/agents").header("content-type", "application/json");
@@ -69,7 +69,7 @@ async fn a_wrong_body_is_told_by_the_place_of_the_mistake() {
 }
 
 #[tokio::test]
-async fn a_request_that_makes_no_sense_says_what_would() {
+async fn an_unknown_kind_and_a_blank_message_are_rejected_with_422() {
     let site = Site::open().await;
     let unknown = site.post("/v1/agents", &json!({"kind": "poet"})).await.problem(422, "unknown-kind");
     assert!(unknown.detail.contains("orchestrator"), "{}", unknown.detail);
@@ -87,7 +87,7 @@ async fn a_body_must_be_json_and_not_too_large() {
 }
 
 #[tokio::test]
-async fn every_answer_names_its_request() {
+async fn every_response_carries_a_request_id() {
     let site = Site::open().await;
     let named = send(site.request(Method::GET, "/v1/kinds").header("x-request-id", "mine")).await;
     assert_eq!(named.headers["x-request-id"], "mine");
@@ -103,7 +103,7 @@ async fn every_answer_names_its_request() {
 }
 
 #[tokio::test]
-async fn what_was_sent_is_not_repeated_at_its_whole_length() {
+async fn a_problem_repeats_only_a_part_of_a_long_field_name() {
     let site = Site::open().await;
     let long = "x".repeat(1 << 20);
     let problem = site.post("/v1/agents", &json!({ long: 1 })).await.problem(422, "invalid-body");

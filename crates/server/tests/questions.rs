@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::site::Site;
 
 #[tokio::test]
-async fn a_question_from_below_is_listed_answered_once_and_the_tree_goes_on() {
+async fn a_question_of_a_sub_agent_is_listed_and_can_be_answered_once() {
     let site = Site::open().await;
     let (id, question) = site.asked("tell ask").await;
     let list = site.get(&format!("/v1/questions?status=open&root={id}")).await.expect(200);
@@ -38,7 +38,7 @@ async fn a_question_can_be_declined() {
 }
 
 #[tokio::test]
-async fn an_answer_is_a_text_or_a_refusal_not_both_and_not_neither() {
+async fn an_answer_must_be_either_a_text_or_a_refusal() {
     let site = Site::open().await;
     let (_, question) = site.asked("ask").await;
     let path = format!("/v1/questions/{question}/answer");
@@ -57,7 +57,7 @@ async fn an_answer_is_a_text_or_a_refusal_not_both_and_not_neither() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_leave_is_judged_over_http_and_a_grant_is_taken_back() {
+async fn an_approval_can_be_given_with_edits_and_its_grant_revoked_over_http() {
     let front = "name: assistant\napproval:\n  - tools: create_note";
     let (kind, findings) = entourage_engine::kinds::parse("k.md", &format!("---\n{front}\n---\nNote it."));
     let kind = kind.unwrap_or_else(|| panic!("{findings:?}"));

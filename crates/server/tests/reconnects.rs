@@ -52,7 +52,7 @@ struct World {
     reconnects: AtomicUsize,
 }
 
-async fn opened(path: &Path) -> Site {
+async fn open_site(path: &Path) -> Site {
     let settings = entourage_store_sqlite::Settings { durability: Durability::Normal, ..Default::default() };
     let opens = async {
         loop {
@@ -100,7 +100,7 @@ async fn visit(world: &World, http: &Client, tree: &str, after: u64, wanted: u64
     last
 }
 
-async fn come_and_go(world: Arc<World>, trees: Arc<Vec<String>>, client: usize) {
+async fn reconnect_repeatedly(world: Arc<World>, trees: Arc<Vec<String>>, client: usize) {
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15 ^ (client as u64 + 1));
     let http = Client::builder().no_proxy().build().unwrap();
     let tree = &trees[client % TREES];
@@ -115,10 +115,10 @@ async fn come_and_go(world: Arc<World>, trees: Arc<Vec<String>>, client: usize) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted() {
+async fn reconnecting_clients_miss_no_event_while_the_server_restarts() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("entourage.db");
-    let mut site = opened(&path).await;
+    let mut site = open_site(&path).await;
     let mut trees = Vec::new();
     for _ in 0..TREES {
         trees.push(site.make("tell note").await);
@@ -127,7 +127,7 @@ async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted
     let (open, address) = watch::channel(Some(format!("http://{}", site.address)));
     let world = Arc::new(World { address, seen: Seen::default(), reconnects: AtomicUsize::new(0) });
     let clients: Vec<_> = (0..CLIENTS)
-        .map(|client| tokio::spawn(come_and_go(Arc::clone(&world), Arc::clone(&trees), client)))
+        .map(|client| tokio::spawn(reconnect_repeatedly(Arc::clone(&world), Arc::clone(&trees), client)))
         .collect();
     let (mut restart_at, mut restarts) = (RESTART_EVERY, 0);
     for tree in trees.iter().cycle() {
@@ -146,7 +146,7 @@ async fn nobody_misses_an_event_who_comes_and_goes_while_the_server_is_restarted
             engine.stopping().cancel();
             served.await.unwrap().unwrap();
             drop((engine, http));
-            site = opened(&path).await;
+            site = open_site(&path).await;
             open.send_replace(Some(format!("http://{}", site.address)));
         }
         site.follow(tree, begun).await.until(|frame| frame.is_status_of(tree, "succeeded")).await;

@@ -23,10 +23,10 @@ const MESSAGES: usize = 25;
 /// The bytes of one message; the answer repeats it.
 const SIZE: usize = 100_000;
 
-/// Counts the events that are read.
-struct Counts(Arc<AtomicUsize>);
+/// CountsEventsRead the events that are read.
+struct CountsEventsRead(Arc<AtomicUsize>);
 
-impl StoreLayer for Counts {
+impl StoreLayer for CountsEventsRead {
     fn events(&self, events: Vec<Event>) -> Vec<Event> {
         self.0.fetch_add(events.len(), Ordering::Relaxed);
         events
@@ -52,9 +52,10 @@ fn events(frames: &[Frame]) -> Vec<Event> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_that_read_nothing_hold_up_nobody_and_get_every_event_in_the_end() {
+async fn clients_that_do_not_read_delay_no_agent_and_get_every_event_later() {
     let read = Arc::new(AtomicUsize::new(0));
-    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
+    let store =
+        Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), CountsEventsRead(Arc::clone(&read)));
     let site = Site::over(Arc::new(store), Settings::default()).await;
     let (alone, watched) = (site.done("hello").await, site.done("hello").await);
     // Once without readers: what is read for the talking client alone.

@@ -50,7 +50,7 @@ pub(crate) async fn unfinished(site: &Site) -> (TcpStream, u8) {
 }
 
 #[tokio::test]
-async fn open_streams_end_and_the_server_stops_at_once() {
+async fn a_stopping_server_ends_open_streams_without_waiting() {
     let site = Site::open().await;
     let id = site.done("hello").await;
     let mut stream = site.follow(&id, 0).await;
@@ -63,7 +63,7 @@ async fn open_streams_end_and_the_server_stops_at_once() {
 }
 
 /// Waits until no connection is accepted any more.
-async fn refuses(site: &Site) {
+async fn wait_until_connections_are_refused(site: &Site) {
     for _ in 0..1000 {
         if TcpStream::connect(site.address).await.is_err() {
             return;
@@ -74,11 +74,11 @@ async fn refuses(site: &Site) {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_answered_before_the_server_stops() {
+async fn a_stopping_server_answers_requests_in_progress() {
     let site = Site::open().await;
     let (mut socket, last) = unfinished(&site).await;
     site.stop.cancel();
-    refuses(&site).await;
+    wait_until_connections_are_refused(&site).await;
     socket.write_all(&[last]).await.unwrap();
     let mut answer = String::new();
     tokio::time::timeout(PATIENCE, socket.read_to_string(&mut answer)).await.expect("an answer").unwrap();
@@ -87,7 +87,7 @@ async fn a_request_under_way_is_answered_before_the_server_stops() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_end_in_time_is_cut_off() {
+async fn the_server_stops_after_the_grace_despite_an_unfinished_request() {
     let site = Site::with(Settings { grace: Duration::from_millis(50), ..Settings::default() }).await;
     let (socket, _) = unfinished(&site).await;
     site.stop.cancel();
@@ -95,16 +95,16 @@ async fn whoever_does_not_end_in_time_is_cut_off() {
     drop(socket);
 }
 
-/// Holds commits from when `begins` is set until `let_go` has permits.
+/// HoldCommits commits from when `begins` is set until `let_go` has permits.
 #[derive(Clone)]
-struct Holds {
+struct HoldCommits {
     begins: Arc<AtomicBool>,
     have_come: Arc<Semaphore>,
     let_go: Arc<Semaphore>,
 }
 
 #[async_trait]
-impl StoreLayer for Holds {
+impl StoreLayer for HoldCommits {
     async fn commit(
         &self,
         store: &Arc<dyn Store>,
@@ -121,9 +121,9 @@ impl StoreLayer for Holds {
 /// Requests that are in the middle of their work when the whole engine stops are completed and answered as
 /// any other, including deletions of agents. Their connections accept no further request.
 #[tokio::test]
-async fn requests_in_the_middle_of_their_commits_are_done_though_the_engine_stops() {
+async fn requests_in_the_middle_of_a_commit_complete_when_the_engine_stops() {
     let none = || Arc::new(Semaphore::new(0));
-    let holds = Holds { begins: Arc::default(), have_come: none(), let_go: none() };
+    let holds = HoldCommits { begins: Arc::default(), have_come: none(), let_go: none() };
     let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), holds.clone());
     let site = Site::at_rest(Arc::new(store), Settings::default()).await;
     let [told, paused, deleted] = [site.make("one").await, site.make("two").await, site.make("three").await];
@@ -155,7 +155,7 @@ async fn requests_in_the_middle_of_their_commits_are_done_though_the_engine_stop
         .forget();
     site.engine.stopping().cancel();
     site.stop.cancel();
-    refuses(&site).await;
+    wait_until_connections_are_refused(&site).await;
     holds.let_go.add_permits(1_000);
     for (mut socket, path, status) in sockets {
         let mut answer = String::new();
@@ -190,7 +190,7 @@ impl Model for Endless {
 /// The server disconnected, not the client, so the message is not withdrawn, and is answered after the next
 /// start.
 #[tokio::test]
-async fn who_waits_for_an_agency_as_the_server_stops_gets_the_answer_after_the_next_start() {
+async fn a_restarted_server_answers_a_message_that_the_stop_interrupted() {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
     let begun = Arc::new(Semaphore::new(0));
     let endless = Arc::new(Endless(Arc::clone(&begun)));

@@ -33,7 +33,7 @@ const PAGE: usize = 256 << 10;
 const LONG: usize = 500_000;
 
 /// Creates an agent that does nothing, with `events` long events.
-async fn talkative(site: &Site, events: usize) -> String {
+async fn agent_with_long_events(site: &Site, events: usize) -> String {
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     for _ in 0..events {
         comment(site, &id).await;
@@ -47,12 +47,12 @@ async fn comment(site: &Site, id: &str) {
 }
 
 /// The response to an attempt to follow an agent that the server refuses.
-async fn refused(site: &Site, id: &str) -> Answer {
+async fn try_to_follow(site: &Site, id: &str) -> Answer {
     send(site.request(Method::GET, &format!("/v1/agents/{id}/events"))).await
 }
 
 /// Follows over a socket with a small buffer, and reads no more than the beginning of the answer.
-async fn unread(site: &Site, id: &str, token: &str) -> TcpStream {
+async fn follow_without_reading(site: &Site, id: &str, token: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut stream = socket.connect(site.address).await.unwrap();
@@ -68,12 +68,12 @@ async fn unread(site: &Site, id: &str, token: &str) -> TcpStream {
 }
 
 #[tokio::test]
-async fn one_stream_too_many_of_an_owner_is_refused_until_another_ends() {
+async fn a_stream_over_an_owners_limit_is_refused_until_another_ends() {
     let site = Site::with(Settings { streams: 2, ..settings() }).await;
     let (ann, bob) = (site.bearing(&token_of("ann")), site.bearing(&token_of("bob")));
-    let id = talkative(&ann, 0).await;
+    let id = agent_with_long_events(&ann, 0).await;
     let (first, _second) = (ann.follow(&id, 0).await, ann.follow(&id, 0).await);
-    let answer = refused(&ann, &id).await;
+    let answer = try_to_follow(&ann, &id).await;
     let problem = answer.problem(429, "too-many-streams");
     assert!(problem.detail.contains("close one first"), "{}", problem.detail);
     assert!(answer.headers.contains_key("retry-after"));
@@ -81,7 +81,7 @@ async fn one_stream_too_many_of_an_owner_is_refused_until_another_ends() {
     let said = ann.post("/v1/agencies/none/responses", &json!({"message": "hello"})).await;
     said.problem(429, "too-many-streams");
     assert_eq!(ann.get(&format!("/v1/agents/{id}")).await.status, StatusCode::OK);
-    let others = talkative(&bob, 0).await;
+    let others = agent_with_long_events(&bob, 0).await;
     bob.follow(&others, 0).await;
     drop(first);
     let again = async {
@@ -93,20 +93,20 @@ async fn one_stream_too_many_of_an_owner_is_refused_until_another_ends() {
 }
 
 #[tokio::test]
-async fn streams_leave_connections_to_others_behind_the_same_address() {
+async fn streams_leave_connections_free_for_other_owners_at_one_address() {
     let site = Site::with(Settings { connections: Some(8), ..settings() }).await;
     let [ann, bob, carol] = ["ann", "bob", "carol"].map(|owner| site.bearing(&token_of(owner)));
-    let (hers, his) = (talkative(&ann, 0).await, talkative(&bob, 0).await);
+    let (hers, his) = (agent_with_long_events(&ann, 0).await, agent_with_long_events(&bob, 0).await);
     let mut open = Vec::new();
     for _ in 0..4 {
         open.push(ann.follow(&hers, 0).await);
     }
-    refused(&ann, &hers).await.problem(429, "too-many-streams");
+    try_to_follow(&ann, &hers).await.problem(429, "too-many-streams");
     for _ in 0..2 {
         open.push(bob.follow(&his, 0).await);
     }
     // His own streams are not too many: all streams together have reached their limit.
-    refused(&bob, &his).await.problem(503, "busy");
+    try_to_follow(&bob, &his).await.problem(503, "busy");
     assert_eq!(carol.get("/v1/agents").await.status, StatusCode::OK);
     for path in ["/healthz", "/readyz"] {
         assert_eq!(site.get(path).await.status, StatusCode::NO_CONTENT);
@@ -115,7 +115,7 @@ async fn streams_leave_connections_to_others_behind_the_same_address() {
 
 /// A request that was answered is no longer under way.
 #[tokio::test]
-async fn an_owner_asks_as_often_as_it_likes_one_request_after_another() {
+async fn answered_requests_do_not_count_against_an_owners_limit() {
     let site = Site::with(Settings { connections: Some(8), ..settings() }).await;
     let ann = site.bearing(&token_of("ann"));
     for _ in 0..32 {
@@ -124,7 +124,7 @@ async fn an_owner_asks_as_often_as_it_likes_one_request_after_another() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_free_connection_says_so_and_that_it_is_up() {
+async fn a_full_server_answers_503_but_its_health_checks_succeed() {
     let site = Site::with(Settings { connections: Some(2), ..Settings::default() }).await;
     let _under_way = (unfinished(&site).await, unfinished(&site).await);
     for path in ["/v1/agents", "/metrics", "/openapi.json"] {
@@ -137,10 +137,10 @@ async fn a_server_without_a_free_connection_says_so_and_that_it_is_up() {
     }
 }
 
-/// Counts the bytes of events that are read.
-struct Counts(Arc<AtomicUsize>);
+/// CountsBytesRead the bytes of events that are read.
+struct CountsBytesRead(Arc<AtomicUsize>);
 
-impl StoreLayer for Counts {
+impl StoreLayer for CountsBytesRead {
     fn events(&self, events: Vec<Event>) -> Vec<Event> {
         let bytes: usize = events.iter().map(|event| serde_json::to_string(event).unwrap().len()).sum();
         self.0.fetch_add(bytes, Ordering::Relaxed);
@@ -149,18 +149,18 @@ impl StoreLayer for Counts {
 }
 
 #[tokio::test]
-async fn events_that_no_client_takes_are_not_read_from_the_store() {
+async fn clients_that_do_not_read_cause_no_further_reads_from_the_store() {
     const SOCKETS: usize = 50;
     let read = Arc::new(AtomicUsize::new(0));
-    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), Counts(Arc::clone(&read)));
+    let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), CountsBytesRead(Arc::clone(&read)));
     let site = Site::at_rest(Arc::new(store), settings()).await;
     let (token, bob) = (token_of("ann"), site.bearing(&token_of("bob")));
     let ann = site.bearing(&token);
-    let id = talkative(&ann, 20).await;
+    let id = agent_with_long_events(&ann, 20).await;
     read.store(0, Ordering::Relaxed);
     let mut sockets = Vec::new();
     for _ in 0..SOCKETS {
-        sockets.push(unread(&site, &id, &token).await);
+        sockets.push(follow_without_reading(&site, &id, &token).await);
         assert_eq!(bob.get("/v1/agents").await.status, StatusCode::OK);
     }
     let bytes = read.load(Ordering::Relaxed);
@@ -174,13 +174,13 @@ async fn events_that_no_client_takes_are_not_read_from_the_store() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_is_let_go_of() {
+async fn an_unread_stream_is_closed_after_the_write_timeout() {
     let brief = Duration::from_millis(50);
     let site = Site::with(Settings { streams: 1, write_timeout: brief, ..settings() }).await;
     let token = token_of("ann");
     let ann = site.bearing(&token);
-    let id = talkative(&ann, 4).await;
-    let _stuck = unread(&site, &id, &token).await;
+    let id = agent_with_long_events(&ann, 4).await;
+    let _stuck = follow_without_reading(&site, &id, &token).await;
     let path = format!("/v1/agents/{id}/events");
     let again = async { while ann.request(Method::GET, &path).send().await.unwrap().status() != 200 {} };
     tokio::time::timeout(PATIENCE, again).await.expect("its stream has ended");
@@ -189,7 +189,7 @@ async fn a_client_that_takes_nothing_is_let_go_of() {
 #[tokio::test]
 async fn a_long_event_reaches_a_live_follower() {
     let site = Site::open().await;
-    let id = talkative(&site, 0).await;
+    let id = agent_with_long_events(&site, 0).await;
     let last = site.client().last_event(id.parse().unwrap()).await.unwrap();
     let mut stream = site.follow(&id, last).await;
     stream.until_caught_up().await;

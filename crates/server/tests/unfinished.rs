@@ -26,7 +26,7 @@ async fn half_open(address: SocketAddr, beginning: &str) -> TcpStream {
 }
 
 /// Reads what the server sends before it disconnects.
-async fn heard(mut stream: TcpStream) -> String {
+async fn read_until_closed(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     if let Err(error) = stream.read_to_end(&mut said).await {
         // It disconnected before it had read everything.
@@ -47,13 +47,13 @@ fn brief() -> Settings {
 const SOON: Duration = Duration::from_secs(5);
 
 /// Asserts that the server closed the `oldest` first of these connections, and not the `left` last ones.
-async fn gave_way(mut silent: Vec<TcpStream>, oldest: usize, left: usize) {
+async fn assert_oldest_were_closed(mut silent: Vec<TcpStream>, oldest: usize, left: usize) {
     assert!(Settings::default().header_timeout > 2 * SOON);
     let stay = silent.split_off(silent.len() - left);
     silent.truncate(oldest);
     let gone = async {
         for stream in silent {
-            assert_eq!(heard(stream).await, "");
+            assert_eq!(read_until_closed(stream).await, "");
         }
     };
     tokio::time::timeout(SOON, gone).await.expect("the oldest give way");
@@ -64,7 +64,7 @@ async fn gave_way(mut silent: Vec<TcpStream>, oldest: usize, left: usize) {
 }
 
 #[tokio::test]
-async fn unfinished_connections_give_way_to_whoever_comes() {
+async fn new_clients_displace_the_oldest_unfinished_connections() {
     let site = Site::with(Settings { connections: Some(8), ..Settings::default() }).await;
     let mut silent = Vec::new();
     for _ in 0..40 {
@@ -72,7 +72,7 @@ async fn unfinished_connections_give_way_to_whoever_comes() {
     }
     assert_eq!(site.get("/healthz").await.status, 204);
     // One address may have six of eight: the last five, and the one with the request.
-    gave_way(silent, 35, 5).await;
+    assert_oldest_were_closed(silent, 35, 5).await;
 }
 
 /// Set for the process that is the server of the test below.
@@ -81,7 +81,7 @@ const FEW_FILES: &str = "SERVER_WITH_FEW_FILES";
 const LISTENS: &str = "listens at ";
 
 #[tokio::test]
-async fn more_connections_than_there_may_be_files_keep_nobody_out() {
+async fn a_server_at_its_open_file_limit_answers_new_clients() {
     let few = "ulimit -n 256 && exec \"$0\" --exact unfinished::a_server_with_few_files --nocapture";
     let tests = std::env::current_exe().expect("this program");
     let mut server = Command::new("sh");
@@ -97,7 +97,7 @@ async fn more_connections_than_there_may_be_files_keep_nobody_out() {
         }
         for path in ["/healthz", "/v1/agents"] {
             let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-            let answer = heard(half_open(address, &request).await).await;
+            let answer = read_until_closed(half_open(address, &request).await).await;
             assert!(answer.starts_with("HTTP/1.1 20"), "{path}: {answer}");
         }
     };
@@ -121,7 +121,7 @@ async fn a_server_with_few_files() {
 }
 
 #[tokio::test]
-async fn a_stream_stays_where_unfinished_connections_give_way() {
+async fn an_open_stream_is_not_displaced_by_new_clients() {
     let site = Site::with(Settings { connections: Some(6), ..Settings::default() }).await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let stream = site.follow(&id, 0).await;
@@ -132,26 +132,26 @@ async fn a_stream_stays_where_unfinished_connections_give_way() {
     site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
     stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
     // One address may have five of six: the stream, the one with the POST, and the last three.
-    gave_way(silent, 17, 3).await;
+    assert_oldest_were_closed(silent, 17, 3).await;
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_come_ends_the_connection_and_no_stream() {
+async fn a_header_timeout_closes_the_connection_but_no_open_stream() {
     let site = Site::with(brief()).await;
     let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
     let stream = site.follow(&id, 0).await;
-    assert_eq!(heard(half_open(site.address, HALF_A_HEAD).await).await, "");
+    assert_eq!(read_until_closed(half_open(site.address, HALF_A_HEAD).await).await, "");
     // The timeout for the head of the stream's own request has passed, too.
     site.post(&format!("/v1/agents/{id}/messages"), &json!({"message": "hello"})).await.expect(202);
     stream.until(|frame| frame.is_status_of(&id, "succeeded")).await;
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_answered_as_too_slow() {
+async fn a_body_that_times_out_is_answered_with_408() {
     let site = Site::with(brief()).await;
     let head = "POST /v1/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n\
                 Content-Length: 100\r\n\r\n{\"title\":";
-    let said = heard(half_open(site.address, head).await).await;
+    let said = read_until_closed(half_open(site.address, head).await).await;
     assert!(said.starts_with("HTTP/1.1 408"), "{said}");
     let problem: Value = serde_json::from_str(said.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     assert_eq!(problem["type"], "urn:entourage:problem:too-slow");
@@ -159,14 +159,14 @@ async fn a_body_that_does_not_come_is_answered_as_too_slow() {
 }
 
 #[tokio::test]
-async fn a_list_of_values_without_names_is_no_body() {
+async fn a_json_array_is_rejected_as_a_body() {
     let site = Site::open().await;
     let problem = site.post("/v1/agents", &json!(["assistant", "A title", "hello"])).await;
     assert!(problem.problem(422, "invalid-body").detail.contains("expected an object"));
 }
 
 #[tokio::test]
-async fn a_path_that_is_no_text_is_a_problem_document() {
+async fn a_path_that_is_not_utf8_returns_a_problem_document() {
     let site = Site::open().await;
     for path in ["/v1/agencies/%ff/chats/x/threads", "/v1/agencies/x/chats/%ff/threads"] {
         site.get(path).await.problem(400, "invalid-path");

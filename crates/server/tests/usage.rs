@@ -9,7 +9,7 @@ fn inputs(report: &Value) -> Vec<&Value> {
 }
 
 #[tokio::test]
-async fn usage_is_added_up_as_asked() {
+async fn usage_is_summed_by_the_requested_groups_and_filters() {
     let site = Site::open().await;
     let first = site.done("hello").await;
     site.done("again").await;
@@ -35,7 +35,7 @@ async fn usage_is_added_up_as_asked() {
 }
 
 #[tokio::test]
-async fn a_wrong_question_about_usage_says_what_to_ask() {
+async fn an_invalid_usage_query_is_rejected_with_advice() {
     let site = Site::open().await;
     for (query, named) in [
         ("group_by=week", "day, model, owner, kind, tree, agent, run"),

@@ -85,7 +85,7 @@ async fn tell(site: &Site, route: &str, document: &Value) -> Value {
 }
 
 /// An orchestrator starts a researcher, which writes a note, asks, and answers.
-fn speak(request: &Request) -> Script {
+fn scripted_reply(request: &Request) -> Script {
     let orchestrator = request.system.contains("You are the Orchestrator");
     match (orchestrator, request.messages.last()) {
         (true, Some(Message::Notice(text))) if text.starts_with("<task_result") => {
@@ -113,7 +113,7 @@ async fn open() -> Site {
 
 /// The same over this store, with agents that do not work until the dispatcher starts.
 async fn at_rest_over(store: Arc<dyn Store>) -> Site {
-    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let model = ScriptedModel::deciding(|request| Some(Ok(scripted_reply(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     Site::serving(Engine::builder(store, Arc::new(model)).tools(tools).build(), settings()).await
 }
@@ -125,7 +125,7 @@ async fn woken(site: &Site) -> Vec<AgentId> {
 }
 
 /// Removes the wake-ups by which an agent would continue by itself: from here on, only a webhook can wake it.
-async fn forget_wakeups(site: &Site, agent: AgentId) {
+async fn remove_wakeups(site: &Site, agent: AgentId) {
     let store = site.engine.store();
     let due = store.due(Time::from_micros(i64::MAX), None, 100).await.unwrap();
     let own = due.into_iter().filter(|wakeup| wakeup.agent == agent);
@@ -156,7 +156,7 @@ async fn until<T>(what: &str, look: impl AsyncFn() -> Option<T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), found).await.unwrap_or_else(|_| panic!("never: {what}"))
 }
 
-async fn asked(site: &Site, chat: AgentId) -> Question {
+async fn wait_for_question(site: &Site, chat: AgentId) -> Question {
     until("a question", async || {
         let open = Some(QuestionStatus::Open);
         site.client().questions(Some(chat), open, Page::default()).await.unwrap().pop()
@@ -165,7 +165,7 @@ async fn asked(site: &Site, chat: AgentId) -> Question {
 }
 
 /// Waits until no agent of the tree has anything to do.
-async fn at_rest(site: &Site, chat: AgentId) {
+async fn wait_until_idle(site: &Site, chat: AgentId) {
     until("all at rest", async || {
         let due = site.engine.store().due(Time::now(), None, 1).await.unwrap();
         let tree = site.client().tree(chat).await.unwrap();
@@ -175,16 +175,16 @@ async fn at_rest(site: &Site, chat: AgentId) {
     .await;
 }
 
-async fn said(site: &Site, chat: AgentId) -> Vec<String> {
+async fn transcript_lines(site: &Site, chat: AgentId) -> Vec<String> {
     let entries = site.client().transcript(chat).await.unwrap();
     entries.into_iter().map(|entry| format!("{:?}: {}", entry.role, entry.text)).collect()
 }
 
 /// The final state of a tree, without ids and times.
 async fn state(site: &Site, chat: AgentId) -> Vec<String> {
-    at_rest(site, chat).await;
+    wait_until_idle(site, chat).await;
     let client = site.client();
-    let mut lines = said(site, chat).await;
+    let mut lines = transcript_lines(site, chat).await;
     for agent in client.tree(chat).await.unwrap() {
         lines.push(format!("{} {}", agent.kind, agent.status));
         for item in client.items(agent.id, 0, u32::MAX).await.unwrap().iter() {
@@ -241,7 +241,7 @@ async fn documents(client: &Client, chat: AgentId) -> Vec<(&'static str, Value)>
 }
 
 /// Sends every possible webhook twice, in another order each time.
-async fn disturb(site: &Site, chat: AgentId, turn: usize) {
+async fn send_every_webhook_twice(site: &Site, chat: AgentId, turn: usize) {
     let mut all = documents(&site.client(), chat).await;
     all.extend(all.clone());
     let length = all.len();
@@ -255,7 +255,7 @@ async fn disturb(site: &Site, chat: AgentId, turn: usize) {
 
 /// Shows: S1-R001, S1-R026, S1-R027, S1-R056.
 #[tokio::test]
-async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
+async fn repeated_reordered_and_late_webhooks_do_not_change_the_outcome() {
     let mut outcomes = Vec::new();
     for disturbed in [false, true] {
         let site = open().await;
@@ -268,24 +268,26 @@ async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
         } else {
             site.client().send(chat, "find it", None).await.unwrap();
         }
-        let question = asked(&site, chat).await;
+        let question = wait_for_question(&site, chat).await;
         if disturbed {
-            disturb(&site, chat, 0).await;
+            send_every_webhook_twice(&site, chat, 0).await;
         }
         site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
-        let answered =
-            async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+        let answered = async || {
+            transcript_lines(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(())
+        };
         until("a reply", answered).await;
         if disturbed {
-            disturb(&site, chat, 1).await;
+            send_every_webhook_twice(&site, chat, 1).await;
             tell(&site, "orchestrator", &message).await;
         }
         site.client().send(chat, "thanks", None).await.unwrap();
-        let thanked =
-            async || said(&site, chat).await.iter().any(|line| line.contains("welcome")).then_some(());
+        let thanked = async || {
+            transcript_lines(&site, chat).await.iter().any(|line| line.contains("welcome")).then_some(())
+        };
         until("thanks", thanked).await;
         if disturbed {
-            disturb(&site, chat, 2).await;
+            send_every_webhook_twice(&site, chat, 2).await;
         }
         outcomes.push(state(&site, chat).await);
     }
@@ -294,7 +296,7 @@ async fn every_webhook_twice_shuffled_and_late_leaves_what_none_would_have() {
 }
 
 /// The chat with its task, once the orchestrator has decided and no other agent has done anything.
-async fn handed_on(site: &Site) -> (AgentId, Task) {
+async fn chat_with_new_task(site: &Site) -> (AgentId, Task) {
     let chat = chat(site).await.id;
     site.client().send(chat, "find it", None).await.unwrap();
     site.engine.advance(chat).await.unwrap();
@@ -304,16 +306,16 @@ async fn handed_on(site: &Site) -> (AgentId, Task) {
 
 /// Shows: S1-R017.
 #[tokio::test]
-async fn a_new_task_drives_agent_init() {
+async fn the_agent_init_webhook_of_a_new_task_wakes_its_sub_agent() {
     let site = at_rest_over(Arc::new(SqliteStore::in_memory().unwrap())).await;
-    let (chat, task) = handed_on(&site).await;
-    forget_wakeups(&site, task.to).await;
+    let (chat, task) = chat_with_new_task(&site).await;
+    remove_wakeups(&site, task.to).await;
     let document = json!({"id": task.id, "type": "agent", "name": "agent:researcher"});
     let outcome = tell(&site, "agent-init", &document).await;
     assert_eq!(outcome, json!({"outcome": "woken", "agent": task.to}));
     assert_eq!(woken(&site).await, [task.to]);
     site.work();
-    let question = asked(&site, chat).await;
+    let question = wait_for_question(&site, chat).await;
     assert_eq!((question.agent, question.task), (task.to, Some(task.id)), "it is at work");
 }
 
@@ -360,14 +362,14 @@ impl StoreLayer for LosesOutput {
 
 /// Shows: S1-R049.
 #[tokio::test]
-async fn a_new_tool_call_drives_tool_runner() {
+async fn the_tool_runner_webhook_of_a_pending_call_wakes_its_agent() {
     const PAYER: &str = "---\nname: researcher\ntools: [pay]\n---\nPay.";
     let model = ScriptedModel::deciding(|request| {
         let pays = !request.system.contains("You are the Orchestrator");
         Some(Ok(match request.messages.last() {
             Some(Message::User(_)) if pays => Script::call("pay", json!({})),
             Some(Message::Output { text, .. }) if pays => Script::text(text),
-            _ => speak(request),
+            _ => scripted_reply(request),
         }))
     });
     let store = Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), LosesOutput::default());
@@ -375,7 +377,7 @@ async fn a_new_tool_call_drives_tool_runner() {
     let kinds = Kinds::builtin().with(parse("researcher.md", PAYER).0.unwrap());
     let engine = Engine::builder(Arc::new(store), Arc::new(model)).tools(tools).kinds(kinds);
     let site = Site::serving(engine.build(), settings()).await;
-    let (chat, task) = handed_on(&site).await;
+    let (chat, task) = chat_with_new_task(&site).await;
     site.engine.advance(task.to).await.expect_err("the process dies");
     let calls = async || {
         let path = format!("/api/sub-agents/{}/tool-calls", task.to);
@@ -384,14 +386,15 @@ async fn a_new_tool_call_drives_tool_runner() {
     let pending = calls().await;
     let [call] = &pending[..] else { panic!("{pending:?}") };
     assert_eq!((&call["name"], &call["status"]), (&json!("pay"), &json!("pending")));
-    forget_wakeups(&site, task.to).await;
+    remove_wakeups(&site, task.to).await;
     let document = json!({"id": call["id"], "subAgentId": task.to, "status": "pending"});
     let outcome = tell(&site, "tool-runner", &document).await;
     assert_eq!(outcome, json!({"outcome": "woken", "agent": task.to}));
     assert_eq!(woken(&site).await, [task.to]);
     site.work();
-    let done =
-        async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+    let done = async || {
+        transcript_lines(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(())
+    };
     until("a result", done).await;
     let after = calls().await;
     assert_eq!(after.len(), 1, "{after:?}");
@@ -403,20 +406,21 @@ async fn a_new_tool_call_drives_tool_runner() {
 
 /// Shows: S1-R058.
 #[tokio::test]
-async fn a_task_that_succeeded_drives_orchestrator_finalize() {
+async fn the_finalize_webhook_of_a_succeeded_task_wakes_the_orchestrator() {
     let site = at_rest_over(Arc::new(SqliteStore::in_memory().unwrap())).await;
-    let (chat, task) = handed_on(&site).await;
+    let (chat, task) = chat_with_new_task(&site).await;
     site.engine.advance(task.to).await.unwrap();
-    let question = asked(&site, chat).await;
+    let question = wait_for_question(&site, chat).await;
     site.client().answer(question.id, Said::Text("red".into())).await.unwrap();
     site.engine.advance(task.to).await.unwrap();
     assert_eq!(site.client().task(task.id).await.unwrap().status, Status::Succeeded);
-    forget_wakeups(&site, chat).await;
+    remove_wakeups(&site, chat).await;
     let outcome = tell(&site, "orchestrator-finalize", &json!({"id": task.id, "status": "success"})).await;
     assert_eq!(outcome, json!({"outcome": "woken", "agent": chat}));
     assert_eq!(woken(&site).await, [chat]);
-    let replies =
-        async || said(&site, chat).await.iter().filter(|line| line.contains("It is found.")).count();
+    let replies = async || {
+        transcript_lines(&site, chat).await.iter().filter(|line| line.contains("It is found.")).count()
+    };
     assert_eq!(replies().await, 0);
     site.work();
     until("a reply", async || (replies().await == 1).then_some(())).await;
@@ -424,13 +428,13 @@ async fn a_task_that_succeeded_drives_orchestrator_finalize() {
 
 /// Shows: S1-R001, S1-R018, S1-R027, S1-R028, S1-R056, S1-R063.
 #[tokio::test]
-async fn each_webhook_says_what_came_of_it() {
+async fn each_webhook_response_reports_its_outcome() {
     let site = open().await;
     let chat = chat(&site).await.id;
     let message = json!({"id": "m1", "chatId": chat, "role": "user", "content": "find it"});
     assert_eq!(tell(&site, "orchestrator", &message).await["outcome"], "posted");
-    let question = asked(&site, chat).await;
-    at_rest(&site, chat).await;
+    let question = wait_for_question(&site, chat).await;
+    wait_until_idle(&site, chat).await;
     let (agent, task) = (question.agent, question.task.unwrap());
 
     // The message to the user; then there is nothing else to do for now.
@@ -495,30 +499,32 @@ async fn each_webhook_says_what_came_of_it() {
     let more = json!({"id": "m2", "subAgentId": agent, "role": "user", "content": "red"});
     assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
     assert_eq!(tell(&site, "agent-loop", &more).await["outcome"], "posted");
-    let done =
-        async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+    let done = async || {
+        transcript_lines(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(())
+    };
     until("a reply", done).await;
-    at_rest(&site, chat).await;
+    wait_until_idle(&site, chat).await;
     ignored("orchestrator-notify", json!({"id": task, "status": "waiting"}), "any more").await;
     ignored("orchestrator-finalize", json!({"id": task, "status": "success"}), "nothing to do").await;
     ignored("tool-runner", call(question.call, "pending"), "not pending any more").await;
 }
 
 #[tokio::test]
-async fn a_users_message_to_a_sub_agent_that_waits_for_their_words_is_the_answer() {
+async fn a_users_message_to_a_sub_agent_answers_its_open_question() {
     let site = open().await;
     let chat = chat(&site).await.id;
     site.client().send(chat, "find it", None).await.unwrap();
-    let question = asked(&site, chat).await;
+    let question = wait_for_question(&site, chat).await;
     let message = json!({"id": "m7", "subAgentId": question.agent, "role": "user", "content": "red"});
     let first = tell(&site, "agent-loop", &message).await;
     assert_eq!(first["outcome"], "posted");
     let answered = site.client().question(question.id).await.unwrap();
     assert_eq!(answered.answer.as_deref(), Some("red"));
-    let told =
-        async || said(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(());
+    let told = async || {
+        transcript_lines(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(())
+    };
     until("a reply", told).await;
-    at_rest(&site, chat).await;
+    wait_until_idle(&site, chat).await;
     // The same webhook again is recognized, and is no second message.
     assert_eq!(tell(&site, "agent-loop", &message).await, first);
     let items = site.client().items(question.agent, 0, u32::MAX).await.unwrap();
@@ -539,7 +545,7 @@ async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither(
             }
             (false, Some(Message::User(text))) => Script::text(format!("They said: {text}")),
             (false, _) => Script::text("Nobody said anything."),
-            (true, _) => speak(request),
+            (true, _) => scripted_reply(request),
         }))
     };
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
@@ -547,7 +553,7 @@ async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither(
     let engine = Engine::builder(store, Arc::new(ScriptedModel::deciding(decide))).tools(tools).build();
     let site = Site::serving(engine, settings()).await;
     let client = site.client();
-    let (chat, task) = handed_on(&site).await;
+    let (chat, task) = chat_with_new_task(&site).await;
     site.engine.advance(task.to).await.unwrap();
     let questions = async |status| client.questions(Some(chat), Some(status), Page::default()).await.unwrap();
     let open = questions(QuestionStatus::Open).await;
@@ -574,7 +580,7 @@ async fn a_users_message_to_a_sub_agent_with_two_open_questions_answers_neither(
 }
 
 #[tokio::test]
-async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
+async fn unsigned_stale_and_malformed_webhooks_are_refused_without_effect() {
     let site = open().await;
     let chat = chat(&site).await.id;
     let body = json!({"id": "m1", "chatId": chat, "role": "user", "content": "find it"}).to_string();
@@ -619,8 +625,8 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
     let other = body.replace("find it", "lose it");
     let signed = signature(KEY, id, at, &other);
     send(request(&site, "orchestrator", id, at, &signed, &other)).await.problem(422, "key-reused");
-    let question = asked(&site, chat).await;
-    let heard = said(&site, chat).await.iter().filter(|line| line.contains("find it")).count();
+    let question = wait_for_question(&site, chat).await;
+    let heard = transcript_lines(&site, chat).await.iter().filter(|line| line.contains("find it")).count();
     assert_eq!(heard, 1);
 
     // A sender cannot reach the documents of another sender.
@@ -665,7 +671,7 @@ async fn what_is_unsigned_stale_or_malformed_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn without_a_sender_none_is_taken_and_a_bad_secret_keeps_the_server_from_starting() {
+async fn webhooks_require_a_configured_sender_with_a_valid_secret() {
     let site = Site::open().await;
     for route in ROUTES {
         let request = request(&site, route, "msg_1", now(), "v1,", "{}");
@@ -686,7 +692,7 @@ async fn without_a_sender_none_is_taken_and_a_bad_secret_keeps_the_server_from_s
 
 /// The page says that its commands work unchanged: this runs them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_recipe_of_the_page_works_as_it_stands() {
+async fn the_commands_of_the_webhooks_page_work_unchanged() {
     for program in ["curl", "openssl"] {
         let found = Command::new(program).arg("version").output();
         assert!(found.is_ok(), "the page's recipe runs `{program}`: install it to test the recipe");
@@ -711,26 +717,26 @@ async fn the_recipe_of_the_page_works_as_it_stands() {
     let done = tokio::task::spawn_blocking(move || shell.output()).await.unwrap().unwrap();
     let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success() && out.contains("\"posted\""), "{out}{err}");
-    let heard = said(&site, chat).await;
+    let heard = transcript_lines(&site, chat).await;
     assert!(heard.iter().any(|line| line.contains("What is new?")), "{heard:?}");
 }
 
 #[tokio::test]
-async fn receivers_are_their_owners_to_see_and_to_try_again() {
+async fn only_its_owner_lists_and_retries_a_receiver() {
     let receiver = |name: &str, owner: &str| entourage_engine::Receiver {
         name: name.into(),
         owner: Owner::new(owner),
         events: vec![entourage_types::Occasion::TaskCreated],
     };
     let outbox = entourage_engine::Outbox::new([receiver("crm", "local"), receiver("other", "eve")]);
-    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let model = ScriptedModel::deciding(|request| Some(Ok(scripted_reply(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
     let site = Site::serving(engine.outbox(outbox).build(), settings()).await;
     site.work();
     let chat = chat(&site).await.id;
     site.client().send(chat, "find it", None).await.unwrap();
-    asked(&site, chat).await;
+    wait_for_question(&site, chat).await;
 
     let shown = site.get("/v1/webhooks").await.expect(200)["data"].clone();
     let due = shown[0]["next_attempt"].clone();
@@ -748,7 +754,7 @@ async fn receivers_are_their_owners_to_see_and_to_try_again() {
 }
 
 #[tokio::test]
-async fn a_signature_stands_for_its_sender_and_for_nobody_else_where_others_need_a_token() {
+async fn a_webhook_signature_authenticates_only_its_own_sender() {
     let settings = Settings { webhooks: settings().webhooks, ..crate::auth::settings() };
     let site = Site::with(settings).await;
     let new = || NewAgent { kind: Some("orchestrator".into()), ..NewAgent::default() };

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::site::Site;
 
 #[tokio::test]
-async fn tasks_and_notes_of_a_tree_are_listed_and_those_of_others_are_not() {
+async fn tasks_and_notes_can_be_listed_for_one_tree() {
     let site = Site::open().await;
     let id = site.done("tell note it").await;
     let other = site.done("hello").await;
@@ -26,7 +26,7 @@ async fn tasks_and_notes_of_a_tree_are_listed_and_those_of_others_are_not() {
 }
 
 #[tokio::test]
-async fn kinds_say_when_to_use_them_and_keep_their_instructions() {
+async fn kinds_are_listed_without_their_instructions() {
     let site = Site::open().await;
     let kinds = site.get("/v1/kinds").await.expect(200);
     let names: Vec<_> = kinds["data"].as_array().unwrap().iter().map(|kind| kind["name"].clone()).collect();

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_has_what_a_killed_process_left_in_the_log() {
+    fn a_copy_includes_the_log_of_a_killed_process() {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("entourage.db");
         let connection = open::writer(&path, None, true).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_whose_process_was_killed_is_taken_away_by_the_next() {
+    fn the_next_sweep_removes_the_copy_of_a_killed_process() {
         let left = open::temporary().unwrap().keep();
         std::fs::write(left.join("entourage.db"), "part of a copy").unwrap();
         let held = lock::take(&left.join("entourage.db")).unwrap();

@@ -102,7 +102,7 @@ mod tests {
 
     /// An operator who reads that the database is damaged replaces it.
     #[test]
-    fn a_copy_that_does_not_read_back_is_not_taken_for_the_database() {
+    fn an_unreadable_copy_is_not_reported_as_a_damaged_database() {
         let part = NamedTempFile::new().unwrap();
         std::fs::write(part.path(), "what a broken disk gives back".repeat(50)).unwrap();
         let refused = look_through(part.path()).unwrap_err();

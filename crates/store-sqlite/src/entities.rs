@@ -6,12 +6,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     fault::Result,
-    rows::{time, word, word_if_any},
+    rows::{count, time, word, word_if_any},
     select::{Partial, Select},
 };
 
 const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
-                       entities.status, entities.created, entities.updated, entities.text, entities.body";
+                       entities.status, entities.created, entities.updated, entities.text, entities.body, \
+                       entities.version";
 
 const OPEN: Partial = Partial {
     index: "open_entities",
@@ -41,6 +42,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
         updated: time(row, 7)?,
         text: row.get(8)?,
         body: row.get(9)?,
+        version: count(row, 10)?,
     })
 }
 
@@ -125,10 +127,12 @@ fn words(text: &str) -> Option<String> {
 
 /// Returns the status and the owner of an entity, whatever its owner.
 pub(crate) fn standing(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
-    let mut statement =
-        connection.prepare_cached("SELECT status, owner FROM entities WHERE kind = ?1 AND id = ?2")?;
-    let read =
-        |row: &Row<'_>| Ok(Standing { status: row.get(0)?, owner: Owner::new(row.get::<_, String>(1)?) });
+    let mut statement = connection
+        .prepare_cached("SELECT status, owner, version FROM entities WHERE kind = ?1 AND id = ?2")?;
+    let read = |row: &Row<'_>| {
+        let owner = Owner::new(row.get::<_, String>(1)?);
+        Ok(Standing { status: row.get(0)?, owner, version: count(row, 2)? })
+    };
     Ok(statement.query_row([kind.as_str(), id], read).optional()?)
 }
 
@@ -138,7 +142,7 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
         "INSERT INTO entities (kind, id, owner, root, parent, status, created, updated, text, body) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
          ON CONFLICT (kind, id) DO UPDATE SET root = ?4, parent = ?5, status = ?6, created = ?7, \
-         updated = ?8, text = ?9, body = ?10",
+         updated = ?8, text = ?9, body = ?10, version = version + 1",
     )?;
     statement.execute(params![
         entity.kind.as_str(),

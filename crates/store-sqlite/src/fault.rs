@@ -97,7 +97,7 @@ mod tests {
 
     /// SQLite reports it as any other I/O error.
     #[test]
-    fn a_file_beside_the_database_that_finds_no_room_is_a_full_disk() {
+    fn a_shm_file_without_space_is_reported_as_a_full_disk() {
         let full = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_SHMSIZE), None);
         let error = Error::from(Fault::from(full));
         assert!(matches!(&error, Error::DiskFull(why) if why.contains("-shm")), "{error:?}");
@@ -107,7 +107,7 @@ mod tests {
 
     /// A damaged file is no temporary outage, and the error says what to do.
     #[test]
-    fn a_damaged_file_is_told_from_one_that_cannot_be_used_for_a_while() {
+    fn a_damaged_file_is_not_a_temporary_outage() {
         for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
             let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             let error = Error::from(Fault::from(failure));

@@ -324,6 +324,7 @@ mod tests {
             status: "done".to_owned(),
             created: now,
             updated: now,
+            version: 1,
             text: None,
             body: body.to_owned(),
         }))
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_takes_nobody_else_of_its_group_along() {
+    fn a_failed_commit_does_not_fail_the_others_of_its_group() {
         let (_directory, mut desk) = open();
         let told = settle_all(
             &mut desk,
@@ -371,18 +372,18 @@ mod tests {
     }
 
     /// Leaves room on the disk for this many pages in total.
-    fn room(desk: &WriterState, pages: u32) {
+    fn limit_pages(desk: &WriterState, pages: u32) {
         desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     }
 
     #[test]
-    fn what_was_undone_uses_up_no_number() {
+    fn an_undone_commit_uses_up_no_event_number() {
         let (_directory, mut desk) = open();
         let root = Agent::root(Owner::new("ann"), "helper", "stays", Time::now());
         let told = settle_all(&mut desk, [Commit::new(root.created).write(Write::NewAgent(root.clone()))]);
         assert!(told[0].is_ok());
         let limit = pages(&desk) + 4;
-        room(&desk, limit);
+        limit_pages(&desk, limit);
         let child = Write::NewAgent(root.child("helper", "is told of", None, root.created));
         let large = record("ann", "large", &"x".repeat(1_000_000));
         let told = settle_all(&mut desk, [Commit::new(root.created).write(child), large]);
@@ -392,15 +393,15 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_refuses_what_does_not_fit_and_nothing_else() {
+    fn a_full_disk_refuses_only_the_commits_that_do_not_fit() {
         let (_directory, mut desk) = open();
         let limit = pages(&desk) + 4;
-        room(&desk, limit);
+        limit_pages(&desk, limit);
         let large = "x".repeat(1_000_000);
         let told = settle_all(&mut desk, [record("ann", "small", "{}"), record("ann", "large", &large)]);
         assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]));
         assert_eq!(ids(&desk), ["small"]);
-        room(&desk, limit + 1_000);
+        limit_pages(&desk, limit + 1_000);
         let told = settle_all(&mut desk, [record("ann", "large", &large), record("ann", "next", "{}")]);
         assert!(matches!(told, [Ok(_), Ok(_)]));
         assert_eq!(ids(&desk), ["small", "large", "next"]);

@@ -118,7 +118,7 @@ mod tests {
 
     /// A program that this process is starting meanwhile does not keep the lock.
     #[test]
-    fn a_lock_that_is_let_go_of_is_free_whoever_has_a_copy_of_its_file() {
+    fn a_released_lock_is_free_even_if_its_file_handle_was_copied() {
         let directory = tempfile::TempDir::new().unwrap();
         let path = directory.path().join("entourage.db");
         let lock = take(&path).unwrap();

@@ -25,6 +25,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0016_typed_steps.sql"),
     include_str!("../migrations/0017_arrival.sql"),
     include_str!("../migrations/0018_field_words.sql"),
+    include_str!("../migrations/0019_record_versions.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_in_the_middle_leaves_the_version_before_it() {
+    fn a_failed_migration_leaves_the_previous_version() {
         let mut connection = Connection::open_in_memory().unwrap();
         let migrations = [MIGRATIONS[0], "DROP TABLE events; DROP TABLE nobody_made_this"];
         through(&mut connection, 0, &migrations[..1]).unwrap();

@@ -23,7 +23,7 @@ fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select)
 }
 
 #[test]
-fn agents_are_listed_by_their_indexes() {
+fn agent_lists_use_their_indexes() {
     let (all, agent) = (AgentQuery::default(), Some(AgentId::new()));
     let key = Some("key".to_owned());
     assert_plans(
@@ -41,7 +41,7 @@ fn agents_are_listed_by_their_indexes() {
 }
 
 #[test]
-fn runs_are_listed_and_counted_by_their_indexes() {
+fn run_lists_and_counts_use_their_indexes() {
     let (all, agent) = (RunQuery::default(), Some(AgentId::new()));
     let cases = vec![
         (all.clone(), "runs_of_owner"),
@@ -55,7 +55,7 @@ fn runs_are_listed_and_counted_by_their_indexes() {
 }
 
 #[test]
-fn usage_is_read_by_owner_and_day_or_by_the_indexes_of_runs() {
+fn usage_queries_use_the_owner_and_day_key_or_the_run_indexes() {
     let (all, agent) = (UsageQuery::default(), Some(AgentId::new()));
     let since = UsageQuery { from: Some(Time::from_micros(0).day()), ..all.clone() };
     for (query, found_by) in [(&all, "(owner=?)"), (&since, "(owner=? AND day>?)")] {
@@ -77,7 +77,7 @@ fn usage_is_read_by_owner_and_day_or_by_the_indexes_of_runs() {
 }
 
 #[test]
-fn entities_are_listed_by_their_indexes() {
+fn entity_lists_use_their_indexes() {
     let (all, agent) = (EntityQuery::of(EntityKind::Task), Some(AgentId::new()));
     let status = Some("open".to_owned());
     assert_plans(
@@ -93,7 +93,7 @@ fn entities_are_listed_by_their_indexes() {
 
 /// Creates a database with `ended` rows of each sort that ended well (or did not), fifty that are open, and
 /// ten that ended the other way.
-fn with_ended(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
+fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().unwrap();
     let connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
     let insert = |table: &str, columns: &str, values: &str| {
@@ -215,9 +215,10 @@ fn first_pages() -> Vec<(String, Select)> {
 }
 
 #[test]
-fn a_first_page_takes_as_many_steps_whatever_has_ended() {
+fn the_cost_of_a_first_page_does_not_grow_with_ended_rows() {
     for well in [true, false] {
-        let [(_few, few), (_many, many)] = [with_ended(200, well), with_ended(20_000, well)];
+        let [(_few, few), (_many, many)] =
+            [database_with_ended_rows(200, well), database_with_ended_rows(20_000, well)];
         for ((name, before), (_, after)) in first_pages().into_iter().zip(first_pages()) {
             let (before, after) = (before.steps(&few), after.steps(&many));
             assert!(after <= before * 2 + 200, "{before} steps with few, {after} with many: {name}");
@@ -227,8 +228,8 @@ fn a_first_page_takes_as_many_steps_whatever_has_ended() {
 
 /// Tables that grow with what has ended are neither scanned to find a few rows, nor sorted.
 #[test]
-fn no_first_page_goes_through_a_table_or_sorts_it() {
-    let (_directory, connection) = with_ended(0, true);
+fn no_first_page_scans_or_sorts_a_table() {
+    let (_directory, connection) = database_with_ended_rows(0, true);
     for (name, select) in first_pages() {
         let plan = select.plan(&connection);
         for step in plan.split("; ") {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_take_turns_and_none_has_every_thread() {
+    fn owners_take_turns_and_none_occupies_every_thread() {
         let lines = Lines::new(3);
         let (greedy, other) = (owner("greedy"), owner("other"));
         for _ in 0..5 {
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_that_nobody_waits_for_is_broken_off() {
+    async fn an_abandoned_read_is_interrupted() {
         let readers = Readers::start(Vec::new(), vec![Connection::open_in_memory().unwrap()]).unwrap();
         let (begins, begun) = oneshot::channel();
         tokio::select! {
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_short_is_read_while_every_thread_is_busy() {
+    async fn a_short_read_runs_while_every_thread_for_long_reads_is_busy() {
         let connection = || Connection::open_in_memory().unwrap();
         let readers = Readers::start(vec![connection()], vec![connection()]).unwrap();
         let (begins, begun) = oneshot::channel();

@@ -40,7 +40,7 @@ async fn is_there(store: &SqliteStore, id: AgentId) -> bool {
 }
 
 /// Asserts that nothing is written during the outage, and everything once it is over.
-async fn goes_through(
+async fn assert_recovers_from(
     store: &SqliteStore,
     begins: impl FnOnce(),
     is_expected: fn(&Error) -> bool,
@@ -67,7 +67,7 @@ async fn goes_through(
 }
 
 /// Leaves room for this many more pages; without limit if none is given.
-fn room(store: &SqliteStore, pages: Option<u32>) {
+fn leave_pages(store: &SqliteStore, pages: Option<u32>) {
     store.database.writer.on_connection(|connection| {
         let now: u32 = connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
         let most = pages.map_or(u32::MAX - 2, |pages| now + pages);
@@ -76,18 +76,19 @@ fn room(store: &SqliteStore, pages: Option<u32>) {
 }
 
 #[tokio::test]
-async fn a_full_disk_keeps_what_was_written_and_takes_the_rest_once_there_is_room() {
+async fn the_store_recovers_from_a_full_disk_once_space_is_freed() {
     for durability in [Durability::Full, Durability::Normal] {
         let (_directory, store) = open(durability);
         let is_full = |error: &Error| matches!(error, Error::DiskFull(_));
-        goes_through(&store, || room(&store, Some(2)), is_full, || room(&store, None)).await;
+        assert_recovers_from(&store, || leave_pages(&store, Some(2)), is_full, || leave_pages(&store, None))
+            .await;
     }
 }
 
 /// What the writer caches of agents equals what is stored, even after the transaction that changed them was
 /// rolled back.
 #[tokio::test]
-async fn a_change_that_was_undone_is_told_when_it_is_made() {
+async fn a_rolled_back_status_change_is_reported_when_it_is_repeated() {
     let (_directory, store) = open(Durability::Full);
     let root = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
     write(&store, &root).await.unwrap();
@@ -97,9 +98,9 @@ async fn a_change_that_was_undone_is_told_when_it_is_made() {
     let commit = Commit::fenced(&agent, agent.created)
         .write(Write::Agent(agent.clone()))
         .write(Write::NewAgent(child));
-    room(&store, Some(2));
+    leave_pages(&store, Some(2));
     assert!(matches!(store.commit(commit.clone()).await, Err(Error::DiskFull(_))));
-    room(&store, None);
+    leave_pages(&store, None);
     store.commit(commit).await.unwrap();
     let events = store.events(&Scope::All, root.id, 0, 100).await.unwrap();
     let waits = |event: &&Event| matches!(event.body, EventBody::AgentStatus { status: Status::Waiting, .. });
@@ -108,31 +109,31 @@ async fn a_change_that_was_undone_is_told_when_it_is_made() {
 
 /// The activation that has claimed the agent continues under its epoch.
 #[tokio::test]
-async fn an_agent_whose_forgetting_was_undone_keeps_its_epoch() {
+async fn an_agent_whose_pruning_was_rolled_back_keeps_its_epoch() {
     let (_directory, store) = open(Durability::Full);
     let root = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
     write(&store, &root).await.unwrap();
     let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
     let forget = Commit::new(root.created).write(Write::PruneAgent(root.id)).write(Write::NewAgent(large()));
-    room(&store, Some(2));
+    leave_pages(&store, Some(2));
     assert!(matches!(store.commit(forget).await, Err(Error::DiskFull(_))));
-    room(&store, None);
+    leave_pages(&store, None);
     store.commit(Commit::fenced(&agent, agent.created).write(Write::Agent(agent.clone()))).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_file_that_another_program_holds_is_written_once_that_lets_go() {
+async fn the_store_recovers_once_another_program_releases_the_file() {
     for durability in [Durability::Full, Durability::Normal] {
         let (directory, store) = open(durability);
         let other = Connection::open(directory.path().join("entourage.db")).unwrap();
         let is_expected = |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("another program"));
         let hold = || other.execute_batch("BEGIN IMMEDIATE").unwrap();
-        goes_through(&store, hold, is_expected, || other.execute_batch("ROLLBACK").unwrap()).await;
+        assert_recovers_from(&store, hold, is_expected, || other.execute_batch("ROLLBACK").unwrap()).await;
     }
 }
 
 #[tokio::test]
-async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
+async fn a_commit_waits_while_another_program_holds_the_file() {
     const HALF_A_SECOND: Duration = Duration::from_millis(500);
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
@@ -162,7 +163,7 @@ async fn a_commit_waits_for_a_program_that_holds_the_file_for_half_a_second() {
 }
 
 #[test]
-fn what_returned_is_synced_as_the_durability_says() {
+fn the_durability_sets_how_commits_are_synced() {
     for (durability, synchronous) in [(Durability::Full, 2), (Durability::Normal, 1)] {
         let (_directory, store) = open(durability);
         store.database.writer.on_connection(|connection| {
@@ -177,7 +178,7 @@ fn what_returned_is_synced_as_the_durability_says() {
 
 /// Writes 100 MB; without merging, the log would be as long.
 #[tokio::test]
-async fn the_log_is_merged_while_small_commits_go_on() {
+async fn the_write_ahead_log_is_merged_between_small_commits() {
     let (directory, store) = open(Durability::Normal);
     let title = "x".repeat(64 << 10);
     let mut agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
@@ -193,7 +194,7 @@ async fn the_log_is_merged_while_small_commits_go_on() {
 }
 
 #[tokio::test]
-async fn a_read_only_file_is_written_once_it_is_writable_again() {
+async fn the_store_recovers_once_a_read_only_file_is_writable() {
     for durability in [Durability::Full, Durability::Normal] {
         let (_directory, store) = open(durability);
         let is_expected =
@@ -204,13 +205,13 @@ async fn a_read_only_file_is_written_once_it_is_writable_again() {
                 .writer
                 .on_connection(|connection| connection.pragma_update(None, "query_only", only).unwrap());
         };
-        goes_through(&store, || set(true), is_expected, || set(false)).await;
+        assert_recovers_from(&store, || set(true), is_expected, || set(false)).await;
     }
 }
 
 /// What was written to a file that is gone would be lost, too.
 #[tokio::test]
-async fn a_file_that_was_removed_or_replaced_takes_nothing_until_it_is_back() {
+async fn a_removed_or_replaced_file_accepts_no_commit_until_it_is_back() {
     for replaced in [false, true] {
         let (directory, store) = open(Durability::Full);
         let (path, aside) = (directory.path().join("entourage.db"), directory.path().join("aside.db"));

@@ -265,7 +265,7 @@ mod tests {
     use crate::{Settings, SqliteStore};
 
     #[tokio::test]
-    async fn no_author_blocks_its_thread_while_another_program_holds_the_file() {
+    async fn no_commit_blocks_its_thread_while_another_program_holds_the_file() {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("entourage.db");
         for durability in [Durability::Full, Durability::Normal] {
@@ -295,7 +295,7 @@ mod tests {
 
     /// A check for readiness fails while a commit waits, and succeeds before and after.
     #[tokio::test]
-    async fn a_commit_that_is_kept_waiting_is_seen() {
+    async fn the_readiness_check_fails_while_a_commit_waits_too_long() {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("entourage.db");
         let store = SqliteStore::open(&path, Settings::default()).unwrap();

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_inbox_is_empty_for_readers_once_that_is_durable_and_until_somebody_writes() {
+    fn readers_see_an_inbox_as_empty_only_once_that_is_durable() {
         let directory = tempfile::tempdir().unwrap();
         let connection = crate::open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
         let (mut known, agent) = (WriterCache::new(), AgentId::new());

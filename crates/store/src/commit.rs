@@ -41,6 +41,8 @@ pub enum Expect {
     Absent(EntityKind, String),
     /// The entity is in this status.
     Status(EntityKind, String, &'static str),
+    /// The entity has this [version](Entity::version): it was not written since. Version 0: it does not exist.
+    Version(EntityKind, String, u64),
     /// The tree of this root has room for one more agent below this limit.
     TreeBelow(AgentId, u32),
     /// This agent has room for one more child below this limit.
@@ -95,6 +97,26 @@ pub enum Write {
 pub struct Committed {
     /// Whether the fenced agent's inbox has posts that this commit did not consume; false for an outsider.
     pub inbox: bool,
+}
+
+impl Expect {
+    /// The record with this id is in this status.
+    #[must_use]
+    pub fn status<R: Record>(id: impl ToString, status: R::Status) -> Self {
+        Self::Status(R::KIND, id.to_string(), status.into())
+    }
+
+    /// No record of this type has this id.
+    #[must_use]
+    pub fn absent<R: Record>(id: impl ToString) -> Self {
+        Self::Absent(R::KIND, id.to_string())
+    }
+
+    /// The record was not written since it was read with this version; 0 if it did not exist.
+    #[must_use]
+    pub fn version<R: Record>(id: impl ToString, version: u64) -> Self {
+        Self::Version(R::KIND, id.to_string(), version)
+    }
 }
 
 impl Commit {

@@ -45,6 +45,18 @@ pub enum Error {
         /// The status it is in, or `missing`.
         found: String,
     },
+    /// A record was written since the author of a commit read it.
+    #[error("{} `{id}` has version {found}, not {expected}", kind.as_str())]
+    OtherVersion {
+        /// Which noun.
+        kind: EntityKind,
+        /// Its id.
+        id: String,
+        /// The version that was expected.
+        expected: u64,
+        /// The version it has; 0 if it does not exist.
+        found: u64,
+    },
     /// The row after which a page begins does not exist: it was removed, belongs to another owner, or never
     /// existed. An empty page would read as the end of the list.
     #[error("there is no row `{after}` behind which the list could go on; begin with its first page")]

@@ -7,6 +7,7 @@
 mod changed;
 mod commit;
 pub mod conformance;
+pub mod counter;
 mod derive;
 mod error;
 pub mod judge;

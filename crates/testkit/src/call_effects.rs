@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unsafe_call_happens_as_often_as_it_was_let_happen() {
+    fn an_unsafe_call_takes_effect_only_as_often_as_expected_or_retried() {
         let did = |times, doubts, retries| CallEffects {
             calls: usize::from(times + doubts > 0),
             times,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idempotent_call_happens_once_each_time_and_under_no_other_id() {
+    fn an_idempotent_call_repeats_at_most_once_per_activation_and_id() {
         let put =
             |calls, times, most| CallEffects { calls, times, most, ..CallEffects::none(Effect::Idempotent) };
         for (found, undisturbed, activations, fits) in [

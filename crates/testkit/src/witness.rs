@@ -152,7 +152,7 @@ mod tests {
     /// A store whose commits are visible before their authors get the result, once a test makes it
     /// slow.
     #[derive(Clone, Default)]
-    struct Slow {
+    struct SlowStore {
         is_slow: Arc<AtomicBool>,
         gates: Arc<Gates>,
     }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[async_trait]
-    impl StoreLayer for Slow {
+    impl StoreLayer for SlowStore {
         async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
             let committed = store.commit(commit).await;
             if self.is_slow.load(Ordering::SeqCst) {
@@ -201,8 +201,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_audit_waits_for_the_record_of_a_commit_that_the_store_shows_already() {
-        let (slow, witness, at) = (Slow::default(), Witness::default(), Time::from_micros(1));
+    async fn an_audit_waits_for_the_record_of_a_commit_that_is_already_visible() {
+        let (slow, witness, at) = (SlowStore::default(), Witness::default(), Time::from_micros(1));
         let below: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(MemoryStore::default()), slow.clone()));
         let store: Arc<dyn Store> = Arc::new(Layered::new(below, witness.clone()));
         let agent = Agent::root(Owner::local(), "helper", "", at);

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_checked_as_far_as_their_size_allows() {
+    fn the_size_of_arguments_limits_how_they_are_checked() {
         let either = json!({ "anyOf": [{ "type": "number" }, { "type": "null" }] });
         let checker = checker(json!({ "properties": { "list": { "items": either } } }));
         let says = |list: Vec<Value>| match checker.check(&json!({ "list": list })) {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_checked_by_the_same_measures_as_arguments() {
+    fn an_answer_is_checked_within_the_same_limits_as_arguments() {
         let twice = |n: usize| json!({ "anyOf": [{ "$ref": format!("#/$defs/{n}") }, { "$ref": format!("#/$defs/{n}") }] });
         let mut doubled: serde_json::Map<String, Value> =
             (0..14).map(|n| (n.to_string(), twice(n + 1))).collect();

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reference_stands_for_what_it_refers_to() {
+    fn a_reference_is_replaced_by_its_target() {
         let schema = json!({
             "type": "object",
             "properties": { "a": { "$ref": "#/$defs/a%20name" }, "b": { "$ref": "#/$defs/b~1c", "title": "B" } },
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contains_itself_is_written_out_some_levels_deep() {
+    fn a_recursive_schema_is_expanded_to_a_limited_depth() {
         let list = json!({ "properties": { "next": { "$ref": "#" } } });
         let mut expected = json!({});
         for _ in 0..=ROUNDS[0] {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_too_much_or_leads_out_is_refused() {
+    fn a_schema_that_is_too_large_or_refers_elsewhere_is_refused() {
         let twice = |n: usize| json!({ "anyOf": [{ "$ref": format!("#/$defs/{n}") }, { "$ref": format!("#/$defs/{n}") }] });
         let doubled: Map<String, Value> = (0..25).map(|n| (n.to_string(), twice((n + 1).min(24)))).collect();
         let chain: Map<String, Value> = (0..300)

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn every_spelling_of_an_address_leads_to_it() {
+    fn an_address_is_recognized_in_each_of_its_spellings() {
         assert_eq!(spellings("https://a.example/ü#x"), ["a.example/%C3%BC", "a.example/ü"]);
         assert_eq!(spellings("HTTP://A.example:80/"), ["a.example", "A.example:80"]);
         for (written, sent) in [

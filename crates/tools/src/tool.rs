@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_taken_once_and_only_if_every_provider_takes_it() {
+    fn a_tool_name_must_be_unique_and_valid_for_every_provider() {
         let mut tools = Toolbox::new().with(Wait);
         let mut refused = |name| tools.add(Arc::new(Named(name))).map_err(|error| error.to_string());
         let long = "x".repeat(65).leak();

@@ -18,7 +18,7 @@ fn asked(peer: &str, text: &str) -> Outcome {
 }
 
 #[tokio::test]
-async fn one_tool_writes_to_peers_and_to_the_user() {
+async fn send_message_writes_to_peers_and_to_the_user() {
     let boss = context(speaker(&["researcher", "writer"]), true);
     let send = async |arguments| call_in(&boss, &SendMessage, arguments).await;
     assert_eq!(send(json!({ "recipient": "user", "message": "hello" })).await, Ok(said("hello")));
@@ -68,7 +68,7 @@ async fn the_recipient_of_send_message_is_required() {
 }
 
 #[test]
-fn send_message_is_offered_to_those_who_have_somebody_to_write_to() {
+fn send_message_is_offered_only_to_agents_with_a_recipient() {
     let recipients = |kind, is_root| {
         offered(&SendMessage, &kind, is_root)
             .map(|spec| spec.parameters["properties"]["recipient"]["enum"].clone())
@@ -86,7 +86,7 @@ fn send_message_is_offered_to_those_who_have_somebody_to_write_to() {
 }
 
 #[tokio::test]
-async fn a_new_agent_works_in_the_background() {
+async fn spawn_agent_delegates_without_waiting() {
     let boss = context(kind("boss", &["researcher"]), true);
     let outcome = call_in(&boss, &SpawnAgent, json!({ "kind": "researcher", "task": "look" })).await;
     let new = |title: &str, text: &str| {
@@ -105,7 +105,7 @@ async fn a_new_agent_works_in_the_background() {
 }
 
 #[tokio::test]
-async fn a_question_waits_for_a_person() {
+async fn ask_user_returns_a_question_with_its_options() {
     let asked = |options: &[&str]| {
         let options = options.iter().map(|&option| option.to_owned()).collect();
         Ok(Outcome::Ask(Ask { text: "Which?".to_owned(), options }))
@@ -120,7 +120,7 @@ async fn a_question_waits_for_a_person() {
 }
 
 #[tokio::test]
-async fn waiting_is_for_a_day_at_most() {
+async fn an_agent_may_wait_for_at_most_one_day() {
     let day = Duration::from_secs(86_400);
     assert_eq!(call(&Wait, json!({ "seconds": 86_400 })).await, Ok(Outcome::Await(day)));
     for seconds in [json!(0), json!(86_401), json!(-1), json!(1.5), json!("5")] {

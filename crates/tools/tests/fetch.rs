@@ -52,7 +52,7 @@ async fn read(body: impl Into<Vec<u8>>, content_type: &str) -> String {
 }
 
 #[tokio::test]
-async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
+async fn non_public_addresses_are_refused_in_every_notation() {
     let vectors = [
         "http://127.0.0.1/",
         "http://127.0.0.1:8080/",
@@ -141,7 +141,7 @@ async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_checked_like_an_address() {
+async fn a_redirect_target_is_checked_like_an_address() {
     let secret = serving("/secret", page("hush", "text/plain")).await;
     let port = secret.address().port();
     let targets = [
@@ -167,7 +167,7 @@ async fn a_redirect_is_checked_like_an_address() {
 }
 
 #[tokio::test]
-async fn redirects_are_followed_five_times() {
+async fn at_most_five_redirects_are_followed() {
     let server = MockServer::start().await;
     for hop in 0..6 {
         let next = redirect(format!("/{}", hop + 1));
@@ -182,7 +182,7 @@ async fn redirects_are_followed_five_times() {
 }
 
 #[tokio::test]
-async fn the_operator_allows_a_host_or_one_port_of_it() {
+async fn the_operator_may_allow_a_host_or_one_port_of_it() {
     let server = serving("/", page("in", "text/plain")).await;
     let url = json!({ "url": server.uri() });
     let port = server.address().port();
@@ -196,7 +196,7 @@ async fn the_operator_allows_a_host_or_one_port_of_it() {
 }
 
 #[tokio::test]
-async fn an_article_becomes_markdown_without_what_surrounds_it() {
+async fn an_article_becomes_markdown_without_navigation_and_scripts() {
     let paragraph =
         "The harbour was quiet, and the boats, all of them, lay still in the dark water. ".repeat(6);
     let html = format!(
@@ -218,7 +218,7 @@ async fn an_article_becomes_markdown_without_what_surrounds_it() {
 }
 
 #[tokio::test]
-async fn a_page_without_an_article_is_given_whole() {
+async fn a_page_without_an_article_is_returned_whole() {
     let html = "<title>List</title><h2>Ports</h2><ul><li>Oslo</li><li>Riga</li></ul><script>no()</script>";
     let text = read(html, "text/html").await;
     assert!(text.starts_with("# List\n"), "{text}");
@@ -227,7 +227,7 @@ async fn a_page_without_an_article_is_given_whole() {
 }
 
 #[tokio::test]
-async fn text_is_given_as_it_stands_in_the_charset_that_was_declared() {
+async fn plain_text_is_returned_unchanged_in_its_declared_charset() {
     assert_eq!(read(r#"{"a": [1]}"#, "application/json").await, r#"{"a": [1]}"#);
     assert_eq!(read("<a><b/></a>", "application/atom+xml").await, "<a><b/></a>");
     assert_eq!(read("# Title", "text/markdown").await, "# Title");
@@ -242,7 +242,7 @@ async fn text_is_given_as_it_stands_in_the_charset_that_was_declared() {
 }
 
 #[tokio::test]
-async fn what_is_not_text_is_refused_by_its_name() {
+async fn content_that_is_not_text_is_refused_with_its_type() {
     for content_type in ["application/pdf", "image/png", "application/octet-stream", "application/zip"] {
         let server = serving("/x", page("x", content_type)).await;
         let error = fails(&allowing(&["127.0.0.1"]), json!({ "url": format!("{}/x", server.uri()) })).await;
@@ -251,7 +251,7 @@ async fn what_is_not_text_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_page_is_cut_where_asked_and_refused_when_too_large() {
+async fn a_page_is_cut_at_max_chars_and_refused_above_max_bytes() {
     let server = serving("/x", page("ä".repeat(1000), "text/plain")).await;
     let url = format!("{}/x", server.uri());
     let cut = done(&allowing(&["127.0.0.1"]), json!({ "url": url, "max_chars": 10 })).await.text;
@@ -266,7 +266,7 @@ async fn a_page_is_cut_where_asked_and_refused_when_too_large() {
 }
 
 #[tokio::test]
-async fn a_compressed_page_counts_by_what_it_becomes() {
+async fn the_size_limit_applies_to_the_decompressed_page() {
     let mut gzip =
         Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut stdin = gzip.stdin.take().unwrap();
@@ -281,7 +281,7 @@ async fn a_compressed_page_counts_by_what_it_becomes() {
 }
 
 #[tokio::test]
-async fn errors_name_the_status_or_the_cause() {
+async fn a_fetch_error_names_the_status_or_the_cause() {
     let server = MockServer::start().await;
     let fetch = allowing(&["127.0.0.1"]);
     let missing = fails(&fetch, json!({ "url": format!("{}/x", server.uri()) })).await.to_string();
@@ -297,7 +297,7 @@ fn free_port() -> u16 {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_given_up() {
+async fn a_server_that_does_not_answer_times_out() {
     let day = std::time::Duration::from_secs(86_400);
     let server = serving("/x", page("late", "text/plain").set_delay(day)).await;
     let fetch = fetch(json!({ "allow": ["127.0.0.1"], "max_seconds": 1 }));
@@ -306,7 +306,7 @@ async fn a_server_that_does_not_answer_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_page_made_to_hurt_is_refused_in_good_time() {
+async fn a_hostile_page_is_refused_quickly() {
     let unclosed: String = (0..20_000).map(|n| format!("<b a={n}>")).collect();
     let hostile = [
         ("nested", "<div>".repeat(300_000)),
@@ -328,7 +328,7 @@ async fn a_page_made_to_hurt_is_refused_in_good_time() {
 }
 
 #[tokio::test]
-async fn a_page_as_deep_as_browsers_show_does_not_exhaust_the_stack() {
+async fn a_deeply_nested_page_does_not_exhaust_the_stack() {
     let html = format!("{}deep{}", "<div><ul><li>".repeat(80), "</li></ul></div>".repeat(80));
     assert!(read(html, "text/html").await.contains("deep"));
 }
@@ -347,7 +347,7 @@ async fn a_page_of_special_characters_is_read_whole() {
 
 /// Links of a page without an article are absolute, so that they can be followed.
 #[tokio::test]
-async fn links_are_given_in_full() {
+async fn links_become_absolute_urls() {
     let server = serving("/x", page("<a href='/y?a=1'>on</a>", "text/html")).await;
     let text = done(&allowing(&["127.0.0.1"]), json!({ "url": format!("{}/x", server.uri()) })).await.text;
     assert!(text.ends_with(&format!("[on]({}/y?a=1)", server.uri())), "{text}");
@@ -357,18 +357,18 @@ async fn links_are_given_in_full() {
 /// a megabyte of them took twenty seconds, and a page may take three.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_page_of_special_characters_is_read_in_good_time() {
+fn a_page_of_special_characters_is_read_quickly() {
     // Without optimisation it takes ten times as long.
     const MANY: usize = if cfg!(debug_assertions) { 1 << 16 } else { 1 << 20 };
     for page in ["&".repeat(MANY), format!("<p title='{}'>plain</p>", "&".repeat(MANY))] {
-        let worked = work_on(page);
+        let worked = cpu_time_of_reading(page);
         assert!(worked < Duration::from_secs(4), "{worked:?}");
     }
 }
 
 /// Returns the CPU time of the thread that reads a page; other processes on the machine do not count.
 #[cfg(target_os = "linux")]
-fn work_on(page: String) -> Duration {
+fn cpu_time_of_reading(page: String) -> Duration {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
@@ -384,7 +384,7 @@ fn work_on(page: String) -> Duration {
 /// maximum.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_reader_stops_once_nobody_waits_for_the_page() {
+fn an_abandoned_fetch_stops_its_reader_thread() {
     const READER: &str = "page-reader";
     let readers = || {
         let threads = std::fs::read_dir("/proc/self/task").unwrap();

@@ -50,7 +50,7 @@ impl Place {
 }
 
 #[tokio::test]
-async fn a_directory_is_listed_with_what_is_in_it() {
+async fn a_directory_listing_includes_its_subdirectories() {
     let place = Place::new();
     symlink("docs", place.inside("link")).unwrap();
     fs::write(place.inside("new\nline"), "x").unwrap();
@@ -67,7 +67,7 @@ async fn a_directory_is_listed_with_what_is_in_it() {
 
 /// The contents of directories are listed if they are few: fifty lines in total, and no directory in part.
 #[tokio::test]
-async fn what_is_in_directories_is_listed_while_it_is_little() {
+async fn subdirectories_are_listed_only_up_to_fifty_lines() {
     let place = Place::new();
     let listed = async || done(&place.list(), json!({})).await.text;
     fs::create_dir(place.inside("a")).unwrap();
@@ -115,7 +115,7 @@ async fn a_long_listing_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn no_path_leads_out() {
+async fn no_path_escapes_the_directory() {
     let place = Place::new();
     let outside = place.dir.path().join("diary");
     symlink(&outside, place.inside("absolute-link")).unwrap();
@@ -186,7 +186,7 @@ async fn no_path_leads_out() {
 
 /// For a link to something that may not be read, the message does not depend on what exists at its target.
 #[tokio::test]
-async fn a_link_tells_nothing_of_what_is_elsewhere() {
+async fn a_link_reveals_nothing_about_a_target_outside() {
     let place = Place::new();
     fs::write(place.inside(".env"), "hush").unwrap();
     let ends = [
@@ -218,7 +218,7 @@ async fn a_link_tells_nothing_of_what_is_elsewhere() {
 }
 
 #[tokio::test]
-async fn names_are_told_on_one_line_and_in_one_direction() {
+async fn control_characters_in_file_names_are_replaced() {
     let place = Place::new();
     fs::write(place.inside("a\u{202e}b\u{2028}c\u{2066}d"), "x").unwrap();
     let top = done(&place.list(), json!({})).await.text;
@@ -236,7 +236,7 @@ async fn links_within_the_directory_are_followed() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_itself_a_link_is_fine_and_one_that_is_missing_is_named() {
+async fn the_directory_may_be_a_link_but_must_exist() {
     let place = Place::new();
     symlink("root", place.dir.path().join("alias")).unwrap();
     let alias = Files::new(place.dir.path().join("alias"));
@@ -254,7 +254,7 @@ async fn a_directory_that_is_itself_a_link_is_fine_and_one_that_is_missing_is_na
 }
 
 #[tokio::test]
-async fn what_is_not_a_text_file_is_not_read() {
+async fn a_file_that_is_not_text_is_not_read() {
     let place = Place::new();
     fs::write(place.inside("image"), [0x89, b'P', 0, 1]).unwrap();
     let _socket = UnixListener::bind(place.inside("socket")).unwrap();
@@ -291,7 +291,7 @@ async fn a_file_is_read_in_parts() {
 }
 
 #[tokio::test]
-async fn a_large_file_loses_nothing_when_read_part_by_part() {
+async fn a_large_file_is_read_in_parts_without_loss() {
     let place = Place::new();
     let line = |number: u64| format!("{number} {}\n", "ä".repeat(500));
     let whole: String = (1..=1000).map(line).collect();
@@ -311,7 +311,7 @@ async fn a_large_file_loses_nothing_when_read_part_by_part() {
 }
 
 #[tokio::test]
-async fn a_line_that_does_not_fit_is_cut_and_the_rest_goes_on() {
+async fn an_overlong_line_is_cut_and_the_next_line_can_be_read() {
     let place = Place::new();
     fs::write(place.inside("wide"), format!("{}\nafter\n", "x".repeat(300 * 1024))).unwrap();
     let first = done(&place.read(), json!({ "path": "wide" })).await.text;
@@ -323,7 +323,7 @@ async fn a_line_that_does_not_fit_is_cut_and_the_rest_goes_on() {
 /// Hidden files and files that usually hold keys are neither listed nor read, not even through a link with a
 /// harmless name; the operator can allow it.
 #[tokio::test]
-async fn hidden_files_and_keys_are_read_only_where_the_setting_says_so() {
+async fn hidden_files_and_key_files_are_read_only_if_the_settings_allow_it() {
     let place = Place::new();
     fs::create_dir(place.inside(".git")).unwrap();
     for path in [".env", ".git/config", "server.pem", "id_rsa", "credentials.json"] {
@@ -387,7 +387,7 @@ async fn the_programs_own_files_are_never_read() {
 
 /// A link that alternates between a target inside and one outside, as fast as another program can change it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_that_changes_while_it_is_read_never_leads_out() {
+async fn a_link_swapped_during_a_read_never_escapes_the_directory() {
     let place = Place::new();
     fs::write(place.inside("docs/diary"), "fine").unwrap();
     symlink("docs", place.inside("flips")).unwrap();
@@ -423,7 +423,7 @@ async fn a_link_that_changes_while_it_is_read_never_leads_out() {
 
 /// A sparse file may have a large size without content.
 #[tokio::test]
-async fn a_huge_file_is_read_no_further_than_the_first_part() {
+async fn only_the_first_64_mib_of_a_file_are_read() {
     let place = Place::new();
     let text = "line\n".repeat(4_000);
     fs::write(place.inside("sparse"), &text).unwrap();
@@ -438,7 +438,7 @@ async fn a_huge_file_is_read_no_further_than_the_first_part() {
 /// that it starts other work.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_reader_stops_once_nobody_waits_for_the_file() {
+fn an_abandoned_read_stops_its_reader_thread() {
     const READER: &str = "file-reader";
     /// Returns how many bytes a thread has read so far.
     fn read_by(thread: &Path) -> Option<u64> {
@@ -491,19 +491,19 @@ fn a_reader_stops_once_nobody_waits_for_the_file() {
 
 /// The answer to a made-up name contains the names that exist.
 #[tokio::test]
-async fn a_directory_that_is_not_there_is_answered_by_the_top() {
+async fn listing_a_missing_directory_shows_the_top_directory() {
     let listed = done(&Place::new().list(), json!({ "path": "path/to/docs" })).await.text;
     let top = "docs/\ndocs/deep/\ndocs/größe ..md (7 bytes)\ndocs/plan.md (14 bytes)";
     assert_eq!(listed, format!("There is no `path/to/docs`. At the top there are:\n{top}"));
 }
 
 /// Returns why a file cannot be read.
-async fn refused(read: &ReadFile, path: &str) -> String {
+async fn read_error(read: &ReadFile, path: &str) -> String {
     fails(read, json!({ "path": path })).await.to_string()
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_is_answered_by_what_is_in_its_directory() {
+async fn the_error_for_a_missing_file_lists_its_directory() {
     let place = Place::new();
     fs::write(place.inside("top.md"), "x").unwrap();
     fs::write(place.inside("docs/a.md"), "x").unwrap();
@@ -512,57 +512,60 @@ async fn a_file_that_is_not_there_is_answered_by_what_is_in_its_directory() {
     let _socket = UnixListener::bind(place.inside("docs/socket")).unwrap();
     let read = place.read();
     let top = "docs/, link, top.md";
-    assert_eq!(refused(&read, "x").await, format!("there is no file `x`; there are: {top}"));
-    assert_eq!(refused(&read, "x/y/z").await, format!("there is no file `x/y/z`; there are: {top}"));
+    assert_eq!(read_error(&read, "x").await, format!("there is no file `x`; there are: {top}"));
+    assert_eq!(read_error(&read, "x/y/z").await, format!("there is no file `x/y/z`; there are: {top}"));
     let docs = "docs/a.md, docs/deep/, docs/größe ..md, docs/plan.md, docs/same";
     for path in ["docs/x", "./docs/x", "link/x", "docs/x/y"] {
-        assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {docs}"));
+        assert_eq!(read_error(&read, path).await, format!("there is no file `{path}`; there are: {docs}"));
     }
     // The most similar name comes first, even if a part of the path is a file.
     let alike = "docs/plan.md, docs/a.md, docs/deep/, docs/größe ..md, docs/same";
     for path in ["docs/Plan.txt", "docs/plan.md/x"] {
-        assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {alike}"));
+        assert_eq!(read_error(&read, path).await, format!("there is no file `{path}`; there are: {alike}"));
     }
-    assert_eq!(refused(&read, "docs").await, format!("`docs` is a directory; in it there are: {docs}"));
-    assert_eq!(refused(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
+    assert_eq!(read_error(&read, "docs").await, format!("`docs` is a directory; in it there are: {docs}"));
+    assert_eq!(read_error(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
 }
 
 #[tokio::test]
-async fn where_a_directory_is_empty_the_next_one_above_it_is_told() {
+async fn the_error_for_a_file_in_an_empty_directory_lists_the_parent() {
     let place = Place::new();
     let read = place.read();
-    assert_eq!(refused(&read, "docs/deep").await, "`docs/deep` is a directory; there is nothing in it");
+    assert_eq!(read_error(&read, "docs/deep").await, "`docs/deep` is a directory; there is nothing in it");
     assert_eq!(
-        refused(&read, "docs/deep/x").await,
+        read_error(&read, "docs/deep/x").await,
         "there is no file `docs/deep/x`; there are: docs/deep/, docs/größe ..md, docs/plan.md"
     );
     let empty = TempDir::new().unwrap();
     let read = ReadFile::new(Files::new(empty.path()));
-    assert_eq!(refused(&read, "x").await, "there is no file `x`; there are none");
+    assert_eq!(read_error(&read, "x").await, "there is no file `x`; there are none");
 }
 
 #[tokio::test]
-async fn the_only_file_of_the_name_is_told_wherever_it_is() {
+async fn the_error_for_a_missing_file_suggests_the_only_file_of_that_name() {
     let place = Place::new();
     fs::write(place.inside("docs/deep/Log.txt"), "x").unwrap();
     let read = place.read();
     let plan = |path: &str| format!("there is no file `{path}`; there is docs/plan.md");
     for path in ["plan.md", "docs/deep/plan.md", "some/where/PLAN.md"] {
-        assert_eq!(refused(&read, path).await, plan(path));
+        assert_eq!(read_error(&read, path).await, plan(path));
     }
-    assert_eq!(refused(&read, "log.txt").await, "there is no file `log.txt`; there is docs/deep/Log.txt");
+    assert_eq!(read_error(&read, "log.txt").await, "there is no file `log.txt`; there is docs/deep/Log.txt");
     // A directory of that name does not count, nor does a link, whose target has a name of its own.
     fs::create_dir(place.inside("docs/deep/plan.md")).unwrap();
     symlink("docs/plan.md", place.inside("plan.MD")).unwrap();
-    assert_eq!(refused(&read, "x/plan.md").await, plan("x/plan.md"));
+    assert_eq!(read_error(&read, "x/plan.md").await, plan("x/plan.md"));
     // If there are two, neither is suggested.
     fs::write(place.inside("docs/deep/Plan.md"), "x").unwrap();
-    assert_eq!(refused(&read, "x/plan.md").await, "there is no file `x/plan.md`; there are: docs/, plan.MD");
+    assert_eq!(
+        read_error(&read, "x/plan.md").await,
+        "there is no file `x/plan.md`; there are: docs/, plan.MD"
+    );
 }
 
 /// Deep directories are not searched: the cost would grow with the depth, and more.
 #[tokio::test]
-async fn a_file_that_is_not_there_is_not_looked_for_in_the_depth() {
+async fn a_missing_file_is_not_searched_for_in_deep_directories() {
     let place = Place::new();
     let read = place.read();
     let [near, far] = [15, 17].map(|levels| vec!["d"; levels].join("/"));
@@ -570,16 +573,16 @@ async fn a_file_that_is_not_there_is_not_looked_for_in_the_depth() {
     fs::write(place.inside(&format!("{near}/near.txt")), "x").unwrap();
     fs::write(place.inside(&format!("{far}/far.txt")), "x").unwrap();
     let near = format!("{near}/near.txt");
-    assert_eq!(refused(&read, "near.txt").await, format!("there is no file `near.txt`; there is {near}"));
-    assert_eq!(refused(&read, "far.txt").await, "there is no file `far.txt`; there are: d/, docs/");
+    assert_eq!(read_error(&read, "near.txt").await, format!("there is no file `near.txt`; there is {near}"));
+    assert_eq!(read_error(&read, "far.txt").await, "there is no file `far.txt`; there are: d/, docs/");
     // The suggestion does not name deeper entries either, even if the path itself is that deep.
     let deep = format!("{far}/absent/absent");
     let sixteenth = format!("{}/", vec!["d"; 17].join("/"));
-    assert_eq!(refused(&read, &deep).await, format!("there is no file `{deep}`; there are: {sixteenth}"));
+    assert_eq!(read_error(&read, &deep).await, format!("there is no file `{deep}`; there are: {sixteenth}"));
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_large_directory_is_bounded() {
+async fn the_error_for_a_missing_file_lists_a_bounded_number_of_names() {
     let place = Place::new();
     for number in 0..5_000 {
         fs::write(place.inside(&format!("docs/deep/{number:04}")), "").unwrap();
@@ -587,15 +590,15 @@ async fn what_is_told_of_a_large_directory_is_bounded() {
     let read = place.read();
     let first: Vec<String> = (0..20).map(|number| format!("docs/deep/{number:04}")).collect();
     let told = format!("there are: {}, and 4980 more", first.join(", "));
-    assert_eq!(refused(&read, "docs/deep/x").await, format!("there is no file `docs/deep/x`; {told}"));
-    assert_eq!(refused(&read, "docs/deep").await, format!("`docs/deep` is a directory; in it {told}"));
+    assert_eq!(read_error(&read, "docs/deep/x").await, format!("there is no file `docs/deep/x`; {told}"));
+    assert_eq!(read_error(&read, "docs/deep").await, format!("`docs/deep` is a directory; in it {told}"));
     // Among so many entries it is unknown whether one is the only one of its name.
-    assert_eq!(refused(&read, "plan.md").await, "there is no file `plan.md`; there are: docs/");
+    assert_eq!(read_error(&read, "plan.md").await, "there is no file `plan.md`; there are: docs/");
 }
 
 /// Suggestions do not name what is neither listed nor read.
 #[tokio::test]
-async fn what_is_hidden_or_lies_outside_is_not_told_of() {
+async fn suggestions_name_no_hidden_or_outside_files() {
     let place = Place::new();
     fs::create_dir(place.inside(".git")).unwrap();
     fs::create_dir(place.inside("own")).unwrap();
@@ -611,22 +614,22 @@ async fn what_is_hidden_or_lies_outside_is_not_told_of() {
     }));
     let top = "docs/, harmless, up";
     for (path, names) in [("x", top), ("only.md", top), ("entourage.db", top), ("diary", top)] {
-        assert_eq!(refused(&read, path).await, format!("there is no file `{path}`; there are: {names}"));
+        assert_eq!(read_error(&read, path).await, format!("there is no file `{path}`; there are: {names}"));
     }
     for path in ["up/x", "up/rootless/x", "harmless/x"] {
-        let said = refused(&read, path).await;
+        let said = read_error(&read, path).await;
         assert!(said.ends_with("lies behind, a link that leads to nothing that you may read: only what is in this directory and not hidden"), "{said}");
     }
-    assert_eq!(refused(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
+    assert_eq!(read_error(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
     fs::write(place.inside("docs/only.md"), "x").unwrap();
-    assert_eq!(refused(&read, "only.md").await, "there is no file `only.md`; there is docs/only.md");
+    assert_eq!(read_error(&read, "only.md").await, "there is no file `only.md`; there is docs/only.md");
     fs::write(place.inside("docs/new\nline"), "x").unwrap();
-    assert!(refused(&read, "docs/x").await.contains("docs/new?line, "));
+    assert!(read_error(&read, "docs/x").await.contains("docs/new?line, "));
 }
 
 /// The operator's files serve the owners that the operator names.
 #[tokio::test]
-async fn files_serve_the_owners_that_they_are_for() {
+async fn files_serve_only_the_configured_owners() {
     let place = Place::new();
     let root = place.dir.path().join("root");
     let (ann, local) = (Owner::new("ann"), Owner::local());

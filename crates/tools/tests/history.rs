@@ -37,7 +37,7 @@ async fn text(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<St
 
 /// Shows: S4-R067.
 #[tokio::test]
-async fn at_most_five_sessions_are_found_within_the_time_asked_for() {
+async fn a_history_search_returns_at_most_five_sessions_of_the_timeframe() {
     let mut context = context(kind("helper", &[]), true);
     context.now = Time::from_micros(1_000 * DAY);
     let sessions = (1..=9).map(|number| session(number, 1_000 - i64::from(number) * 5)).collect();
@@ -51,7 +51,7 @@ async fn at_most_five_sessions_are_found_within_the_time_asked_for() {
 }
 
 #[tokio::test]
-async fn a_long_text_is_read_part_by_part_to_its_end() {
+async fn a_long_output_is_read_in_parts_to_its_end() {
     let mut kind = kind("helper", &[]);
     kind.limits.max_output_chars = 1_200;
     let mut context = context(kind, true);
@@ -78,7 +78,7 @@ async fn a_long_text_is_read_part_by_part_to_its_end() {
 }
 
 #[test]
-fn neither_is_offered_where_there_is_nothing_to_read() {
+fn history_tools_are_offered_only_if_there_is_something_to_read() {
     let kind = kind("helper", &[]);
     let offered = |has_sessions, has_cuts| {
         let caller = Caller { kind: &kind, peers: &[], is_root: true, has_sessions, has_cuts };

@@ -35,7 +35,7 @@ async fn a_learning_is_saved_changed_and_retired() {
 }
 
 #[tokio::test]
-async fn what_is_no_learning_is_refused_with_what_to_do() {
+async fn an_invalid_learning_is_refused_with_advice() {
     let saved = call(&[], &SaveLearning, json!({ "text": "x" })).await.unwrap();
     let refused = |error: Error| error.to_string();
     for (text, why) in [(" ".to_owned(), "is empty"), ("x".repeat(301), "write a note")] {

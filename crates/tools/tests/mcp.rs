@@ -41,7 +41,7 @@ fn everything() -> McpSettings {
     command("all", &server_program(), &[])
 }
 
-fn named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
+fn tool_named<'a>(tools: &'a [Arc<dyn Tool>], name: &str) -> &'a dyn Tool {
     tools.iter().find(|tool| tool.name() == name).unwrap_or_else(|| panic!("no {name}")).as_ref()
 }
 
@@ -50,7 +50,7 @@ async fn connected() -> Vec<Arc<dyn Tool>> {
 }
 
 /// Waits for a file that another process creates.
-async fn appears(file: &Path) {
+async fn wait_for_file(file: &Path) {
     let there = async {
         while !file.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -60,7 +60,7 @@ async fn appears(file: &Path) {
 }
 
 #[tokio::test]
-async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
+async fn the_tools_of_a_server_are_offered_and_broken_ones_reported() {
     let (tools, problems) = connect_server(everything()).await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
     assert!(names.contains(&"all__echo") && names.contains(&"all__die_once"), "{names:?}");
@@ -75,52 +75,52 @@ async fn a_servers_tools_become_tools_and_a_broken_one_is_named() {
         "the schema of `all__doubling` cannot be checked by: with its references written out it is larger than \
          10000 parts. This tool is left out"
     );
-    let echo = named(&tools, "all__echo");
+    let echo = tool_named(&tools, "all__echo");
     let spec = offered(echo, &kind("x", &[]), true).unwrap();
     assert_eq!((spec.name.as_str(), spec.description.as_str()), ("all__echo", "The echo tool."));
     assert_eq!(spec.parameters["properties"]["text"]["type"], "string");
-    let bare = offered(named(&tools, "all__nothing"), &kind("x", &[]), true).unwrap();
+    let bare = offered(tool_named(&tools, "all__nothing"), &kind("x", &[]), true).unwrap();
     assert_eq!(bare.parameters, json!({ "type": "object", "properties": {} }));
     assert_eq!(echo.effect(), Effect::Pure, "read-only");
-    assert_eq!(named(&tools, "all__die").effect(), Effect::Unsafe, "idempotent, but it destroys");
-    assert_eq!(named(&tools, "all__key").effect(), Effect::Idempotent);
-    assert_eq!(named(&tools, "all__fail").effect(), Effect::Unsafe, "nothing said");
+    assert_eq!(tool_named(&tools, "all__die").effect(), Effect::Unsafe, "idempotent, but it destroys");
+    assert_eq!(tool_named(&tools, "all__key").effect(), Effect::Idempotent);
+    assert_eq!(tool_named(&tools, "all__fail").effect(), Effect::Unsafe, "nothing said");
 }
 
 #[tokio::test]
-async fn a_server_is_told_the_key_under_which_a_call_is_one() {
+async fn a_call_passes_its_idempotency_key_to_the_server() {
     let tools = connected().await;
     let context = context(kind("x", &[]), true);
-    let told = call_in(&context, named(&tools, "all__key"), json!({})).await.unwrap();
+    let told = call_in(&context, tool_named(&tools, "all__key"), json!({})).await.unwrap();
     assert_eq!(told, Outcome::text(context.call.to_string()));
 }
 
 #[tokio::test]
-async fn results_are_text_with_the_rest_named_or_beside() {
+async fn a_result_becomes_text_with_details_and_named_attachments() {
     let tools = connected().await;
-    assert_eq!(done(named(&tools, "all__echo"), json!({ "text": "hello" })).await.text, "hello");
-    let structured = done(named(&tools, "all__structured"), json!({ "text": "four" })).await;
+    assert_eq!(done(tool_named(&tools, "all__echo"), json!({ "text": "hello" })).await.text, "hello");
+    let structured = done(tool_named(&tools, "all__structured"), json!({ "text": "four" })).await;
     assert_eq!(structured.text, r#"{"length":4}"#);
     assert_eq!(structured.details, Some(json!({ "length": 4 })));
-    let picture = done(named(&tools, "all__picture"), json!({})).await.text;
+    let picture = done(tool_named(&tools, "all__picture"), json!({})).await.text;
     assert_eq!(picture, "look\n\n[an image, image/png]\n\nmemo://1\na memo");
-    assert_eq!(done(named(&tools, "all__nothing"), json!({})).await.text, "[done; no output]");
+    assert_eq!(done(tool_named(&tools, "all__nothing"), json!({})).await.text, "[done; no output]");
     assert_eq!(
-        fails(named(&tools, "all__fail"), json!({})).await,
+        fails(tool_named(&tools, "all__fail"), json!({})).await,
         Error::Failed("the disk is full".to_owned())
     );
     assert_eq!(
-        fails(named(&tools, "all__refuse"), json!({})).await,
+        fails(tool_named(&tools, "all__refuse"), json!({})).await,
         Error::Failed("no such thing".to_owned())
     );
     assert!(matches!(
-        fails(named(&tools, "all__echo"), json!({ "txet": "x" })).await,
+        fails(tool_named(&tools, "all__echo"), json!({ "txet": "x" })).await,
         Error::Arguments { .. }
     ));
 }
 
 #[tokio::test]
-async fn a_child_gets_no_environment_but_its_own() {
+async fn a_child_process_gets_only_its_configured_environment() {
     // Cargo sets it for the tests, so it stands in for one of the engine's own keys.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok() || std::env::var("CARGO").is_ok());
     let mut settings = everything();
@@ -128,11 +128,11 @@ async fn a_child_gets_no_environment_but_its_own() {
     env.insert("TOKEN".to_owned(), "given".into());
     let (tools, _) = connect_server(settings).await.unwrap();
     let variable =
-        async |name: &str| done(named(&tools, "all__variable"), json!({ "text": name })).await.text;
+        async |name: &str| done(tool_named(&tools, "all__variable"), json!({ "text": name })).await.text;
     assert_eq!(variable("TOKEN").await, "given");
     assert_eq!(variable("PATH").await, std::env::var("PATH").unwrap());
     // The complete environment of the process, as the kernel reports it.
-    let pid = done(named(&tools, "all__life"), json!({})).await.text;
+    let pid = done(tool_named(&tools, "all__life"), json!({})).await.text;
     let given = std::fs::read(format!("/proc/{pid}/environ")).unwrap();
     let given = String::from_utf8_lossy(&given);
     let name = |variable: &str| variable.split('=').next().unwrap_or_default().to_owned();
@@ -143,7 +143,7 @@ async fn a_child_gets_no_environment_but_its_own() {
 }
 
 #[tokio::test]
-async fn the_whole_group_dies_with_the_last_tool() {
+async fn dropping_the_last_tool_kills_the_whole_process_group() {
     let dir = TempDir::new().unwrap();
     let pipe = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -154,27 +154,27 @@ async fn the_whole_group_dies_with_the_last_tool() {
     std::thread::spawn(move || {
         says.send(std::fs::File::open(path).unwrap().read_to_end(&mut Vec::new()).unwrap())
     });
-    done(named(&tools, "all__spawn"), json!({ "text": pipe })).await;
-    done(named(&tools, "all__echo"), json!({ "text": "still here" })).await;
+    done(tool_named(&tools, "all__spawn"), json!({ "text": pipe })).await;
+    done(tool_named(&tools, "all__echo"), json!({ "text": "still here" })).await;
     assert_eq!(gone.try_recv(), Err(TryRecvError::Empty));
     drop(tools);
     timeout(SOON, gone).await.expect("the grandchild lives").unwrap();
 }
 
 #[tokio::test]
-async fn a_closed_server_is_gone_and_comes_back_when_needed() {
+async fn a_closed_server_ends_and_restarts_for_the_next_call() {
     let server = Arc::new(McpServer::new(everything()));
     let (tools, _) = server.tools().await.unwrap();
-    let first = done(named(&tools, "all__life"), json!({})).await.text;
+    let first = done(tool_named(&tools, "all__life"), json!({})).await.text;
     server.close().await;
     assert!(!PathBuf::from(format!("/proc/{first}/exe")).exists(), "the server has ended");
-    assert_ne!(done(named(&tools, "all__life"), json!({})).await.text, first);
+    assert_ne!(done(tool_named(&tools, "all__life"), json!({})).await.text, first);
 }
 
 #[tokio::test]
-async fn a_server_that_died_is_started_again_for_the_next_call() {
+async fn a_server_that_died_is_restarted_for_the_next_call() {
     let tools = connected().await;
-    let life = async || done(named(&tools, "all__life"), json!({})).await.text;
+    let life = async || done(tool_named(&tools, "all__life"), json!({})).await.text;
     let first = life().await;
     kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     assert_ne!(life().await, first);
@@ -183,16 +183,16 @@ async fn a_server_that_died_is_started_again_for_the_next_call() {
 /// A server that hangs is restarted once a call was cancelled and it has been silent for a while; one that is
 /// only slow with that call, and answers a ping, is left alone.
 #[tokio::test]
-async fn a_server_that_answers_nothing_any_more_is_started_again() {
+async fn a_hanging_server_is_restarted_and_a_slow_one_is_not() {
     for hangs in [false, true] {
         let tools = connected().await;
-        let life = async || done(named(&tools, "all__life"), json!({})).await.text;
+        let life = async || done(tool_named(&tools, "all__life"), json!({})).await.text;
         let first = life().await;
         let pid = Pid::from_raw(first.parse().unwrap()).unwrap();
         let dir = TempDir::new().unwrap();
-        let call = call(named(&tools, "all__hang"), json!({ "text": dir.path() }));
+        let call = call(tool_named(&tools, "all__hang"), json!({ "text": dir.path() }));
         let begun = async {
-            appears(&dir.path().join("begun")).await;
+            wait_for_file(&dir.path().join("begun")).await;
             if hangs {
                 kill_process(pid, Signal::STOP).unwrap();
                 // One of its threads handles the signal; the others answer until it has.
@@ -212,32 +212,32 @@ async fn a_server_that_answers_nothing_any_more_is_started_again() {
 }
 
 #[tokio::test]
-async fn only_a_call_that_may_be_repeated_is() {
+async fn only_a_call_that_is_not_unsafe_is_repeated() {
     let tools = connected().await;
     let dir = TempDir::new().unwrap();
     let marker = dir.path().join("died");
-    let again = done(named(&tools, "all__die_once"), json!({ "text": marker })).await;
+    let again = done(tool_named(&tools, "all__die_once"), json!({ "text": marker })).await;
     assert_eq!(again.text, "a second life");
-    let error = fails(named(&tools, "all__die"), json!({})).await;
+    let error = fails(tool_named(&tools, "all__die"), json!({})).await;
     assert!(
         matches!(&error, Error::InDoubt(why) if why.contains("is not known")),
         "a person judges: {error}"
     );
-    done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
+    done(tool_named(&tools, "all__echo"), json!({ "text": "back" })).await;
 }
 
 /// If such a message were skipped, the call would wait until its timeout.
 #[tokio::test]
-async fn a_message_that_cannot_be_read_ends_the_call_and_says_why() {
+async fn an_unreadable_message_fails_the_call_with_the_reason() {
     let tools = connected().await;
-    let error = timeout(SOON, fails(named(&tools, "all__nested"), json!({}))).await.unwrap().to_string();
+    let error = timeout(SOON, fails(tool_named(&tools, "all__nested"), json!({}))).await.unwrap().to_string();
     assert!(error.contains("nested deeper than 127 levels"), "{error}");
-    done(named(&tools, "all__echo"), json!({ "text": "back" })).await;
+    done(tool_named(&tools, "all__echo"), json!({ "text": "back" })).await;
 }
 
 /// The server sends one request after the other, and never reads an answer.
 #[tokio::test]
-async fn a_server_that_floods_its_client_with_requests_is_given_up() {
+async fn a_server_that_floods_its_client_with_requests_is_dropped() {
     let script = TempDir::new().unwrap();
     let path = script.path().join("server.sh");
     let listed = r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#;
@@ -247,13 +247,13 @@ async fn a_server_that_floods_its_client_with_requests_is_given_up() {
     let (tools, _) = connect_server(command("bank", "sh", &[path.to_str().unwrap()])).await.unwrap();
     let doubt = "the MCP server `bank` was lost during the call (it sent more than 1000 requests and did not take \
                  the answers). Whether the call took effect is not known: check before you call again";
-    let error = timeout(SOON, fails(named(&tools, "bank__pay"), json!({}))).await.unwrap();
+    let error = timeout(SOON, fails(tool_named(&tools, "bank__pay"), json!({}))).await.unwrap();
     assert_eq!(error, Error::InDoubt(doubt.to_owned()));
 }
 
 /// A server that returns further pages forever, or a long page again and again.
 #[tokio::test]
-async fn a_list_of_tools_without_end_costs_only_that_server() {
+async fn a_server_with_an_endless_list_of_tools_is_rejected() {
     for description in ["d".to_owned(), "d".repeat(100_000)] {
         let script = TempDir::new().unwrap();
         let path = script.path().join("server.sh");
@@ -286,7 +286,7 @@ done
 "#;
 
 #[tokio::test]
-async fn an_unsafe_call_that_is_answered_with_no_result_is_in_doubt() {
+async fn an_unsafe_call_with_an_invalid_result_is_in_doubt() {
     let script = TempDir::new().unwrap();
     let path = script.path().join("server.sh");
     for called in [
@@ -300,28 +300,31 @@ async fn an_unsafe_call_that_is_answered_with_no_result_is_in_doubt() {
         let (tools, _) = connect_server(command("bank", "sh", &[path.to_str().unwrap()])).await.unwrap();
         let doubt = "the MCP server `bank` gave no answer to the call: what it answered is no result of a tool. \
                      Whether the call took effect is not known: check before you call again";
-        assert_eq!(fails(named(&tools, "bank__pay"), json!({})).await, Error::InDoubt(doubt.to_owned()));
+        assert_eq!(fails(tool_named(&tools, "bank__pay"), json!({})).await, Error::InDoubt(doubt.to_owned()));
     }
 }
 
 #[tokio::test]
-async fn dropping_a_call_tells_the_server_to_stop() {
+async fn dropping_a_call_sends_a_cancellation_to_the_server() {
     let tools = connected().await;
     let dir = TempDir::new().unwrap();
     let [begun, cancelled] = ["begun", "cancelled"].map(|name| dir.path().join(name));
     {
-        let call = call(named(&tools, "all__hang"), json!({ "text": dir.path() }));
+        let call = call(tool_named(&tools, "all__hang"), json!({ "text": dir.path() }));
         tokio::select! {
             outcome = call => panic!("it does not end by itself: {outcome:?}"),
-            () = appears(&begun) => {}
+            () = wait_for_file(&begun) => {}
         }
     }
-    appears(&cancelled).await;
-    assert!(matches!(call(named(&tools, "all__echo"), json!({ "text": "x" })).await, Ok(Outcome::Done(_))));
+    wait_for_file(&cancelled).await;
+    assert!(matches!(
+        call(tool_named(&tools, "all__echo"), json!({ "text": "x" })).await,
+        Ok(Outcome::Done(_))
+    ));
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_named_with_what_is_wrong() {
+async fn the_error_for_an_unreachable_server_states_the_cause() {
     let mut silent = command("silent", "sleep", &["1000"]);
     silent.connect_timeout = Duration::from_millis(200);
     let servers = [command("missing", "/nowhere/server", &[]), command("ends", "false", &[]), silent];

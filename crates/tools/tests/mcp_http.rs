@@ -149,7 +149,7 @@ async fn a_remote_server_is_called_with_its_headers() {
 }
 
 #[tokio::test]
-async fn a_restart_of_the_server_goes_unnoticed() {
+async fn a_call_succeeds_after_a_restart_of_the_server() {
     let mut remote = Remote::start().await;
     let (tools, _) = connect_server(remote.settings("right")).await.unwrap();
     let find = |name: &str| tools.iter().find(|tool| tool.name() == name).unwrap().as_ref();
@@ -160,7 +160,7 @@ async fn a_restart_of_the_server_goes_unnoticed() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_refused_is_made_anew_once() {
+async fn a_refused_session_is_renewed_once() {
     let remote = Remote::start().await;
     let (tools, _) = connect_server(remote.settings("right")).await.unwrap();
     let structured = tools.iter().find(|tool| tool.name() == "far__structured").unwrap().as_ref();

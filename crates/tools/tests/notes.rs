@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Shelf, call_in, context, done, fails, kind, offered};
 
-async fn written(title: &str, content: &str) -> Note {
+async fn new_note(title: &str, content: &str) -> Note {
     let mut done = done(&CreateNote, json!({ "title": title, "content": content })).await;
     assert_eq!(done.notes.len(), 1);
     done.notes.remove(0)
 }
 
 #[tokio::test]
-async fn a_call_that_runs_again_writes_the_same_note() {
+async fn a_repeated_call_writes_the_same_note() {
     let context = context(kind("writer", &[]), true);
     let arguments = json!({ "title": "Plan", "content": "first, second" });
     let first = call_in(&context, &CreateNote, arguments.clone()).await.unwrap();
@@ -26,7 +26,7 @@ async fn a_call_that_runs_again_writes_the_same_note() {
     assert_eq!((note.title.as_str(), note.content.as_str()), ("Plan", "first, second"));
     assert_eq!((note.agent, note.root, &note.owner), (context.agent, context.root, &context.owner));
     assert_eq!(done.text, "Noted in this conversation: Plan");
-    assert_ne!(written("Plan", "x").await.id, note.id, "another call is another note");
+    assert_ne!(new_note("Plan", "x").await.id, note.id, "another call is another note");
     assert!(matches!(
         fails(&CreateNote, json!({ "title": "", "content": " " })).await,
         Error::Arguments { .. }
@@ -52,7 +52,7 @@ fn titles(text: &str) -> Vec<&str> {
 async fn notes_are_found_by_their_words() {
     let mut notes = Vec::new();
     for number in 0..30 {
-        notes.push(written(&format!("Number {number}"), "a harbour at night").await);
+        notes.push(new_note(&format!("Number {number}"), "a harbour at night").await);
     }
     let five = found(&notes, json!({ "query": "harbour night" })).await;
     assert!(five.starts_with("## Number 0\n") && five.contains("a harbour at night"), "{five}");
@@ -64,9 +64,9 @@ async fn notes_are_found_by_their_words() {
 
 /// A note has a maximum size, and so has the output of a search, whoever wrote the notes.
 #[tokio::test]
-async fn what_is_written_and_shown_at_once_is_bounded() {
+async fn the_size_of_a_note_and_of_a_search_result_is_bounded() {
     let longest = "long ".repeat(64 * 1024 / 5);
-    let mut notes = vec![written("Longest", &longest).await];
+    let mut notes = vec![new_note("Longest", &longest).await];
     for arguments in [
         json!({ "title": "Longer", "content": "x".repeat(64 * 1024 + 1) }),
         json!({ "title": "t".repeat(301), "content": "x" }),
@@ -77,7 +77,7 @@ async fn what_is_written_and_shown_at_once_is_bounded() {
     let whole = found(&notes, json!({ "query": "long" })).await;
     assert!(whole.starts_with("## Longest") && whole.ends_with(&longest));
     for number in 0..9 {
-        notes.push(written(&format!("Number {number}"), &longest).await);
+        notes.push(new_note(&format!("Number {number}"), &longest).await);
     }
     for query in ["long", "long others"] {
         let shown = found(&notes, json!({ "query": query, "limit": 20 })).await;
@@ -86,7 +86,7 @@ async fn what_is_written_and_shown_at_once_is_bounded() {
         assert!(shown.contains("\n[7 more notes are too long"), "{}", &shown[shown.len() - 100..]);
     }
     // A short note after those that do not fit is still shown.
-    notes.push(written("Short", "long").await);
+    notes.push(new_note("Short", "long").await);
     let shown = found(&notes, json!({ "query": "long", "limit": 20 })).await;
     assert_eq!(titles(&shown).last(), Some(&"Short"));
     // A note from elsewhere that is longer than the output limit.
@@ -99,7 +99,7 @@ async fn what_is_written_and_shown_at_once_is_bounded() {
 
 /// A model asks in whole sentences; no note needs to have all of their words.
 #[tokio::test]
-async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
+async fn notes_with_the_most_words_come_first_if_none_has_all() {
     let mut notes = Vec::new();
     for (title, content) in [
         ("Doors", "The front door has a new lock."),
@@ -107,7 +107,7 @@ async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
         ("Alarm", "The code of the alarm is 4417."),
         ("Windows", "The back window has a lock."),
     ] {
-        notes.push(written(title, content).await);
+        notes.push(new_note(title, content).await);
     }
     let query = "What is the CODE of the alarm and the lock?";
     let said = found(&notes, json!({ "query": query })).await;
@@ -121,7 +121,7 @@ async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
     // Even if there are more matches than a search returns.
     let mut many = Vec::new();
     for number in 0..25 {
-        many.push(written(&format!("Alarm {number}"), "The alarm was tried.").await);
+        many.push(new_note(&format!("Alarm {number}"), "The alarm was tried.").await);
     }
     many.extend(notes.iter().cloned());
     let said = found(&many, json!({ "query": "the alarm code, please" })).await;
@@ -140,7 +140,7 @@ async fn where_no_note_has_all_the_words_those_with_most_of_them_come_first() {
 
 /// A search without results says which notes exist, and how to continue.
 #[tokio::test]
-async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_said() {
+async fn a_search_without_a_match_names_the_latest_notes() {
     let none = found(&[], json!({ "query": "harbour" })).await;
     assert_eq!(
         none,
@@ -148,10 +148,10 @@ async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_sai
     );
     let mut notes = Vec::new();
     for number in 0..11 {
-        notes.push(written(&format!("Number {number}"), "a harbour").await);
+        notes.push(new_note(&format!("Number {number}"), "a harbour").await);
     }
-    notes.push(written(" ", "\nNothing but\ncontent").await);
-    notes.push(written(&"x".repeat(200), "long").await);
+    notes.push(new_note(" ", "\nNothing but\ncontent").await);
+    notes.push(new_note(&"x".repeat(200), "long").await);
     let said = found(&notes, json!({ "query": "mountain" })).await;
     let mut lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.remove(0), "No note matches `mountain`. The latest notes of this conversation:");
@@ -169,7 +169,7 @@ async fn where_no_note_has_a_word_the_latest_are_named_and_without_any_it_is_sai
 
 /// Notes belong to one conversation; the descriptions of both tools say so.
 #[test]
-fn the_offers_say_whose_notes_they_are() {
+fn the_note_tools_state_that_notes_belong_to_one_conversation() {
     let kind = kind("writer", &[]);
     for tool in [&CreateNote as &dyn Tool, &SearchNotes] {
         let spec = offered(tool, &kind, true).unwrap();

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{offered, speaker};
 
 #[test]
-fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
+fn the_toolbox_has_file_tools_only_with_a_directory() {
     let names = |settings| builtin(settings).names().map(str::to_owned).collect::<Vec<_>>();
     let always = [
         "ask_user",
@@ -32,7 +32,7 @@ fn the_box_holds_the_first_tools_and_file_tools_only_with_a_directory() {
 }
 
 #[test]
-fn every_offer_is_a_plain_schema_that_a_weak_model_can_follow() {
+fn every_tool_offer_has_a_simple_documented_schema() {
     let settings = json!({ "files": "/srv/docs", "search": { "searxng_url": "http://127.0.0.1:1" } });
     let settings: Settings = serde_json::from_value(settings).unwrap();
     let mut kind = speaker(&["writer"]);
@@ -58,7 +58,7 @@ fn every_offer_is_a_plain_schema_that_a_weak_model_can_follow() {
 }
 
 #[test]
-fn settings_that_are_not_known_or_not_sound_are_refused() {
+fn unknown_and_invalid_settings_are_refused() {
     let refused =
         |settings: serde_json::Value| serde_json::from_value::<Settings>(settings).unwrap_err().to_string();
     assert!(refused(json!({ "serach": {} })).contains("serach"));
@@ -71,7 +71,7 @@ fn settings_that_are_not_known_or_not_sound_are_refused() {
 }
 
 #[test]
-fn settings_do_not_show_their_keys() {
+fn the_debug_output_of_settings_shows_no_key() {
     let settings: Settings = serde_json::from_value(json!({
         "search": { "tavily_api_key": "hush-1", "brave_api_key": "hush-2" },
         "mcp": [

@@ -58,7 +58,7 @@ const LISTED: &str = "1. [Port of Riga](https://riga.example/)\n   A port in Lat
 
 /// Shows: S1-R050.
 #[tokio::test]
-async fn tavily_is_asked_with_its_key() {
+async fn tavily_requests_carry_its_key() {
     let server = MockServer::start().await;
     Mock::given(method("POST"))
         .and(path("/search"))
@@ -74,7 +74,7 @@ async fn tavily_is_asked_with_its_key() {
 }
 
 #[tokio::test]
-async fn searxng_is_asked_for_json_and_cut_to_the_limit() {
+async fn searxng_results_are_requested_as_json_and_cut_to_the_limit() {
     let server = MockServer::start().await;
     Mock::given(method("GET"))
         .and(path("/searx/search"))
@@ -89,7 +89,7 @@ async fn searxng_is_asked_for_json_and_cut_to_the_limit() {
 }
 
 #[tokio::test]
-async fn brave_is_asked_with_its_key() {
+async fn brave_requests_carry_its_key() {
     let server = MockServer::start().await;
     let hit = json!({ "title": "<strong>Ports</strong>", "url": "https://x.example/", "description": "the <strong>best</strong> ports &amp; more" });
     Mock::given(method("GET"))
@@ -106,13 +106,13 @@ async fn brave_is_asked_with_its_key() {
 }
 
 /// Returns the error of a call of a tool that is not offered.
-async fn unoffered(tool: &WebSearch) -> Error {
+async fn error_of_unoffered_call(tool: &WebSearch) -> Error {
     let context = context(kind("tester", &[]), true);
     tool.call(&context, json!({ "query": "x" })).await.expect_err("there is no service")
 }
 
 #[tokio::test]
-async fn the_first_service_set_up_is_used_unless_one_is_named() {
+async fn the_first_configured_service_is_used_unless_one_is_selected() {
     let (first, named) = (MockServer::start().await, MockServer::start().await);
     let nothing = ResponseTemplate::new(200).set_body_json(json!({ "results": [] }));
     for server in [&first, &named] {
@@ -127,17 +127,17 @@ async fn the_first_service_set_up_is_used_unless_one_is_named() {
     assert_eq!(first.received_requests().await.unwrap().len(), 1);
     assert_eq!(named.received_requests().await.unwrap().len(), 1);
     settings["backend"] = json!("brave");
-    assert!(matches!(unoffered(&search(settings)).await, Error::NotConfigured(_)));
+    assert!(matches!(error_of_unoffered_call(&search(settings)).await, Error::NotConfigured(_)));
 }
 
 #[tokio::test]
-async fn without_a_service_it_is_not_offered_and_a_call_names_the_settings() {
+async fn web_search_is_not_offered_without_a_configured_service() {
     let kind = speaker(&[]);
     assert!(offered(&search(json!({ "searxng_url": "http://127.0.0.1:1" })), &kind, true).is_some());
     let tool = search(json!({}));
     assert_eq!(offered(&tool, &kind, true), None);
     assert!(tool.check().is_err());
-    let error = unoffered(&tool).await;
+    let error = error_of_unoffered_call(&tool).await;
     assert!(matches!(error, Error::NotConfigured(_)));
     for name in ["TAVILY_API_KEY", "SEARXNG_URL", "BRAVE_API_KEY"] {
         assert!(error.to_string().contains(name), "{error}");
@@ -145,7 +145,7 @@ async fn without_a_service_it_is_not_offered_and_a_call_names_the_settings() {
 }
 
 #[test]
-fn variables_fill_in_what_the_settings_leave_out() {
+fn environment_variables_fill_in_missing_settings() {
     let variables = |name: &str| match name {
         "BRAVE_API_KEY" => Some("key".to_owned()),
         "TAVILY_API_KEY" => Some(" ".to_owned()),
@@ -160,7 +160,7 @@ fn variables_fill_in_what_the_settings_leave_out() {
 }
 
 #[tokio::test]
-async fn failures_say_what_to_do_and_never_show_the_key() {
+async fn search_errors_give_advice_and_never_show_the_key() {
     for (status, says) in [(401, "TAVILY_API_KEY"), (403, "TAVILY_API_KEY"), (429, "wait"), (500, "500")] {
         let server = MockServer::start().await;
         Mock::given(path("/search")).respond_with(ResponseTemplate::new(status)).mount(&server).await;
@@ -182,7 +182,7 @@ async fn failures_say_what_to_do_and_never_show_the_key() {
 
 /// Of an endless answer only as much is read as many results take.
 #[tokio::test]
-async fn an_answer_without_end_is_not_read_to_its_end() {
+async fn an_endless_answer_is_read_only_up_to_a_limit() {
     let (url, hung_up) = endless("{\"results\": [").await;
     let tool = search(json!({ "searxng_url": url }));
     let error = fails(&tool, json!({ "query": "x" })).await.to_string();

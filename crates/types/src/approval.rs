@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_condition_is_a_line_that_reads_back() {
+    fn a_condition_parses_back_from_its_text_and_a_bad_one_is_refused() {
         for (text, argument, comparison, value) in [
             ("amount > 100", "amount", Comparison::Greater, json!(100)),
             ("to !~ *@example.com", "to", Comparison::Unlike, json!("*@example.com")),

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_delay_doubles_up_to_the_longest() {
+    fn the_delay_doubles_up_to_the_maximum() {
         let backoff = Backoff::new(Duration::from_secs(5), Duration::from_secs(60));
         let after =
             [0, 1, 2, 3, 4, 5, 31, 32, 33, u32::MAX].map(|failures| backoff.after(failures).as_secs());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Entity, EntityKind, Owner, Record, Time};
+use crate::{AgentId, Columns, EntityKind, Owner, Record, Time};
 
 /// A chat: the name that a person gave it, and the tree of its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,19 +39,18 @@ impl Chat {
 
 impl Record for Chat {
     const KIND: EntityKind = EntityKind::Chat;
+    type Status = &'static str;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.clone(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: None,
-            status: self.status().to_owned(),
+            status: self.status(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }

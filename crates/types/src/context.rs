@@ -69,7 +69,7 @@ mod tests {
 
     /// Shows: S1-R034.
     #[test]
-    fn the_oldest_turns_are_summed_up_from_three_quarters_of_the_window_on() {
+    fn the_default_context_policy_compacts_at_three_quarters_of_the_window() {
         let usual = ContextPolicy::default();
         assert_eq!(usual, ContextPolicy { compact_at: 0.75, ..usual.clone() });
     }

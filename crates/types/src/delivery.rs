@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    DeliveryId, Entity, EntityKind, Owner, Question, QuestionStatus, Record, Status, Task, Time,
+    Columns, DeliveryId, EntityKind, Owner, Question, QuestionStatus, Record, Status, Task, Time,
     status::words,
 };
 
@@ -127,20 +127,19 @@ impl Subject {
 
 impl Record for Delivery {
     const KIND: EntityKind = EntityKind::Delivery;
+    type Status = DeliveryStatus;
 
     /// The record belongs to no tree, so that deleting a tree removes no pending delivery.
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: None,
             parent: None,
-            status: self.status.as_str().to_owned(),
+            status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }

@@ -35,6 +35,8 @@ words! {
         Thread => "thread",
         /// Items of such a thread that the thread store has yet to save.
         PendingSave => "pending_save",
+        /// The last integer id given under a name.
+        Counter => "counter",
     }
 }
 
@@ -57,10 +59,43 @@ pub struct Entity {
     pub created: Time,
     /// When it last changed.
     pub updated: Time,
+    /// How many times it was written. The store counts: what a write says here has no meaning.
+    pub version: u64,
     /// The text that full-text search indexes.
     pub text: Option<String>,
     /// The record itself, as JSON.
     pub body: String,
+}
+
+/// The columns of a record, as in an [`Entity`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Columns {
+    /// Its id, as text.
+    pub id: String,
+    /// The user that owns it.
+    pub owner: Owner,
+    /// The tree it belongs to.
+    pub root: Option<AgentId>,
+    /// The agent it belongs to.
+    pub parent: Option<AgentId>,
+    /// Its status.
+    pub status: &'static str,
+    /// When it was created.
+    pub created: Time,
+    /// When it last changed.
+    pub updated: Time,
+    /// The text that full-text search indexes.
+    pub text: Option<String>,
+}
+
+impl Columns {
+    /// The stored form of a record with these columns.
+    #[must_use]
+    pub fn entity(self, kind: EntityKind, body: String) -> Entity {
+        let Self { id, owner, root, parent, status, created, updated, text } = self;
+        let (status, version) = (status.to_owned(), 1);
+        Entity { kind, id, owner, root, parent, status, created, updated, version, text, body }
+    }
 }
 
 /// The event that a record's change emits.
@@ -78,16 +113,23 @@ pub struct RecordEvent {
 pub trait Record: Serialize + DeserializeOwned {
     /// The noun.
     const KIND: EntityKind;
+    /// The statuses it can be in.
+    type Status: Into<&'static str>;
+
+    /// The columns by which it is found.
+    fn columns(&self) -> Columns;
+
+    /// The event that reports a change of the record to followers of a tree. None where none is emitted.
+    fn event(&self) -> Option<RecordEvent> {
+        None
+    }
 
     /// The stored form.
     ///
     /// # Errors
     /// None in practice: records are plain data.
-    fn entity(&self) -> serde_json::Result<Entity>;
-
-    /// The event that reports a change of the record to followers of a tree. None where none is emitted.
-    fn event(&self) -> Option<RecordEvent> {
-        None
+    fn entity(&self) -> serde_json::Result<Entity> {
+        Ok(self.columns().entity(Self::KIND, serde_json::to_string(self)?))
     }
 
     /// Reads the record from its stored form.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Entity, EntityKind, EventBody, GrantId, Owner, QuestionId, Record, RecordEvent, Time,
+    AgentId, Columns, EntityKind, EventBody, GrantId, Owner, QuestionId, Record, RecordEvent, Time,
     status::words,
 };
 
@@ -45,20 +45,19 @@ words! {
 
 impl Record for Grant {
     const KIND: EntityKind = EntityKind::Grant;
+    type Status = GrantStatus;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: self.status.as_str().to_owned(),
+            status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 
     fn event(&self) -> Option<RecordEvent> {

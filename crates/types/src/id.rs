@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_survives_text_and_names_its_noun() {
+    fn an_id_parses_back_from_its_text_and_refuses_another_prefix() {
         let id = AgentId::new();
         assert_eq!(id.to_string().parse::<AgentId>(), Ok(id));
         let wrong = RunId::new().to_string().parse::<AgentId>();

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Author, Entity, EntityKind, EventBody, InterventionId, Owner, PostId, Record, RecordEvent, Time,
-    status::words,
+    AgentId, Author, Columns, EntityKind, EventBody, InterventionId, Owner, PostId, Record, RecordEvent,
+    Time, status::words,
 };
 
 words! {
@@ -75,20 +75,19 @@ pub struct Intervention {
 
 impl Record for Intervention {
     const KIND: EntityKind = EntityKind::Intervention;
+    type Status = InterventionStatus;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: self.status.as_str().to_owned(),
+            status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 
     fn event(&self) -> Option<RecordEvent> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Entity, EntityKind, Owner, Record, Time};
+use crate::{Columns, EntityKind, Owner, Record, Time};
 
 /// The last run of one maintenance job. Each job has one record, owned by the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,20 +47,19 @@ impl JobRun {
 
 impl Record for JobRun {
     const KIND: EntityKind = EntityKind::JobRun;
+    type Status = &'static str;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
+    fn columns(&self) -> Columns {
         let at = self.at.unwrap_or(self.due);
-        Ok(Entity {
-            kind: Self::KIND,
+        Columns {
             id: self.job.clone(),
             owner: Owner::engine(),
             root: None,
             parent: None,
-            status: if self.error.is_some() { "failed" } else { "done" }.to_owned(),
+            status: if self.error.is_some() { "failed" } else { "done" },
             created: at,
             updated: at,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Entity, EntityKind, LearningId, Owner, Record, Time, status::words};
+use crate::{AgentId, Columns, EntityKind, LearningId, Owner, Record, Time, status::words};
 
 /// Something an agent wants to know in every later conversation, such as a preference of its user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,19 +49,18 @@ words! {
 
 impl Record for Learning {
     const KIND: EntityKind = EntityKind::Learning;
+    type Status = LearningStatus;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: self.status.as_str().to_owned(),
+            status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }

@@ -72,7 +72,7 @@ mod tests {
 
     /// Shows: S1-R034.
     #[test]
-    fn of_an_output_a_model_sees_24_000_characters_unless_the_kind_says_otherwise() {
+    fn the_default_output_limit_is_24_000_characters() {
         assert_eq!(Limits::default().max_output_chars, 24_000);
     }
 }

@@ -62,7 +62,7 @@ mod tests {
     use crate::Limits;
 
     #[test]
-    fn money_is_written_in_dollars_and_comes_back_to_the_last_billionth() {
+    fn a_cost_limit_in_dollars_round_trips_exactly_to_the_billionth() {
         let limit = |json: &str| serde_json::from_str::<Limits>(json).map(|limits| limits.max_cost);
         for (written, nanos) in [
             (r#""$0.50""#, 500_000_000),

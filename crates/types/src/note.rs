@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Entity, EntityKind, NoteId, Owner, Record, Time};
+use crate::{AgentId, Columns, EntityKind, NoteId, Owner, Record, Time};
 
 /// Something an agent wrote down for later; full-text search finds it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,19 +25,18 @@ pub struct Note {
 
 impl Record for Note {
     const KIND: EntityKind = EntityKind::Note;
+    type Status = &'static str;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: "kept".to_owned(),
+            status: "kept",
             created: self.created,
             updated: self.created,
             text: Some(format!("{}\n{}", self.title, self.content)),
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_reads_back_and_those_of_other_versions_are_kept() {
+    fn every_notice_code_round_trips_through_json_even_an_unknown_one() {
         let limits = [StopReason::MaxSteps, StopReason::Stalled].map(NoticeCode::LastCall);
         let ended = [StopReason::MaxSteps, StopReason::ModelFailed].map(NoticeCode::Ended);
         let others = [(Level::Warning, "max_steps"), (Level::Info, "model_failed"), (Level::Error, "new")];

@@ -15,7 +15,7 @@ mod tests {
     use super::plain;
 
     #[test]
-    fn a_nul_is_replaced_and_all_else_stays() {
+    fn plain_replaces_nul_and_keeps_every_other_character() {
         assert_eq!(plain("a\0b\u{1}".into()), "a\u{fffd}b\u{1}");
         assert_eq!(plain("ünïcödé".into()), "ünïcödé");
     }

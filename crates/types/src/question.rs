@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, Entity, EntityKind, EventBody, Owner, QuestionId, Record, RecordEvent, RunId, TaskId,
+    AgentId, CallId, Columns, EntityKind, EventBody, Owner, QuestionId, Record, RecordEvent, RunId, TaskId,
     Time, status::words,
 };
 
@@ -234,20 +234,19 @@ impl From<Verdict> for Answer {
 
 impl Record for Question {
     const KIND: EntityKind = EntityKind::Question;
+    type Status = QuestionStatus;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: self.status.as_str().to_owned(),
+            status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 
     fn event(&self) -> Option<RecordEvent> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Entity, EntityKind, EventBody, ModelUse, Owner, Record, RecordEvent, SessionId, Time,
+    AgentId, Columns, EntityKind, EventBody, ModelUse, Owner, Record, RecordEvent, SessionId, Time,
     status::words,
 };
 
@@ -53,20 +53,19 @@ words! {
 
 impl Record for Session {
     const KIND: EntityKind = EntityKind::Session;
+    type Status = &'static str;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: "closed".to_owned(),
+            status: "closed",
             created: self.started,
             updated: self.completed,
             text: Some(self.summary.clone()),
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 
     fn event(&self) -> Option<RecordEvent> {

@@ -20,6 +20,12 @@ macro_rules! words {
             pub const WORDS: &'static [&'static str] = &[$($word),+];
         }
 
+        impl From<$name> for &'static str {
+            fn from(word: $name) -> Self {
+                word.as_str()
+            }
+        }
+
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_read_back_from_its_text() {
+    fn every_step_key_parses_back_from_its_text() {
         let keys = [
             StepKey::Model(1),
             StepKey::Model(u32::MAX),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_another_form_is_the_name_of_a_programs_step() {
+    fn any_other_text_parses_as_the_key_of_a_named_step() {
         let shouted = format!("tool/{}", CallId::new()).to_uppercase().replace("TOOL/CALL_", "tool/call_");
         for text in ["model/", "model/01", "model/+1", "tool/x", "tool/", &shouted, "", "restart/1"] {
             let key = StepKey::from(text);

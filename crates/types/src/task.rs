@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, CallId, Entity, EntityKind, EventBody, Owner, PostId, Record, RecordEvent, RunId, Status,
+    AgentId, CallId, Columns, EntityKind, EventBody, Owner, PostId, Record, RecordEvent, RunId, Status,
     TaskId, Time,
 };
 
@@ -66,20 +66,19 @@ impl Task {
 
 impl Record for Task {
     const KIND: EntityKind = EntityKind::Task;
+    type Status = Status;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.from),
-            status: self.status.as_str().to_owned(),
+            status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 
     fn event(&self) -> Option<RecordEvent> {

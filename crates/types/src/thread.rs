@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Entity, EntityKind, Owner, Record, Time};
+use crate::{AgentId, Columns, EntityKind, Owner, Record, Time};
 
 /// The key of a thread, the same in every database that has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -33,20 +33,19 @@ pub struct KeptThread {
 
 impl Record for KeptThread {
     const KIND: EntityKind = EntityKind::Thread;
+    type Status = &'static str;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.agent.to_string(),
             owner: self.key.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: "kept".to_owned(),
+            status: "kept",
             created: self.since,
             updated: self.since,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }
 
@@ -76,19 +75,18 @@ impl PendingSave {
 
 impl Record for PendingSave {
     const KIND: EntityKind = EntityKind::PendingSave;
+    type Status = &'static str;
 
-    fn entity(&self) -> serde_json::Result<Entity> {
-        Ok(Entity {
-            kind: Self::KIND,
+    fn columns(&self) -> Columns {
+        Columns {
             id: self.id(),
             owner: self.owner.clone(),
             root: None,
             parent: Some(self.agent),
-            status: "pending_save".to_owned(),
+            status: "pending_save",
             created: self.at,
             updated: self.at,
             text: None,
-            body: serde_json::to_string(self)?,
-        })
+        }
     }
 }

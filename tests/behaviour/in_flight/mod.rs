@@ -41,20 +41,20 @@ fn left_behind(path: &Path) {
 }
 
 /// A model that makes no more calls, and repeats what it reads last.
-fn ends(request: &Request) -> Script {
+fn repeats_last_input(request: &Request) -> Script {
     Script::text(match request.messages.last() {
         Some(Message::Output { text, .. }) => format!("It came back: {text}"),
         other => format!("It was said: {other:?}"),
     })
 }
 
-struct Left {
+struct OldDatabase {
     world: World,
     effects: Effects,
     agents: Vec<Agent>,
 }
 
-impl Left {
+impl OldDatabase {
     /// The world over that database, in which nothing happens before the clock moves.
     async fn open() -> Self {
         let witness = Witness::default();
@@ -64,7 +64,7 @@ impl Left {
             .fold(first_tools(), |tools, name| tools.with(TestTool::new(name, Effect::Unsafe, &effects)));
         let kinds =
             ["worker", "helper"].into_iter().fold(Kinds::none(), |kinds, name| kinds.with(Kind::bare(name)));
-        let model = ScriptedModel::deciding(|request| Some(Ok(ends(request))));
+        let model = ScriptedModel::deciding(|request| Some(Ok(repeats_last_input(request))));
         let world = World::builder(model).tools(tools).kinds(kinds).left_behind(left_behind).start().await;
         let page = Page { limit: 100, newest_first: false, ..Page::default() };
         let agents = world.client().agents(false, None, page).await.unwrap();
@@ -112,8 +112,8 @@ fn is_about(wait: &Wait, about: About) -> bool {
 }
 
 #[tokio::test]
-async fn what_steps_of_version_15_kept_is_read_as_what_it_was() {
-    let left = Left::open().await;
+async fn steps_of_schema_version_15_keep_their_waits_intents_and_retries() {
+    let left = OldDatabase::open().await;
     assert!(is_about(&left.wait(left.of("Which colour?")).await, About::Information));
     assert!(is_about(&left.wait(left.of("bank__pay")).await, About::Approval));
     let timer = left.wait(left.of("[[\"wait\", {\"seconds\": 3000")).await;
@@ -141,8 +141,8 @@ async fn what_steps_of_version_15_kept_is_read_as_what_it_was() {
 }
 
 #[tokio::test]
-async fn items_of_version_15_say_whose_checkpoint_they_are() {
-    let left = Left::open().await;
+async fn items_of_schema_version_15_get_the_keys_of_their_steps() {
+    let left = OldDatabase::open().await;
     let done = left.of("\"title\": \"M\"");
     let items = left.world.client().items(done, 0, 10).await.unwrap();
     let call = match &items[1].body {
@@ -163,8 +163,8 @@ async fn items_of_version_15_say_whose_checkpoint_they_are() {
 
 /// Everything in flight continues after an upgrade.
 #[tokio::test]
-async fn all_that_was_in_flight_in_a_database_of_version_15_goes_on() {
-    let left = Left::open().await;
+async fn all_work_in_flight_in_schema_version_15_continues_after_an_upgrade() {
+    let left = OldDatabase::open().await;
     let world = &left.world;
     let asleep = [
         left.of("[[\"wait\", {\"seconds\": 3000"),

@@ -33,7 +33,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// The URL and the name of a model.
-struct Asked {
+struct ModelUnderTest {
     url: String,
     name: String,
 }
@@ -53,7 +53,7 @@ async fn pages() -> String {
 }
 
 /// A data directory for one task, with files beside it.
-fn set_up(directory: &Path, asked: &Asked, page: &str) -> PathBuf {
+fn set_up(directory: &Path, asked: &ModelUnderTest, page: &str) -> PathBuf {
     let (data, files) = (directory.join("data"), directory.join("files"));
     std::fs::create_dir_all(files.join("log")).unwrap();
     std::fs::create_dir_all(data.join("kinds")).unwrap();
@@ -89,7 +89,7 @@ args = [{server:?}]
 }
 
 /// Runs one task; returns what it lacks, and what happened.
-async fn lacks(task: &Task, asked: &Asked, page: &str) -> (Vec<String>, String) {
+async fn missing_checks(task: &Task, asked: &ModelUnderTest, page: &str) -> (Vec<String>, String) {
     let directory = tempfile::tempdir().unwrap();
     let data = set_up(directory.path(), asked, page);
     let ask = task.ask.replace("{page}", page);
@@ -146,11 +146,11 @@ fn answered_tool(item: &Item) -> Option<String> {
 }
 
 /// Runs these tasks one after the other; returns how many lack nothing.
-async fn score(tasks: &[Task], asked: &Asked, page: &str) -> usize {
+async fn score(tasks: &[Task], asked: &ModelUnderTest, page: &str) -> usize {
     let mut score = 0;
     for task in tasks {
         let began = std::time::Instant::now();
-        let (lacks, told) = lacks(task, asked, page).await;
+        let (lacks, told) = missing_checks(task, asked, page).await;
         let seconds = began.elapsed().as_secs();
         score += usize::from(lacks.is_empty());
         match lacks.is_empty() {
@@ -162,18 +162,19 @@ async fn score(tasks: &[Task], asked: &Asked, page: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_script_without_a_mistake_has_every_task_and_one_that_never_looks_has_none() {
+async fn a_script_that_looks_passes_every_task_and_one_that_does_not_passes_none() {
     let page = pages().await;
     for (looks, expected) in [(true, TASKS.len()), (false, 0)] {
         let url = script::serve(page.clone(), looks).await;
-        let asked = Asked { url, name: "script-1b".into() };
+        let asked = ModelUnderTest { url, name: "script-1b".into() };
         assert_eq!(score(&TASKS, &asked, &page).await, expected);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_small_model_gets_done_what_it_did_before() {
-    let asked = Asked { url: super::named("LOCAL_MODEL_URL"), name: super::named("LOCAL_MODEL_NAME") };
+async fn a_small_model_passes_at_least_the_recorded_number_of_tasks() {
+    let asked =
+        ModelUnderTest { url: super::named("LOCAL_MODEL_URL"), name: super::named("LOCAL_MODEL_NAME") };
     let page = pages().await;
     let one = |task: &&Task| {
         std::env::var("EVAL").is_ok_and(|names| names.split(',').any(|name| name == task.name))

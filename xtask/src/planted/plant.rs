@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_bug_stands_beside_what_is_right_and_the_switch_in_the_crate_of_all() {
+    fn each_bug_is_planted_behind_a_switch_beside_the_correct_code() {
         let repo = Repo::of(&[
             (SWITCHED_IN, "//! Nouns.\n"),
             (VERSIONED_IN, "[workspace.package]\nversion = \"1.2.3\"\n[profile.release.package.own]\n"),

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bug_has_its_place_once_a_name_of_its_own_and_a_test_that_runs() {
+    fn a_bug_must_have_one_place_a_unique_name_and_a_test_that_runs() {
         let source = "fn a() { 1 + 1; }\n";
         assert_eq!(found(BUG, source), [""; 0]);
         assert_eq!(found(&BUG.replace("#adds", "#sums_are_sums"), source), [""; 0]);

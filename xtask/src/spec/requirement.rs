@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_open_or_met_by_its_tests() {
+    fn a_requirement_line_is_open_or_met_by_tests() {
         let open = Requirement::parse("- **S1-R001** (derived) A `[x]` happens. [open]");
         assert_eq!(open, Ok(Requirement { id: "S1-R001", status: Status::Open }));
         let met = Requirement::parse("- **INV-01** It holds. [met: a/b.rs#c, d.rs#e]");
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_line_is_refused() {
+    fn a_malformed_requirement_line_is_refused() {
         for line in [
             "- **S1-R001 It happens. [open]",
             "- **S1-R001** It happens.",

@@ -45,7 +45,7 @@ fn found(id: &str, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_specification_in_order_is_counted() {
+fn a_correct_specification_is_counted_without_findings() {
     let line = "- **S2-R003** It happens. [met: tests/tests/a.rs#shows_it]";
     let report = report("S2-R003", line, &showing("S2-R003"));
     assert_eq!(report.findings, []);
@@ -63,7 +63,7 @@ fn a_specification_in_order_is_counted() {
 }
 
 #[test]
-fn a_missing_a_double_and_a_strange_id_are_found() {
+fn missing_duplicate_and_foreign_ids_are_found() {
     assert_eq!(found("S3-R105", ""), ["1: S3-R105 is missing"]);
     assert_eq!(found("INV-02", &open("INV-01")), ["2: INV-01 is here twice", "1: INV-02 is missing"]);
     let twice = format!("{}\n{}", open("S1-R082"), open("S1-R083"));
@@ -71,7 +71,7 @@ fn a_missing_a_double_and_a_strange_id_are_found() {
 }
 
 #[test]
-fn a_line_that_does_not_read_is_found() {
+fn a_line_with_an_unknown_status_is_found() {
     assert_eq!(
         found("S4-R002", "- **S4-R002** It happens. [maybe]"),
         ["2: an unknown status", "1: S4-R002 is missing"]
@@ -79,7 +79,7 @@ fn a_line_that_does_not_read_is_found() {
 }
 
 #[test]
-fn a_test_that_does_not_run_shows_nothing() {
+fn a_requirement_cannot_name_a_test_that_does_not_run() {
     const CONDITIONAL: &str = "that file is compiled only under a condition, or for a feature that is off";
     for (named, problem) in [
         ("tests/tests/a.rs", "not of the form `file#function`"),
@@ -101,7 +101,7 @@ fn a_test_that_does_not_run_shows_nothing() {
 }
 
 #[test]
-fn a_test_and_its_requirement_name_each_other() {
+fn a_test_and_its_requirement_must_name_each_other() {
     let line = "- **S5-R007** It happens. [met: tests/tests/a.rs#shows_it]";
     let silent = "S5-R007 names `tests/tests/a.rs#shows_it`: it does not say so; write `/// Shows: ` and the id above it";
     assert_eq!(report("S5-R007", line, TESTS).findings[0].what, silent);

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_says_which_requirements_it_shows() {
+    fn the_requirements_of_a_test_are_read_from_its_doc_comment() {
         let text = "/// Shows: S9-R009.\nfn other() {}\n\n/// What it is for.\n/// Shows: S1-R001, INV-02.\n\
                     /// Shows: S2-R003.\n#[tokio::test]\nasync fn a() { b(); }\n#[test]\nfn c() { b(); }\n";
         let tests = of(text);

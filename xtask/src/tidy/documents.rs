@@ -64,7 +64,7 @@ mod tests {
     const KIND: (&str, &str) = ("agents/writer.md", "---\nname: writer\n---\nWrite.\n");
 
     #[test]
-    fn a_kind_is_called_as_its_file() {
+    fn a_kind_must_have_the_name_of_its_file() {
         let found = |text: &str| found_by(check, &[("agents/writer.md", text)]);
         assert_eq!(found(KIND.1), Vec::<String>::new());
         assert_eq!(found("---\ndescription: d\nname: \"writer\"\n---\n"), Vec::<String>::new());
@@ -78,12 +78,12 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_without_a_kind_is_found() {
+    fn a_repository_without_a_kind_is_found() {
         assert_eq!(found_by(check, &[("agents/drafts/a.md", "")]), ["agents:1: there is no kind"]);
     }
 
     #[test]
-    fn the_description_of_the_api_is_openapi_3_1_once_there_is_one() {
+    fn the_api_description_must_be_openapi_3_1() {
         let found = |text: &str| found_by(check, &[KIND, (OPENAPI, text)]);
         assert_eq!(found("{\"openapi\": \"3.1.0\"}"), Vec::<String>::new());
         assert_eq!(

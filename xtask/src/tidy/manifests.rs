@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_along_the_table_are_fine() {
+    fn imports_that_the_table_allows_are_accepted() {
         let none = Vec::<String>::new();
         assert_eq!(found("entourage-store", "[dependencies]\nentourage-types.workspace = true\n"), none);
         assert_eq!(found("entourage", "[dependencies]\nentourage-store-sqlite.workspace = true\n"), none);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_against_the_table_is_found_with_its_line() {
+    fn an_import_that_the_table_forbids_is_found_with_its_line() {
         for (name, import) in [
             ("entourage-types", "entourage-store"),
             ("entourage-tools", "entourage-store"),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn http_providers_and_databases_have_one_home() {
+    fn http_provider_and_database_crates_are_confined_to_their_crate() {
         for (name, guest) in [
             ("entourage", "axum"),
             ("entourage-engine", "genai"),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_for_a_dependency_hides_nothing() {
+    fn a_renamed_dependency_is_still_found() {
         let what = "crates/a/Cargo.toml:6: `entourage-engine` knows of `axum`";
         assert_eq!(
             found("entourage-engine", "[dependencies]\nhttp = { package = \"axum\", version = \"0.8\" }\n"),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_without_a_place_without_lints_or_without_sense_is_found() {
+    fn unlisted_crates_missing_lints_and_invalid_manifests_are_found() {
         assert_eq!(found("stranger", ""), ["crates/a/Cargo.toml:1: `stranger` is not in the import table"]);
         let bare = "[package]\nname = \"xtask\"\n";
         assert_eq!(
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_is_forbidden_for_all() {
+    fn a_workspace_that_does_not_forbid_unsafe_code_is_found() {
         let found =
             |lint: &str| found_by(check, &[("Cargo.toml", &format!("[workspace.lints.rust]\n{lint}\n"))]);
         assert_eq!(found("unsafe_code = { level = \"forbid\", priority = 1 }"), Vec::<String>::new());

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_in_order_is_left_alone() {
+    fn a_correct_file_has_no_findings() {
         let text = "//! Says what it is for, `.unwrap()` and all.\n\n/// Never `todo!()`.\npub fn a() -> &'static str {\n    \
                     \"dbg!\"\n}\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn b() {\n        super::a().parse::<u8>()\
                     .unwrap();\n    }\n}\n";
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_opens_with_what_it_is_for() {
+    fn a_file_must_open_with_a_doc_comment() {
         let found =
             found(&[("crates/a/src/lib.rs", "// a\n//! b\n"), ("crates/a/tests/b.rs", "fn c() {}\n")]);
         assert_eq!(
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_more_than_400_lines_is_found_and_its_tests_do_not_count() {
+    fn a_file_with_more_than_400_lines_outside_tests_is_found() {
         let full = format!("//! Full.\n{}", "fn a() {}\n".repeat(399));
         let tests = "#[cfg(test)]\nmod tests {\n    fn b() {}\n}\n".to_owned();
         assert_eq!(found(&[("crates/a/src/lib.rs", &(full.clone() + &tests))]), Vec::<String>::new());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stops_the_program_is_found_outside_tests() {
+    fn panicking_code_is_found_outside_tests() {
         let text = "//! A.\nfn a() {\n    b.unwrap();\n    c.expect(\"d\");\n    e\n        .expect(\n            &format!(\"f\"),\n        );\n    \
                     todo!();\n    unimplemented!();\n    dbg!(g);\n    commit.expect(Expect::Agent(h));\n    not_dbg!();\n}\n";
         let lines: Vec<String> = [
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nothing_declares_is_found() {
+    fn a_file_that_no_module_declares_is_found() {
         assert_eq!(
             found(&[("crates/a/src/lib.rs", "//! A.\n"), ("crates/a/src/b.rs", "//! B.\n")]),
             ["crates/a/src/b.rs:1: no module declares this file, so it is never compiled"]

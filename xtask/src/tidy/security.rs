@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_names_is_there_and_each_promise_names_something() {
+    fn every_promise_must_name_a_file_or_test_that_exists() {
         let page = "# Security\n\n- `.env` is a file.\n\n## What is promised\n\n### Here\n\n\
                     - It holds: `tests/tests/a.rs#holds`, `#keeps`.\n- It stays: `tests/tests/a.rs`.\n\n\
                     ## What is not\n\n- That it is nice.\n";

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn work_put_off_is_found_in_any_file() {
+    fn a_marker_of_postponed_work_is_found_in_any_file() {
         for marker in MARKERS {
             assert_eq!(found("a.sh", &format!("# {marker}: later")), [format!("a.sh:2: `{marker}`")]);
             assert_eq!(
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_one_machine_is_found_in_any_file() {
+    fn a_machine_specific_path_is_found_in_any_file() {
         for start in MACHINE {
             for line in [
                 format!("cd {start}me"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_at_the_end_is_found_in_what_people_write() {
+    fn trailing_white_space_is_found_in_handwritten_files() {
         for path in ["a.rs", "a.md", "a.toml"] {
             assert_eq!(found(path, "a "), [format!("{path}:2: white space at the end of the line")]);
             assert_eq!(found(path, "a\t").len(), 1);

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once() {
+    fn an_invalid_chart_reports_every_mistake_at_once() {
         let known = || "ceo, ceo".to_owned();
         let wrong = chart(&["ceo", "ceo"], &[], &[("ceo", "ceo"), ("ceo", "eve"), ("ceo", "eve")]);
         let stranger =
@@ -217,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn whom_nobody_can_reach_is_known() {
+    fn a_chart_lists_its_unreachable_agents() {
         let chart =
             chart(&["a", "b", "c", "d"], &["a"], &[("a", "b"), ("b", "a"), ("c", "d")]).expect("right");
         assert_eq!(chart.unreachable(), ["c", "d"]);
     }
 
     #[test]
-    fn flows_are_written_as_arrows() {
+    fn a_line_of_arrows_is_parsed_into_flows() {
         let flows = |line: &str| line.parse::<Flows>().map(|flows| flows.0);
         let both = vec![Flow::new("ceo", "dev"), Flow::new("dev", "qa")];
         assert_eq!(flows("ceo > dev>qa"), Ok(both.clone()));

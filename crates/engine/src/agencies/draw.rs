@@ -62,20 +62,20 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_with_circles_is_drawn_once() {
+    fn a_chart_with_cycles_draws_the_flows_of_each_agent_once() {
         let drawn = "user\n├─ ceo\n│  ├─ end\n│  │  └─ qa\n│  │     └─ ceo …\n│  └─ qa …\n└─ qa …\n";
         assert_eq!(chart().tree(), drawn);
     }
 
     #[test]
-    fn whom_nobody_writes_to_is_drawn_too() {
+    fn an_agent_without_incoming_flows_is_drawn_too() {
         let names = ["a", "b"].map(String::from).to_vec();
         let chart = Chart::new(names, vec!["a".into()], vec![]).expect("it is right");
         assert_eq!(chart.tree(), "user\n└─ a\nb (nobody writes to it)\n");
     }
 
     #[test]
-    fn names_that_mean_something_to_mermaid_are_labels() {
+    fn agent_names_are_quoted_labels_in_mermaid() {
         let text = "flowchart LR\n    user((user))\n    a0[\"ceo\"]\n    a1[\"end\"]\n    a2[\"qa\"]\n    \
                     user --> a0\n    user --> a2\n    a0 --> a1\n    a1 --> a2\n    a2 --> a0\n    a0 --> a2\n";
         assert_eq!(chart().mermaid(), text);

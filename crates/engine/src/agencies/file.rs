@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_a_chart_and_what_all_are_told() {
+    fn an_agency_file_gives_a_chart_and_shared_instructions() {
         let text = "---\nname: studio\ndescription: Builds things.\nentry_points: ceo\nflows:\n  \
                     - ceo > developer > reviewer\n  - ceo > reviewer\n---\n\nBe brief.\n";
         let (agency, findings) = parse("studio.agency.md", text);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_whom_nobody_reaches_is_remarked_upon() {
+    fn an_unreachable_agent_gives_a_remark() {
         let (agency, findings) =
             parse("a.agency.md", "---\nname: a\nentry_points: ann\nagents: [ann, ben]\n---\n");
         assert!(agency.is_some());

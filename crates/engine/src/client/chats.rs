@@ -86,7 +86,7 @@ impl Client {
         let (before, expect) = match known {
             Some(known) if known.deleted => return Ok(known.root),
             Some(known) => {
-                let expect = Expect::Status(EntityKind::Chat, known.id.clone(), known.status());
+                let expect = Expect::status::<Chat>(&known.id, known.status());
                 (known, expect)
             }
             None => self.new_chat(chat, thread::root_of(&self.owner, chat), now),
@@ -134,7 +134,7 @@ impl Client {
     pub(super) async fn enter(&self, chat: &str, commit: &mut Commit) -> Result<AgentId> {
         let known = self.known_chat(chat).await?;
         if let Some(known) = &known {
-            commit.expect.push(Expect::Status(EntityKind::Chat, known.id.clone(), known.status()));
+            commit.expect.push(Expect::status::<Chat>(&known.id, known.status()));
             if !known.deleted {
                 return Ok(known.root);
             }
@@ -155,7 +155,7 @@ impl Client {
 
     fn new_chat(&self, name: &str, root: AgentId, now: Time) -> (Chat, Expect) {
         let id = thread::chat_id(&self.owner, name);
-        let absent = Expect::Absent(EntityKind::Chat, id.clone());
+        let absent = Expect::absent::<Chat>(&id);
         let (owner, name) = (self.owner.clone(), name.to_owned());
         (Chat { id, owner, name, root, deleted: false, created: now, updated: now }, absent)
     }

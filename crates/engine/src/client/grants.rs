@@ -35,7 +35,7 @@ impl Client {
         let grant = self.grant(id).await?;
         let (status, updated) = (GrantStatus::Revoked, self.engine.now());
         let revoked = Grant { status, updated, ..grant };
-        let standing = Expect::Status(EntityKind::Grant, id.to_string(), GrantStatus::Standing.as_str());
+        let standing = Expect::status::<Grant>(id, GrantStatus::Standing);
         let commit = Commit::new(updated).expect(standing).write(Write::record(&revoked.clone())?);
         match self.engine.commit(commit).await {
             Ok(_) => Ok(revoked),

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_run_of_a_task_is_found_however_many_came_after_it() {
+    async fn the_run_of_a_task_is_found_behind_many_later_runs() {
         let (store, at) = (MemoryStore::default(), Time::from_micros(7));
         let engine =
             Engine::builder(Arc::new(store.clone()), Arc::new(ScriptedModel::deciding(|_| None))).build();

@@ -1,7 +1,7 @@
 //! Requests that are done once, however often they are sent with their idempotency key.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Entity, EntityKind, LONGEST_NAME};
+use entourage_types::{Columns, EntityKind, LONGEST_NAME};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
@@ -38,20 +38,19 @@ impl Client {
         if let Some(id) = key.map(|key| self.request_id(key)) {
             let body = Request { request: digest(request), answer: answer.to_owned() };
             let body = serde_json::to_string(&body)?;
-            // The first expectation: if another one fails, the other request may have caused that.
-            commit.expect.insert(0, Expect::Absent(EntityKind::Request, id.clone()));
-            commit.push(Write::entity(Entity {
-                kind: EntityKind::Request,
-                id,
+            let columns = Columns {
+                id: id.clone(),
                 owner: self.owner.clone(),
                 root: None,
                 parent: None,
-                status: "answered".into(),
+                status: "answered",
                 created: commit.at,
                 updated: commit.at,
                 text: None,
-                body,
-            }));
+            };
+            // The first expectation: if another one fails, the other request may have caused that.
+            commit.expect.insert(0, Expect::Absent(EntityKind::Request, id));
+            commit.push(Write::entity(columns.entity(EntityKind::Request, body)));
         }
         match self.engine.commit(commit).await {
             Ok(_) => Ok(None),

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_page_survives_text() {
+    fn the_end_of_a_page_round_trips_through_text() {
         for told in [None, Some(QuestionId::new())] {
             let end = PageEnd { item: 7, told };
             assert_eq!(end.to_string().parse::<PageEnd<QuestionId>>().ok(), Some(end));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_the_last_of_the_room_fits_and_nothing_after_it_does() {
+    fn a_page_includes_the_entry_that_fills_it_and_none_after_it() {
         for (bytes, sizes, taken) in [(3, [1, 1, 9, 1], 3), (3, [3, 0, 1, 1], 1), (0, [0, 1, 1, 1], 0)] {
             let mut room = Room::of(bytes);
             assert_eq!(sizes.map(|size| room.takes(size)).map(usize::from).iter().sum::<usize>(), taken);

@@ -117,7 +117,7 @@ impl Client {
             updated: now,
             ..Delivery::from_entity(&entity)?
         };
-        let expect = Expect::Status(kind, key, status.as_str());
+        let expect = Expect::status::<Delivery>(id, status);
         let commit = Commit::new(now).expect(expect).write(Write::record(&delivery)?);
         match self.engine.commit(commit).await {
             Ok(_) => self.engine.inner.outbox.hint(&delivery),

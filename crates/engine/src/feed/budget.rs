@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_is_read_once_those_before_it_leave_room() {
+    async fn a_page_of_events_is_read_once_earlier_pages_leave_room() {
         let budget = Budget::new(10_000);
         let read = |length| budget.read(async move { Ok(page(length)) });
         let (_, one) = read(4_000).await.unwrap();

@@ -255,20 +255,20 @@ mod tests {
 
     /// An invalid schema is a mistake of its file, with its line.
     #[test]
-    fn an_output_schema_must_be_a_schema() {
+    fn an_invalid_output_schema_is_a_mistake_with_its_line() {
         let found = only("---\nname: k\noutput_schema: {type: 5, required: yes}\n---\nDo.");
         assert_eq!((found.line, found.severity), (3, Severity::Mistake));
         assert!(found.text.starts_with("output_schema: the schema is not valid: "), "{found}");
     }
 
     #[test]
-    fn a_kind_with_checks_is_refused_and_does_not_lose_them() {
+    fn the_old_key_checks_is_refused_with_its_new_name() {
         let found = only("---\nname: k\nchecks: { output: [polite] }\n---\nHello.\n");
         assert!(found.text.starts_with("`checks` is called `guardrails` now"), "{found}");
     }
 
     #[test]
-    fn what_is_no_yaml_is_told_in_plain_words() {
+    fn a_yaml_error_is_reported_in_plain_words() {
         let told = only("---\nname: k\ntools: [nope\n---\nHello.\n");
         assert_eq!(told.to_string(), "k.md:3: error: unclosed bracket '['");
         let told = only("---\nname: k\nguardrails: { output: polite }\n---\nHello.\n");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_docs_have_a_line_for_every_key_and_for_no_other() {
+    fn the_docs_list_exactly_the_keys_of_a_kind() {
         let page = include_str!("../../../../docs/kinds.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
         let mut documented: Vec<String> = rows.map(str::to_owned).collect();

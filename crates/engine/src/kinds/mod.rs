@@ -339,7 +339,7 @@ mod tests {
     /// Of two files that define one name the second is left out, in one directory and across two, with
     /// both paths; a directory that is read twice, and a built-in kind that is replaced, are not.
     #[test]
-    fn a_name_is_defined_by_one_file() {
+    fn a_second_file_that_defines_a_name_is_left_out() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let put = |at: &tempfile::TempDir, name: &str, text: &str| {
             std::fs::write(at.path().join(name), text).unwrap();
@@ -386,7 +386,7 @@ mod tests {
     /// A flow lets an agent write to its peer whatever tools its file lists, once; one without peers
     /// keeps its list.
     #[test]
-    fn a_flow_gives_send_message_to_a_kind_with_tools_of_its_own() {
+    fn a_flow_adds_send_message_to_a_kind_that_lists_its_tools() {
         let mut kinds = Kinds::none();
         let listing = |name: &str, tools: &[&str]| Kind {
             tools: Some(tools.iter().map(ToString::to_string).collect()),
@@ -427,7 +427,7 @@ mod tests {
 
     /// Each file has a shape that files of other programs have; the texts are our own.
     #[test]
-    fn files_of_todays_coding_agents_are_read_as_their_programs_read_them() {
+    fn coding_agent_files_of_every_known_shape_load_as_expected() {
         let mut rows = String::new();
         let mut files: Vec<_> =
             std::fs::read_dir("src/kinds/shapes").unwrap().map(|e| e.unwrap().path()).collect();
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_mistake_is_left_out_and_asking_for_its_kind_names_the_mistake() {
+    fn a_kind_whose_file_has_a_mistake_is_refused_with_the_mistake() {
         let directory = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         put("clerk.md", "---\nname: clerk\n---\nYou file.");
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agency_says_who_its_agents_write_to_and_what_all_are_told() {
+    fn an_agency_sets_the_peers_and_shared_instructions_of_its_kinds() {
         let directory = tempfile::tempdir().unwrap();
         let put = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
         put("ceo.md", "---\nname: ceo\npeers: [nobody]\n---\nYou lead.");

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_fits_the_whole_text() {
+    fn a_pattern_matches_only_the_whole_text() {
         for (pattern, text) in [
             ("*", ""),
             ("bank__*", "bank__pay"),
@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn tools_of_servers_have_names_for_all_of_them() {
+    fn an_mcp_name_matches_all_tools_of_one_or_of_every_server() {
         assert!(names("mcp", "bank__pay") && !names("mcp", "read_file"));
         assert!(names("mcp__bank", "bank__pay") && !names("mcp__bank", "bank2__pay"));
         assert!(names("mcp__bank__pay", "bank__pay") && names("read_*", "read_file"));
     }
     #[test]
-    fn a_name_that_may_be_of_a_server_is_known_before_its_tools_are() {
+    fn a_pattern_is_matched_to_a_server_before_its_tools_are_known() {
         for pattern in ["mcp", "mcp__bank", "mcp__bank__pay", "bank__pay", "bank__*", "b*", "*", "?ank__pay"]
         {
             assert!(may_name_tool_of(pattern, "bank"), "{pattern}");

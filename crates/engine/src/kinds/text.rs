@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_of_some_size_are_read() {
+    fn only_regular_files_of_at_most_1_mib_are_read() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
         fs::write(at("file.md"), "text").unwrap();

@@ -2,9 +2,7 @@
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{
-    Action, EntityKind, Intervention, InterventionStatus, Post, PostBody, PostId, Status, WakeupId,
-};
+use entourage_types::{Action, Intervention, InterventionStatus, Post, PostBody, PostId, Status, WakeupId};
 
 use super::{Inconsistency, Job, agent, each_record, record};
 use crate::{Engine, Result, interventions::post_of};
@@ -36,7 +34,7 @@ impl Job for Interventions {
             // An intervention that its agent has just read is applied by now.
             let id = wanted.id.to_string();
             if record::<Intervention>(engine, &id).await?.is_some_and(|now| now.status == wanted.status) {
-                let pending = Expect::Status(EntityKind::Intervention, id, pending);
+                let pending = Expect::status::<Intervention>(id, InterventionStatus::Pending);
                 found.push(repaired(engine, wanted, Commit::new(engine.now()).expect(pending)).await?);
             }
         }

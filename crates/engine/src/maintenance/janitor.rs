@@ -3,14 +3,27 @@
 
 use std::time::Duration;
 
-use entourage_store::{Commit, Write};
-use entourage_types::{JobRun, Time};
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_types::{JobRun, Record, Scope, Time};
 
-use super::{Job, jobs, record};
+use super::{Job, jobs, read, record};
 use crate::{Engine, Result};
 
 /// The time from one run of a job to the next.
 const EVERY: Duration = Duration::from_secs(300);
+
+/// The record of a job, and the version in which it was read or written last.
+struct Kept {
+    run: JobRun,
+    version: u64,
+}
+
+impl Kept {
+    /// No other node has written the record since.
+    fn unchanged(&self) -> Expect {
+        Expect::version::<JobRun>(&self.run.job, self.version)
+    }
+}
 
 impl Engine {
     /// Runs every job when it is due, until the engine is [stopping](Engine::stopping).
@@ -60,7 +73,7 @@ impl Engine {
     pub async fn job_runs(&self) -> Result<Vec<(Box<dyn Job>, JobRun)>> {
         let mut runs = Vec::new();
         for job in jobs() {
-            let last = self.last_run_of(&*job).await?;
+            let last = self.last_run_of(&*job).await?.run;
             runs.push((job, last));
         }
         Ok(runs)
@@ -75,37 +88,44 @@ impl Engine {
         // A requested job run may coincide with one that is due: under the lock, neither counts what the
         // other repaired.
         let _alone = self.inner.job_lock.lock().await;
-        let last = self.last_run_of(job).await?;
-        let mut job_run =
-            JobRun { began: Some(self.now()), at: None, found: 0, repaired: 0, error: None, ..last };
-        if let Err(error) = self.find_and_repair(job, &mut job_run).await {
+        let mut kept = self.last_run_of(job).await?;
+        let began = Some(self.now());
+        kept.run = JobRun { began, at: None, found: 0, repaired: 0, error: None, ..kept.run };
+        if let Err(error) = self.find_and_repair(job, &mut kept).await {
             tracing::error!(job = job.name(), %error, "a job of maintenance failed");
-            job_run.error = Some(error.to_string());
+            kept.run.error = Some(error.to_string());
         }
-        job_run.at = Some(self.now());
-        job_run.due = self.now() + EVERY;
-        let commit = Commit::new(self.now()).write(Write::record(&job_run)?);
-        self.commit(commit).await?;
-        Ok(job_run)
+        kept.run.at = Some(self.now());
+        kept.run.due = self.now() + EVERY;
+        let commit = Commit::new(self.now()).expect(kept.unchanged()).write(Write::record(&kept.run)?);
+        match self.commit(commit).await {
+            Ok(_) => Ok(kept.run),
+            // Another node has run the job meanwhile: its record stays, with what it counted.
+            Err(StoreError::OtherVersion { .. }) => Ok(self.last_run_of(job).await?.run),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    async fn find_and_repair(&self, job: &dyn Job, job_run: &mut JobRun) -> Result<()> {
+    async fn find_and_repair(&self, job: &dyn Job, kept: &mut Kept) -> Result<()> {
         for mut inconsistency in job.find(self).await? {
-            job_run.found += 1;
+            kept.run.found += 1;
             tracing::warn!(job = job.name(), agent = %inconsistency.agent, "{}", inconsistency.text);
             // Counted in the commit that repairs it, so that a crash after it loses no count.
-            let (repaired, repaired_ever) = (job_run.repaired + 1, job_run.repaired_ever + 1);
-            let counted = JobRun { repaired, repaired_ever, ..job_run.clone() };
+            let (repaired, repaired_ever) = (kept.run.repaired + 1, kept.run.repaired_ever + 1);
+            let counted = JobRun { repaired, repaired_ever, ..kept.run.clone() };
             inconsistency.repair.push(Write::record(&counted)?);
+            inconsistency.repair.expect.push(kept.unchanged());
             if self.repair(inconsistency).await? {
-                *job_run = counted;
+                *kept = Kept { run: counted, version: kept.version + 1 };
             }
         }
         Ok(())
     }
 
-    async fn last_run_of(&self, job: &dyn Job) -> Result<JobRun> {
-        let known = record::<JobRun>(self, job.name()).await?;
-        Ok(known.unwrap_or_else(|| JobRun::before_the_first(job.name(), self.now() + EVERY)))
+    async fn last_run_of(&self, job: &dyn Job) -> Result<Kept> {
+        match self.store().entity(&Scope::All, JobRun::KIND, job.name()).await? {
+            Some(entity) => Ok(Kept { run: read(&entity)?, version: entity.version }),
+            None => Ok(Kept { run: JobRun::before_the_first(job.name(), self.now() + EVERY), version: 0 }),
+        }
     }
 }

@@ -87,7 +87,9 @@ impl Engine {
         }
         match self.commit(repair).await {
             Ok(_) => Ok(true),
-            Err(StoreError::NotInStatus { .. } | StoreError::NoAgent { .. }) => Ok(false),
+            Err(
+                StoreError::NotInStatus { .. } | StoreError::OtherVersion { .. } | StoreError::NoAgent { .. },
+            ) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

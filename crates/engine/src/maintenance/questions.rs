@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{EntityKind, Question, QuestionStatus, RunId};
+use entourage_types::{Question, QuestionStatus, RunId};
 
 use super::{Inconsistency, Job, each_open_run, each_record, open_run, record};
 use crate::{Engine, Result};
@@ -46,7 +46,7 @@ impl Job for Questions {
 
 fn inconsistency(engine: &Engine, mut question: Question) -> Result<Inconsistency> {
     let at = engine.now();
-    let open = Expect::Status(EntityKind::Question, question.id.to_string(), QuestionStatus::Open.as_str());
+    let open = Expect::status::<Question>(question.id, QuestionStatus::Open);
     (question.status, question.updated) = (QuestionStatus::Expired, at);
     Ok(Inconsistency {
         agent: question.agent,

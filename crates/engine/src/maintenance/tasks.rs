@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{EntityKind, Post, PostBody, PostId, Status, Task, TaskId, TaskResult, WakeupId};
+use entourage_types::{Post, PostBody, PostId, Status, Task, TaskId, TaskResult, WakeupId};
 
 use super::{Inconsistency, Job, agent, each_open_run, each_record, open_run, record};
 use crate::{Engine, Result};
@@ -54,7 +54,7 @@ fn assigns(post: &Post, task: TaskId) -> bool {
 async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
     let (at, to, id) = (engine.now(), task.to, task.id);
     let result = TaskResult::Error(format!("agent {to} no longer works on it, and left no result"));
-    let queued = Expect::Status(EntityKind::Task, id.to_string(), Status::Queued.as_str());
+    let queued = Expect::status::<Task>(id, Status::Queued);
     let mut repair = Commit::new(at).expect(queued);
     if agent(engine, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
         let (call, kind, result) = (task.call, task.kind.clone(), result.clone());

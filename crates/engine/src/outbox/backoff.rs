@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_receiver_asks_for_is_kept_within_bounds() {
+    fn the_retry_after_of_a_receiver_is_kept_within_bounds() {
         let asked = |seconds| next(&delivery(0), Some(Duration::from_secs(seconds))).unwrap().as_secs();
         assert!((5..=6).contains(&asked(0)));
         assert!((120..=121).contains(&asked(120)));

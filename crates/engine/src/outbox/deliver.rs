@@ -130,9 +130,8 @@ impl Engine {
 
 /// The commit that writes a delivery if that is still pending.
 fn pending(delivery: &Delivery, at: Time) -> Result<Commit> {
-    let (kind, pending) = (EntityKind::Delivery, DeliveryStatus::Pending.as_str());
-    let expect = Expect::Status(kind, delivery.id.to_string(), pending);
-    Ok(Commit::new(at).expect(expect).write(Write::record(delivery)?))
+    let pending = Expect::status::<Delivery>(delivery.id, DeliveryStatus::Pending);
+    Ok(Commit::new(at).expect(pending).write(Write::record(delivery)?))
 }
 
 /// Calls `show` with every delivery of this status, of one owner or of all.

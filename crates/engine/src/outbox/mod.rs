@@ -166,14 +166,14 @@ mod tests {
         }
     }
 
-    fn told(outbox: &Outbox, task: Task) -> Vec<(String, Occasion)> {
+    fn deliveries_of(outbox: &Outbox, task: Task) -> Vec<(String, Occasion)> {
         let commit = Commit::new(task.updated).write(Write::record(&task).unwrap());
         let told = outbox.deliveries(&commit).into_iter();
         told.map(|delivery| (delivery.receiver, delivery.occasion)).collect()
     }
 
     #[test]
-    fn a_receiver_is_told_what_it_asked_for_of_its_owner_alone() {
+    fn a_receiver_gets_only_the_events_of_its_owner_that_it_asked_for() {
         let receiver = |name: &str, owner: &str, events: &[Occasion]| Receiver {
             name: name.into(),
             owner: Owner::new(owner),
@@ -184,12 +184,12 @@ mod tests {
             receiver("ends", "ada", &[Occasion::TaskCompleted]),
             receiver("other", "bob", &Occasion::ALL),
         ]);
-        assert_eq!(told(&outbox, task("ada")), [("all".to_owned(), Occasion::TaskCreated)]);
+        assert_eq!(deliveries_of(&outbox, task("ada")), [("all".to_owned(), Occasion::TaskCreated)]);
         let again = Task { updated: Time::from_micros(2), ..task("ada") };
-        assert_eq!(told(&outbox, again), [("all".to_owned(), Occasion::TaskReactivated)]);
+        assert_eq!(deliveries_of(&outbox, again), [("all".to_owned(), Occasion::TaskReactivated)]);
         let done = Task { status: Status::Succeeded, ..task("ada") };
-        let names: Vec<_> = told(&outbox, done).into_iter().map(|(name, _)| name).collect();
+        let names: Vec<_> = deliveries_of(&outbox, done).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["all", "ends"]);
-        assert_eq!(told(&outbox, task("eve")), []);
+        assert_eq!(deliveries_of(&outbox, task("eve")), []);
     }
 }

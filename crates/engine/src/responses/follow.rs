@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_a_gap_is_left_to_the_item() {
+    fn pieces_after_a_gap_are_ignored_and_a_new_attempt_voids_the_old() {
         let (agent, run) = (AgentId::new(), RunId::new());
         let mut heard = Heard::default();
         let mut take = |item_seq, attempt, offset, text: &str| {
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_wait_make_room_by_whole_runs() {
+    fn a_full_buffer_of_early_pieces_drops_whole_runs() {
         let (other, own) = (RunId::new(), RunId::new());
         let agent = AgentId::new();
         let piece = |run, offset| {

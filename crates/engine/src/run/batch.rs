@@ -1,7 +1,7 @@
 //! What waits for the next commit of an activation: until then none of it has happened.
 
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{Agent, EntityKind, Post, Task, Time};
+use entourage_types::{Agent, Post, Task, Time};
 
 /// Writes and expectations that go with the next commit.
 #[derive(Default)]
@@ -28,14 +28,9 @@ impl Batch {
         self.expect.extend(expect);
     }
 
-    /// Makes the store refuse the next commit if the record is in another status by then.
-    pub(super) fn expect_status(&mut self, kind: EntityKind, id: impl ToString, status: &'static str) {
-        self.expect.push(Expect::Status(kind, id.to_string(), status));
-    }
-
     /// Makes the store refuse the next commit if the task is no longer in the status in which it was read.
     pub(super) fn expect_task(&mut self, task: &Task) {
-        self.expect_status(EntityKind::Task, task.id, task.status.as_str());
+        self.expect.push(Expect::status::<Task>(task.id, task.status));
     }
 
     pub(super) fn has_writes(&self) -> bool {

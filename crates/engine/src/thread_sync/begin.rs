@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_were_under_way_are_answered_before_anything_else_is_said() {
+    fn unanswered_calls_of_a_loaded_thread_get_outputs_before_later_items() {
         let [one, two, three] = [call(), call(), call()];
         let loaded = vec![said("a"), turn(&[&one, &two]), output(&one), said("b"), turn(&[&three])];
         let expected = [&loaded[..3], &[unanswered(two)], &loaded[3..], &[unanswered(three)]].concat();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_transcript_can_hold_is_refused() {
+    fn a_loaded_thread_with_invalid_items_is_refused() {
         let [one, two] = [call(), call()];
         for broken in [
             vec![output(&one)],
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_that_meant_something_in_another_database_only() {
+    fn loading_a_thread_removes_references_to_another_database() {
         let (post, options) = (Some(PostId::new()), Some(RunOptions::default()));
         let asked = Message { post, options, ..Message::new(Author::User, "a", None) };
         let digest = |from| ItemBody::Digest(Digest { from, text: "b".into(), max_chars: None, used: None });

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_the_option_beside_it_or_one_that_reads_so_and_no_other() {
+    fn a_typed_number_picks_an_option_and_an_unknown_number_is_refused() {
         let text = |words: &str| Ok(Reply::Text(words.to_owned()));
         let colours = question(About::Information, &["red", "blue", "10"]);
         assert_eq!(typed(&colours, " 2 "), text("blue"));
@@ -265,7 +265,7 @@ mod tests {
     /// A client whose answer's acknowledgement was lost recognizes its answer in the stored question, and
     /// does not take another's answer for its own.
     #[test]
-    fn what_a_question_was_closed_with_is_told_from_what_was_given() {
+    fn a_client_recognizes_whether_its_own_answer_closed_the_question() {
         use QuestionStatus::{Answered, Declined, Expired};
         let text = |words: &str| Reply::Text(words.to_owned());
         let reject = |why: &str| Reply::Reject { reason: Some(why.to_owned()) };

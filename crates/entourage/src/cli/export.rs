@@ -96,7 +96,7 @@ fn fenced(text: &str) -> String {
 mod tests {
     /// A text of fences cannot end the fence around it.
     #[test]
-    fn a_fence_is_longer_than_any_in_it() {
+    fn a_markdown_fence_is_longer_than_any_fence_inside_it() {
         assert_eq!(super::fenced("a"), "```\na\n```");
         assert_eq!(super::fenced("````\nb\n````"), "`````\n````\nb\n````\n`````");
     }

@@ -71,7 +71,7 @@ mod tests {
 
     /// The display of `run` shows how long an agent has been at work; a server logs it.
     #[test]
-    fn what_a_command_shows_is_not_logged_beside_it() {
+    fn a_command_does_not_log_the_warnings_that_it_displays() {
         assert!(!warned!(usual(0, false), "entourage_engine::watchdog"));
         assert!(!warned!(usual(0, false), "entourage_engine::run::model::call"));
         assert!(warned!(usual(0, false), "entourage_engine::maintenance"));
@@ -81,7 +81,7 @@ mod tests {
 
     /// A page may have millions of mistakes.
     #[test]
-    fn mistakes_in_pages_are_not_logged() {
+    fn warnings_of_the_html_parser_are_never_logged() {
         for (verbose, serves) in [(0, false), (0, true), (1, true), (2, false)] {
             let filter = format!("{},{SILENT}", usual(verbose, serves));
             assert!(!warned!(&filter, "html5ever::tree_builder"));

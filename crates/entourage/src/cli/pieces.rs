@@ -82,7 +82,7 @@ mod tests {
     }
 
     /// The pieces that are passed on of these; a reset is a bar.
-    fn handed_on(deltas: &[AgentDelta]) -> String {
+    fn text_passed_on(deltas: &[AgentDelta]) -> String {
         let mut pieces = Pieces::default();
         let news = deltas.iter().flat_map(|delta| pieces.take(delta));
         news.map(|delta| if let Piece::Text(text) = delta.piece { text } else { "|".into() }).collect()
@@ -90,7 +90,7 @@ mod tests {
 
     /// A higher attempt starts again, and later pieces of the previous attempt are ignored.
     #[test]
-    fn an_attempt_that_broke_off_is_not_gone_on_with_by_the_next() {
+    fn a_new_attempt_restarts_the_answer_and_late_old_pieces_are_ignored() {
         let agent = AgentId::new();
         let deltas = [
             text(agent, 1, 0, "one tw"),
@@ -98,14 +98,14 @@ mod tests {
             text(agent, 1, 6, "o"),
             text(agent, 2, 4, "two"),
         ];
-        assert_eq!(handed_on(&deltas), "one tw|one two");
+        assert_eq!(text_passed_on(&deltas), "one tw|one two");
     }
 
     /// Pieces repeated after a broken connection are not shown twice, and nothing is shown after a gap.
     #[test]
-    fn pieces_that_come_twice_or_behind_a_gap_add_nothing() {
+    fn repeated_pieces_and_pieces_after_a_gap_add_no_text() {
         let agent = AgentId::new();
         let deltas = [text(agent, 1, 0, "größ"), text(agent, 1, 0, "größte"), text(agent, 1, 7, "!")];
-        assert_eq!(handed_on(&deltas), "größte");
+        assert_eq!(text_passed_on(&deltas), "größte");
     }
 }

@@ -123,7 +123,7 @@ mod tests {
 
     /// All rows of lines that a narrower terminal has wrapped are counted.
     #[test]
-    fn lines_that_a_resize_broke_are_counted() {
+    fn the_cursor_moves_up_over_every_row_of_a_rewrapped_line() {
         let lines = ["x".repeat(79), String::new(), "漢".repeat(30)].map(Text::from);
         assert_eq!(up(&lines, 80), "\r\x1b[3A");
         assert_eq!(up(&lines, 40), "\r\x1b[5A");

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_without_end_is_cut() {
+    fn the_usage_table_cuts_a_very_long_model_name() {
         let row = UsageRow { model: Some("m".repeat(70_000)), ..UsageRow::default() };
         let lines = table(&[UsageBy::Model], &[row], Tally::default());
         assert!(lines.iter().all(|line| line.chars().count() < 200), "{lines:?}");

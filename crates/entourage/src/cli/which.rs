@@ -194,7 +194,7 @@ mod tests {
 
     /// A text that is no id, no part of one and not `@last` is refused before any lookup.
     #[test]
-    fn a_part_of_an_id_is_taken_and_nothing_else() {
+    fn an_argument_is_an_id_a_part_of_one_or_last_and_nothing_else() {
         let part = |given: &str| given.parse::<Which<AgentId>>();
         let id = AgentId::new();
         assert_eq!(part("@last"), Ok(Which::Last));

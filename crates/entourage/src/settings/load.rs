@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_says_where_they_are_unless_somebody_else_does() {
+    fn an_explicit_data_directory_or_file_overrides_entourage_data() {
         let [here, there] = ["one", "two"].map(|model| {
             let data = tempfile::tempdir().expect("a directory");
             fs::write(data.path().join(FILE), format!("[models]\ndefault = \"{model}\"")).expect("writable");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_wins_over_the_file_and_leaves_the_rest() {
+    fn environment_variables_override_the_file_and_leave_other_settings() {
         let file = "[dispatch]\nconcurrency = 3\n[server]\nbind = \"127.0.0.1:1\"\n\
                     auth.jwt.algorithm = \"HS256\"\n";
         let settings = load(
@@ -260,14 +260,14 @@ mod tests {
     /// A program that sets another model afterwards gets errors about its own mistakes, not about the
     /// variable's.
     #[test]
-    fn a_variable_names_no_model_but_its_own() {
+    fn a_model_set_later_is_not_attributed_to_the_variable() {
         let mut settings = load("", &[("ENTOURAGE_MODEL", "rehearsal")]).expect("valid");
         settings.models.default = Some("openai::gpt-5-mini".to_owned());
         assert_eq!(settings.names_model(), None);
     }
 
     #[test]
-    fn what_the_readme_shows_is_taken_as_it_stands() {
+    fn the_settings_in_the_readme_load_unchanged() {
         let readme = include_str!("../../../../README.md");
         let (_, rest) = readme.split_once("```toml\n").expect("settings");
         let settings = load(rest.split("```").next().expect("an end"), &[]).expect("valid");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn names_with_capitals_and_colons_stay_as_written() {
+    fn map_keys_keep_their_capitals_and_colons() {
         let file = "[models.prices.\"compatible::My-Model\"]\ninput = 1.0\noutput = 2.0\n\
                     [[tools.mcp]]\nname = \"x\"\ncommand = \"x\"\nenv = { API_Token = \"y\" }\n";
         let settings = load(file, &[]).expect("valid");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_names_its_place() {
+    fn every_settings_error_names_its_file_line_and_key() {
         let place =
             |file: &str, variables: &[(&str, &str)]| load(file, variables).expect_err("wrong").to_string();
         assert!(place("\n\n[server]\nbnd = \"x\"\n", &[]).contains("entourage.toml:4: unknown field `bnd`"));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_greater_than_nothing_is_refused_with_its_key() {
+    fn a_number_that_must_be_positive_is_refused_with_its_key() {
         let refused = [
             ("[dispatch]\nconcurrency = 0", "`dispatch.concurrency` must be greater than 0"),
             ("[dispatch]\ngive_up_after = 0", "`dispatch.give_up_after` must be greater than 0"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_names_no_setting_is_told_and_stops_nothing() {
+    fn an_unknown_variable_is_reported_and_ignored() {
         let set = [
             ("ENTOURAGE_SERVRE__BIND", "127.0.0.1:1"),
             ("ENTOURAGE_PORT", "tcp://10.0.0.1:4180"),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_of_a_known_variable_is_refused_by_its_name() {
+    fn an_invalid_value_in_a_variable_is_refused_with_the_variables_name() {
         let wrong = |variables: &[(&str, &str)]| load("", variables).expect_err("wrong").to_string();
         let jwt = ("ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM", "HS256");
         let key = ("ENTOURAGE_SERVER__AUTH__JWT__KEY", "a secret of more than thirty-two bytes");
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_a_setting_in_the_wrong_place_is_never_repeated() {
+    fn a_settings_error_never_repeats_the_value() {
         const SECRET: &str = "sk-canary-4711";
         let files = [
             "[models.providers]\nopenai = \"sk-canary-4711\"\n",
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_read_as_what_its_setting_is_also_where_that_may_be_a_text_or_a_table() {
+    fn variables_set_the_fields_of_a_setting_that_is_a_text_or_a_table() {
         let set = [
             ("ENTOURAGE_TOOLS__FILES__PATH", "/srv"),
             ("ENTOURAGE_TOOLS__FILES__HIDDEN", "true"),
@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_given_with_commas() {
+    fn a_variable_gives_a_list_separated_by_commas() {
         let set = [("ENTOURAGE_MODELS__FALLBACK", "openai::a, anthropic::b")];
         assert_eq!(load("", &set).expect("valid").models.fallback, ["openai::a", "anthropic::b"]);
     }

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_keeps_its_words_and_loses_the_value() {
+    fn a_settings_error_keeps_its_wording_and_drops_the_value() {
         let told = [
             (
                 "invalid type: string \"sk-1, expected x\", expected a map",

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::agent;
 
-fn why<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+fn refusal_of<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
     match result {
         Err(Error::Agency(why)) => why,
         other => panic!("it is refused: {other:?}"),
@@ -20,26 +20,29 @@ fn why<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 }
 
 #[test]
-fn an_agent_needs_a_name_and_writes_to_others() {
-    assert!(why(Agent::builder("").build()).contains("is no name"));
-    assert!(why(Agent::builder("two words").build()).contains("is no name"));
-    assert!(why(Agent::builder("user").build()).contains("choose another name"));
-    assert!(why(Agent::builder("A").can_message(["A"]).build()).contains("cannot write to itself"));
-    assert!(why(Agent::builder("A").temperature(2.5).build()).contains("between 0 and 2"));
+fn an_agent_builder_refuses_invalid_names_peers_and_settings() {
+    assert!(refusal_of(Agent::builder("").build()).contains("is no name"));
+    assert!(refusal_of(Agent::builder("two words").build()).contains("is no name"));
+    assert!(refusal_of(Agent::builder("user").build()).contains("choose another name"));
+    assert!(refusal_of(Agent::builder("A").can_message(["A"]).build()).contains("cannot write to itself"));
+    assert!(refusal_of(Agent::builder("A").temperature(2.5).build()).contains("between 0 and 2"));
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
     let tool = || function_tool("t", "Does nothing.", |_, Nothing {}| async {});
-    assert!(why(Agent::builder("A").tool(tool()).tool(tool()).build()).contains("two tools of the name `t`"));
+    assert!(
+        refusal_of(Agent::builder("A").tool(tool()).tool(tool()).build())
+            .contains("two tools of the name `t`")
+    );
 }
 
 #[tokio::test]
-async fn a_chart_with_mistakes_is_not_opened() {
+async fn an_agency_with_an_invalid_chart_does_not_open() {
     let (a, b) = (agent("A"), agent("B"));
     let other_a = agent("A");
     let lost = Agent::builder("Lost").can_message(["Nobody"]).build().unwrap();
     let open = |builder: entourage::agency::AgencyBuilder| async {
         let model = Arc::new(ScriptedModel::new([]));
-        why(builder.in_memory().model(model).open().await)
+        refusal_of(builder.in_memory().model(model).open().await)
     };
     assert!(open(Agency::new([], [])).await.contains("no entry point"));
     assert!(open(Agency::new([&a, &a], [])).await.contains("`A` is listed twice"));
@@ -52,12 +55,12 @@ async fn a_chart_with_mistakes_is_not_opened() {
     let two = Agent::builder("Two").input_guardrail(refuses("g")).build().unwrap();
     assert!(open(Agency::new([&one], [(&one, &two)])).await.contains("two guardrails of the name `g`"));
     let kept_nowhere = Agency::new([&a], []).model(Arc::new(ScriptedModel::new([]))).open().await;
-    assert!(why(kept_nowhere).contains(".in_memory()"));
+    assert!(refusal_of(kept_nowhere).contains(".in_memory()"));
 }
 
 /// Shows: S2-R009, S2-R010.
 #[tokio::test]
-async fn an_agent_without_threads_says_so_and_asks_no_model() {
+async fn an_agent_outside_an_open_agency_is_refused_without_a_model_call() {
     let model = Arc::new(ScriptedModel::new([]));
     let a = Agent::builder("A").model(Arc::clone(&model)).build().unwrap();
     let refused = a.get_response("hi").await;
@@ -71,16 +74,16 @@ async fn an_agent_without_threads_says_so_and_asks_no_model() {
 
 /// The names of an agent's tools are valid for providers, and no two of its tools share one.
 #[test]
-fn tools_have_names_that_providers_take() {
+fn a_tool_name_must_be_valid_for_providers_and_unique() {
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
     let tool = |name: &str| function_tool(name, "Does nothing.", |_, Nothing {}| async {});
     for name in ["", "two words", "a/b", "ümlaut", &"x".repeat(65)] {
-        let refused = why(Agent::builder("A").tool(tool(name)).build());
+        let refused = refusal_of(Agent::builder("A").tool(tool(name)).build());
         assert!(refused.starts_with(&format!("A: `{name}` is no name for a tool")), "{refused}");
     }
     for name in ["web_search", "send_message", "read_output"] {
-        let refused = why(Agent::builder("A").built_in(["web_search"]).tool(tool(name)).build());
+        let refused = refusal_of(Agent::builder("A").built_in(["web_search"]).tool(tool(name)).build());
         assert!(refused.contains("is the name of a built-in tool"), "{refused}");
     }
     assert!(Agent::builder("A").tool(tool("web_search")).build().is_ok());
@@ -88,7 +91,7 @@ fn tools_have_names_that_providers_take() {
 
 /// Opening an agency refuses an unknown model and an unknown built-in tool.
 #[tokio::test]
-async fn a_model_and_a_built_in_tool_that_are_not_there_are_refused_at_opening() {
+async fn opening_an_agency_refuses_an_unknown_model_or_built_in_tool() {
     let open = |agent: Agent, model: Option<&'static str>| async move {
         let builder = Agency::new([&agent], []).in_memory();
         let builder = match model {
@@ -98,14 +101,14 @@ async fn a_model_and_a_built_in_tool_that_are_not_there_are_refused_at_opening()
         builder.open().await
     };
     let of = |model: &str| Agent::builder("A").model(model).build().unwrap();
-    let refused = why(open(of("gpt"), Some("rehearsal")).await);
+    let refused = refusal_of(open(of("gpt"), Some("rehearsal")).await);
     assert!(refused.starts_with("A: ") && refused.contains("`gpt` names no provider"), "{refused}");
-    let refused = why(open(of("nobody::gpt"), Some("rehearsal")).await);
+    let refused = refusal_of(open(of("nobody::gpt"), Some("rehearsal")).await);
     assert!(refused.contains("unknown provider `nobody`"), "{refused}");
     assert!(open(of("ollama::small"), Some("rehearsal")).await.is_ok());
     assert!(open(of("gpt"), None).await.is_ok(), "a model of one's own knows its names");
     let digging = Agent::builder("A").built_in(["dig"]).build().unwrap();
-    let refused = why(open(digging, None).await);
+    let refused = refusal_of(open(digging, None).await);
     assert!(refused.starts_with("A: there is no built-in tool `dig` here; there are: ask_user"), "{refused}");
 }
 
@@ -118,7 +121,7 @@ async fn an_agent_belongs_to_one_open_agency() {
         Agency::new([&a], []).in_memory().model(model).open().await
     };
     let first = open().await.unwrap();
-    let refused = why(open().await);
+    let refused = refusal_of(open().await);
     assert!(refused.starts_with("`A` belongs to another open agency; close that one first"), "{refused}");
     assert_eq!(a.get_response("hi").chat_id("c").text_only().await.unwrap(), "here");
     assert_eq!(first.threads().threads("c").await.unwrap().len(), 1, "it was said in the first");

@@ -22,7 +22,7 @@ const A_SAVES_TIME: Duration = Duration::from_secs(30);
 
 /// The outcome of a request to the thread store.
 #[derive(Clone, Copy, PartialEq)]
-enum Fate {
+enum Fault {
     Fails,
     Crashes,
     Hangs,
@@ -30,14 +30,14 @@ enum Fate {
 
 /// A thread store.
 #[derive(Default)]
-struct Elsewhere {
+struct FaultyThreadStore {
     threads: Mutex<BTreeMap<ThreadKey, Vec<Item>>>,
     /// The outcomes of the next requests about threads with these recipients.
-    loads: Mutex<Vec<(&'static str, Fate)>>,
-    saves: Mutex<Vec<(&'static str, Fate)>>,
+    loads: Mutex<Vec<(&'static str, Fault)>>,
+    saves: Mutex<Vec<(&'static str, Fault)>>,
 }
 
-impl Elsewhere {
+impl FaultyThreadStore {
     fn lines(&self) -> BTreeMap<String, Vec<String>> {
         let threads = self.threads.lock().unwrap();
         let thread = |(key, items): (&ThreadKey, &Vec<Item>)| {
@@ -54,7 +54,10 @@ impl Elsewhere {
 }
 
 /// Gives this request its planned outcome, if it has one.
-async fn meets(fates: &Mutex<Vec<(&'static str, Fate)>>, key: &ThreadKey) -> Result<(), ThreadStoreError> {
+async fn apply_planned_fault(
+    fates: &Mutex<Vec<(&'static str, Fault)>>,
+    key: &ThreadKey,
+) -> Result<(), ThreadStoreError> {
     let fate = {
         let mut fates = fates.lock().unwrap();
         let at = fates.iter().position(|(recipient, _)| *recipient == key.recipient);
@@ -62,22 +65,22 @@ async fn meets(fates: &Mutex<Vec<(&'static str, Fate)>>, key: &ThreadKey) -> Res
     };
     match fate {
         None => Ok(()),
-        Some(Fate::Fails) => Err("the disk is full".into()),
-        Some(Fate::Crashes) => panic!("a thread_store with a mistake"),
-        Some(Fate::Hangs) => std::future::pending().await,
+        Some(Fault::Fails) => Err("the disk is full".into()),
+        Some(Fault::Crashes) => panic!("a thread_store with a mistake"),
+        Some(Fault::Hangs) => std::future::pending().await,
     }
 }
 
 #[async_trait]
-impl ThreadStore for Elsewhere {
+impl ThreadStore for FaultyThreadStore {
     async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
-        meets(&self.loads, thread).await?;
+        apply_planned_fault(&self.loads, thread).await?;
         let threads = self.threads.lock().unwrap();
         Ok(threads.get(thread).into_iter().flatten().map(|item| item.body.clone()).collect())
     }
 
     async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), ThreadStoreError> {
-        meets(&self.saves, thread).await?;
+        apply_planned_fault(&self.saves, thread).await?;
         let mut threads = self.threads.lock().unwrap();
         let kept = threads.entry(thread.clone()).or_default();
         for item in items {
@@ -90,12 +93,16 @@ impl ThreadStore for Elsewhere {
     }
 }
 
-async fn open(builder: AgencyBuilder, thread_store: &Arc<Elsewhere>, model: &Arc<ScriptedModel>) -> Agency {
-    let thread_store: Arc<dyn ThreadStore> = Arc::<Elsewhere>::clone(thread_store);
+async fn open(
+    builder: AgencyBuilder,
+    thread_store: &Arc<FaultyThreadStore>,
+    model: &Arc<ScriptedModel>,
+) -> Agency {
+    let thread_store: Arc<dyn ThreadStore> = Arc::<FaultyThreadStore>::clone(thread_store);
     builder.in_memory().thread_store(thread_store).model(Arc::clone(model)).open().await.unwrap()
 }
 
-async fn logs(agency: &Agency) -> BTreeSet<Vec<String>> {
+async fn thread_logs(agency: &Agency) -> BTreeSet<Vec<String>> {
     let mut all = BTreeSet::new();
     for thread in agency.threads().threads("c").await.unwrap() {
         all.insert(lines(&thread.get_full_log().await.unwrap()));
@@ -103,36 +110,36 @@ async fn logs(agency: &Agency) -> BTreeSet<Vec<String>> {
     all
 }
 
-async fn say(agency: &Agency, text: &str) -> String {
+async fn send(agency: &Agency, text: &str) -> String {
     agency.get_response(text).chat_id("c").await.unwrap().final_output.unwrap()
 }
 
 /// Shows: S2-R085.
 #[tokio::test]
-async fn a_chat_goes_on_in_an_empty_database_with_what_was_said_before_in_each_thread() {
+async fn a_chat_continues_in_an_empty_database_from_the_thread_store() {
     let model = || scripted(hands_on);
     let undisturbed = {
         let agency = open(chain().0, &Arc::default(), &model()).await;
-        say(&agency, "Go.").await;
-        say(&agency, "More.").await;
-        logs(&agency).await
+        send(&agency, "Go.").await;
+        send(&agency, "More.").await;
+        thread_logs(&agency).await
     };
-    let elsewhere = Arc::<Elsewhere>::default();
+    let elsewhere = Arc::<FaultyThreadStore>::default();
     let agency = open(chain().0, &elsewhere, &model()).await;
-    say(&agency, "Go.").await;
+    send(&agency, "Go.").await;
     agency.close().await;
     assert_eq!(elsewhere.lines()["c Reviewer<Developer"], ["> Go.", "< <Go.>0"]);
     assert_eq!(elsewhere.lines().len(), 3, "{:?}", elsewhere.lines());
 
     let asked = model();
     let agency = open(chain().0, &elsewhere, &asked).await;
-    assert_eq!(say(&agency, "More.").await, "<<<More.>>>");
+    assert_eq!(send(&agency, "More.").await, "<<<More.>>>");
     let requests = asked.requests();
     let reviewer = requests.iter().find(|request| is(request, "Reviewer")).unwrap();
     let said = |text: &str| Message::Assistant { text: text.into(), calls: vec![] };
     let expected = [Message::User("Go.".into()), said("<Go.>"), Message::User("More.".into())];
     assert_eq!(reviewer.messages, expected);
-    assert_eq!(logs(&agency).await, undisturbed);
+    assert_eq!(thread_logs(&agency).await, undisturbed);
     // Another chat starts empty.
     agency.get_response("Else.").chat_id("d").await.unwrap();
     agency.close().await;
@@ -142,15 +149,15 @@ async fn a_chat_goes_on_in_an_empty_database_with_what_was_said_before_in_each_t
 }
 
 #[tokio::test]
-async fn what_was_kept_in_the_middle_of_a_call_or_by_other_means_is_taken_up() {
-    let elsewhere = Arc::<Elsewhere>::default();
+async fn a_thread_saved_mid_call_or_by_another_program_is_continued() {
+    let elsewhere = Arc::<FaultyThreadStore>::default();
     let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
-    say(&agency, "Go.").await;
+    send(&agency, "Go.").await;
     agency.close().await;
     // The Ceo had asked the Developer; nothing after that was saved.
     elsewhere.threads.lock().unwrap().values_mut().for_each(|items| items.truncate(2));
     let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
-    assert_eq!(say(&agency, "More.").await, "<<<More.>>>");
+    assert_eq!(send(&agency, "More.").await, "<<<More.>>>");
     let thread = agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap();
     let log = lines(&thread.get_full_log().await.unwrap());
     assert!(log[2].starts_with("Ceo gets! not answered: what came of it was not kept"), "{log:?}");
@@ -159,9 +166,9 @@ async fn what_was_kept_in_the_middle_of_a_call_or_by_other_means_is_taken_up() {
     assert_eq!(elsewhere.lines()["c Ceo<user"].len(), log.len());
 
     /// Saves nothing, and returns messages of an earlier program.
-    struct Others;
+    struct EarlierProgramStore;
     #[async_trait]
-    impl ThreadStore for Others {
+    impl ThreadStore for EarlierProgramStore {
         async fn load(&self, _: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
             Ok(vec![
                 ItemBody::Message(Said::new(Author::User, "Hello.", None)),
@@ -175,19 +182,19 @@ async fn what_was_kept_in_the_middle_of_a_call_or_by_other_means_is_taken_up() {
     }
     let (a, asked) =
         (agent("A"), scripted(|request| entourage_llm::Script::text(request.messages.len().to_string())));
-    let builder = Agency::new([&a], []).in_memory().thread_store(Arc::new(Others));
+    let builder = Agency::new([&a], []).in_memory().thread_store(Arc::new(EarlierProgramStore));
     let agency = builder.model(Arc::clone(&asked)).open().await.unwrap();
-    assert_eq!(say(&agency, "Again.").await, "3");
+    assert_eq!(send(&agency, "Again.").await, "3");
     let said = Message::Assistant { text: "Good day.".into(), calls: vec![] };
     assert_eq!(asked.requests()[0].messages[1], said);
     assert!(agency.resume("d").await.is_err());
 }
 
 #[tokio::test]
-async fn a_thread_that_cannot_be_loaded_is_an_error_that_changes_nothing() {
-    let elsewhere = Arc::<Elsewhere>::default();
+async fn a_failed_thread_load_is_an_error_and_changes_nothing() {
+    let elsewhere = Arc::<FaultyThreadStore>::default();
     let agency = open(chain().0, &elsewhere, &scripted(hands_on)).await;
-    for (fate, why) in [(Fate::Fails, "the disk is full"), (Fate::Crashes, "it crashed")] {
+    for (fate, why) in [(Fault::Fails, "the disk is full"), (Fault::Crashes, "it crashed")] {
         elsewhere.loads.lock().unwrap().push(("Ceo", fate));
         let refused = agency.get_response("Go.").chat_id("c").await.unwrap_err().to_string();
         assert!(
@@ -197,7 +204,7 @@ async fn a_thread_that_cannot_be_loaded_is_an_error_that_changes_nothing() {
         assert!(agency.client().agents(false, None, entourage::Page::default()).await.unwrap().is_empty());
     }
     // The Ceo gets an error about the Developer's thread, and may ask again.
-    elsewhere.loads.lock().unwrap().push(("Developer", Fate::Fails));
+    elsewhere.loads.lock().unwrap().push(("Developer", Fault::Fails));
     let result = agency.get_response("Go.").chat_id("c").await.unwrap();
     let told = result.generated_items.iter().find_map(|item| match item {
         RunItem::ToolCallOutput(item) => Some((item.is_error, item.output.clone())),
@@ -210,19 +217,19 @@ async fn a_thread_that_cannot_be_loaded_is_an_error_that_changes_nothing() {
     );
     assert!(!told.contains("disk"), "the cause is for the log: {told}");
     assert!(agency.threads().get_thread("c", "Developer", Some("Ceo")).await.unwrap().is_none());
-    assert_eq!(say(&agency, "Again.").await, "<<<Again.>>>");
+    assert_eq!(send(&agency, "Again.").await, "<<<Again.>>>");
 }
 
 #[tokio::test]
-async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
-    let (elsewhere, clock) = (Arc::<Elsewhere>::default(), FakeClock::default());
+async fn a_thread_save_that_fails_or_hangs_is_retried_and_delays_no_run() {
+    let (elsewhere, clock) = (Arc::<FaultyThreadStore>::default(), FakeClock::default());
     elsewhere.saves.lock().unwrap().extend([
-        ("Developer", Fate::Hangs),
-        ("Reviewer", Fate::Fails),
-        ("Reviewer", Fate::Crashes),
+        ("Developer", Fault::Hangs),
+        ("Reviewer", Fault::Fails),
+        ("Reviewer", Fault::Crashes),
     ]);
     let agency = open(chain().0.clock(Arc::new(clock.clone())), &elsewhere, &scripted(hands_on)).await;
-    assert_eq!(say(&agency, "Go.").await, "<<<Go.>>>");
+    assert_eq!(send(&agency, "Go.").await, "<<<Go.>>>");
     let began = clock.now();
     let is_saved = |thread: &str| elsewhere.lines().contains_key(thread);
     within("all is saved", async {
@@ -237,8 +244,8 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
     let waited = clock.now().since(began);
     assert!(A_SAVES_TIME <= waited && waited < 10 * A_SAVES_TIME, "one that hangs is given {waited:?}");
     // A save that hangs does not keep the program from ending, or the other threads from being saved.
-    elsewhere.saves.lock().unwrap().extend([("Developer", Fate::Hangs), ("Developer", Fate::Hangs)]);
-    say(&agency, "More.").await;
+    elsewhere.saves.lock().unwrap().extend([("Developer", Fault::Hangs), ("Developer", Fault::Hangs)]);
+    send(&agency, "More.").await;
     let time_goes_by = async {
         loop {
             clock.advance_to_sleeper(A_SAVES_TIME).await;
@@ -257,7 +264,7 @@ async fn a_save_that_fails_or_hangs_is_tried_again_and_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn threads_that_were_there_before_are_saved_whole_with_their_next_message() {
+async fn an_older_thread_is_saved_whole_with_its_next_message() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agency.db");
     let builder = || {
@@ -266,13 +273,13 @@ async fn threads_that_were_there_before_are_saved_whole_with_their_next_message(
     };
     let agency = builder().open().await.unwrap();
     for number in 0..110 {
-        say(&agency, &format!("{number}?")).await;
+        send(&agency, &format!("{number}?")).await;
     }
     agency.close().await;
-    let elsewhere = Arc::<Elsewhere>::default();
-    let thread_store: Arc<dyn ThreadStore> = Arc::<Elsewhere>::clone(&elsewhere);
+    let elsewhere = Arc::<FaultyThreadStore>::default();
+    let thread_store: Arc<dyn ThreadStore> = Arc::<FaultyThreadStore>::clone(&elsewhere);
     let agency = builder().thread_store(thread_store).open().await.unwrap();
-    say(&agency, "The last?").await;
+    send(&agency, "The last?").await;
     agency.close().await;
     // More than one step can save.
     let lines = elsewhere.lines();

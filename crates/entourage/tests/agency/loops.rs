@@ -28,7 +28,7 @@ async fn log(threads: &ThreadManager, to: &str, from: Option<&str>) -> Vec<Strin
 /// Opening an agency, reading everything, resuming and closing call no model and start no run.
 /// Shows: S2-R001.
 #[tokio::test]
-async fn a_run_begins_with_a_call_of_an_agent_and_with_nothing_else() {
+async fn only_a_message_to_an_agent_starts_a_run() {
     let directory = tempfile::tempdir().unwrap();
     let model = scripted(hands_on);
     let open = async || {
@@ -73,7 +73,7 @@ async fn a_run_begins_with_a_call_of_an_agent_and_with_nothing_else() {
 /// time limit of tools applies. No tool of one's own can take the place of `send_message`.
 /// Shows: S2-R005.
 #[tokio::test]
-async fn a_message_to_an_agent_is_no_call_of_a_tool() {
+async fn send_message_has_no_tool_time_limit_and_a_reserved_name() {
     let clock = FakeClock::default();
     let b_model = Arc::new(HeldModel::new(ScriptedModel::new([Script::text("from B")])));
     let model = scripted(|request| match request.messages.last() {
@@ -125,7 +125,7 @@ async fn a_message_to_an_agent_is_no_call_of_a_tool() {
 /// Reads the thread during each model call, and while a tool runs.
 /// Shows: S2-R014, S2-R030.
 #[tokio::test]
-async fn what_was_said_is_saved_before_the_model_is_asked_and_before_a_call_takes_effect() {
+async fn items_are_saved_before_the_model_is_asked_and_before_a_call_runs() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let threads = Arc::new(OnceLock::<ThreadManager>::new());
     let (told, from) = (Arc::clone(&seen), Arc::clone(&threads));
@@ -171,7 +171,7 @@ async fn what_was_said_is_saved_before_the_model_is_asked_and_before_a_call_take
 /// Each model call is held until the stream has delivered everything that was added to the threads before.
 /// Shows: S2-R076.
 #[tokio::test]
-async fn a_stream_delivers_each_item_while_the_run_goes_on() {
+async fn a_stream_delivers_each_item_while_the_run_continues() {
     let model = Arc::new(HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request))))));
     let (builder, _agents) = chain();
     let agency = builder.model(Arc::clone(&model)).in_memory().open().await.unwrap();
@@ -202,7 +202,7 @@ async fn a_stream_delivers_each_item_while_the_run_goes_on() {
 
 /// Shows: S2-R012.
 #[tokio::test]
-async fn who_gives_no_name_speaks_as_the_user() {
+async fn a_message_without_a_sender_name_comes_from_the_user() {
     let a = agent("A");
     let model = scripted(|request| Script::text(format!("{} messages", request.messages.len())));
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::{agent, chain, hands_on, is, last, lines, scripted, to, write};
 
 /// The agency of [`chain`] with shared instructions, its agents, and their model.
-async fn opened() -> (Agency, Vec<Agent>, Arc<ScriptedModel>) {
+async fn open_chain() -> (Agency, Vec<Agent>, Arc<ScriptedModel>) {
     let (builder, agents) = chain();
     let model = scripted(hands_on);
     let agency =
@@ -26,8 +26,8 @@ async fn opened() -> (Agency, Vec<Agent>, Arc<ScriptedModel>) {
 
 /// Shows: S2-R004, S2-R060, S2-R063, S2-R067.
 #[tokio::test]
-async fn one_message_leads_to_the_end_of_the_run_and_its_final_output() {
-    let (agency, ..) = opened().await;
+async fn a_response_returns_the_final_output_of_the_run() {
+    let (agency, ..) = open_chain().await;
     let result = agency.get_response("Build it.").chat_id("c").await.unwrap();
     assert_eq!(result.final_output.as_deref(), Some("<<<Build it.>>>"));
     assert_eq!((result.error, result.chat_id.as_str(), result.agent.as_str()), (None, "c", "Ceo"));
@@ -35,8 +35,8 @@ async fn one_message_leads_to_the_end_of_the_run_and_its_final_output() {
 
 /// Shows: S2-R006, S2-R032, S2-R036, S2-R044, S2-R068, S2-R071.
 #[tokio::test]
-async fn a_message_is_handed_down_and_each_run_has_its_own_items_alone() {
-    let (agency, ..) = opened().await;
+async fn each_run_of_a_delegation_returns_only_its_own_items() {
+    let (agency, ..) = open_chain().await;
     let result = agency.get_response("Build it.").chat_id("c").await.unwrap();
     // This run's own items, in order; sub-runs have their own.
     assert_eq!(
@@ -63,8 +63,8 @@ async fn a_message_is_handed_down_and_each_run_has_its_own_items_alone() {
 
 /// Shows: S2-R069, S2-R070.
 #[tokio::test]
-async fn what_a_run_used_counts_the_runs_below_it() {
-    let (agency, ..) = opened().await;
+async fn the_usage_of_a_run_includes_the_runs_below_it() {
+    let (agency, ..) = open_chain().await;
     let result = agency.get_response("Build it.").await.unwrap();
     // Five model calls of 10 tokens in and 5 out.
     assert_eq!((result.usage.calls, result.usage.usage.input, result.usage.usage.output), (5, 50, 25));
@@ -73,8 +73,8 @@ async fn what_a_run_used_counts_the_runs_below_it() {
 
 /// Shows: S2-R022, S2-R023, S2-R039.
 #[tokio::test]
-async fn each_agent_is_told_what_all_share_and_whom_it_may_write_to() {
-    let (agency, _, model) = opened().await;
+async fn agents_get_shared_instructions_and_send_message_only_with_peers() {
+    let (agency, _, model) = open_chain().await;
     agency.get_response("Build it.").await.unwrap();
     let request = &model.requests()[0];
     assert!(request.system.starts_with("Be kind.\n\nYou are Ceo."), "{}", request.system);
@@ -87,9 +87,9 @@ async fn each_agent_is_told_what_all_share_and_whom_it_may_write_to() {
 
 /// Shows: S2-R074.
 #[tokio::test]
-async fn whoever_wants_text_only_gets_just_the_final_output() {
+async fn text_only_returns_just_the_final_output() {
     // Any agent can be called.
-    let (_agency, agents, _) = opened().await;
+    let (_agency, agents, _) = open_chain().await;
     let direct = agents[2].get_response("You.").chat_id("c").text_only().await.unwrap();
     assert_eq!(direct, "<You.>");
     let whole = agents[2].get_response("You.").chat_id("c").await.unwrap();
@@ -98,8 +98,8 @@ async fn whoever_wants_text_only_gets_just_the_final_output() {
 
 /// Shows: S2-R031, S2-R039, S2-R042, S2-R043, S2-R047.
 #[tokio::test]
-async fn what_each_agent_says_stands_in_the_thread_of_that_exchange_alone() {
-    let (agency, agents, _) = opened().await;
+async fn each_pair_of_agent_and_sender_has_its_own_thread() {
+    let (agency, agents, _) = open_chain().await;
     agency.get_response("Build it.").chat_id("c").await.unwrap();
     agents[2].get_response("You.").chat_id("c").await.unwrap();
     let threads = agency.threads();
@@ -148,7 +148,7 @@ struct Sum {
 /// Shows: S2-R003, S2-R020, S2-R025, S2-R026, S2-R028, S2-R029, S2-R041, S2-R052, S2-R053, S2-R054.
 /// Shows: S2-R061, S2-R062.
 #[tokio::test]
-async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_order() {
+async fn tool_calls_and_messages_of_one_turn_are_answered_in_call_order() {
     let model = scripted(|request| match (is(request, "B"), request.messages.last()) {
         (true, _) => Script::text("from B"),
         (_, Some(Message::User(_))) => Script::text("I begin.")
@@ -216,7 +216,7 @@ async fn tools_are_run_by_the_agents_own_loop_beside_messages_and_answered_in_or
 
 /// Shows: S2-R002.
 #[tokio::test]
-async fn the_agency_may_be_gone_while_its_agents_work() {
+async fn a_run_completes_after_its_agency_handle_is_dropped() {
     let model = Arc::new(HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request))))));
     let (builder, agents) = chain();
     let early = agents[0].get_response("Go.").await.expect_err("nobody prepared it").to_string();
@@ -234,7 +234,7 @@ async fn the_agency_may_be_gone_while_its_agents_work() {
 
 /// Shows: S2-R021.
 #[tokio::test]
-async fn each_model_call_is_told_of_the_tools_there_are_by_then() {
+async fn each_model_call_offers_the_tools_that_are_available_by_then() {
     let model = scripted(|request| match request.messages.last() {
         Some(Message::User(_)) => Script::call("print", json!({"numbers": []})),
         _ => Script::text("All in."),
@@ -255,7 +255,7 @@ async fn each_model_call_is_told_of_the_tools_there_are_by_then() {
 }
 
 #[tokio::test]
-async fn an_answer_that_a_call_gives_is_the_final_output() {
+async fn the_answer_of_a_final_answer_call_is_the_final_output() {
     let model = scripted(|_| Script::call("final_answer", json!({"answer": "It is 3."})));
     let a = Agent::builder("A").built_in(["final_answer"]).build().unwrap();
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
@@ -264,7 +264,7 @@ async fn an_answer_that_a_call_gives_is_the_final_output() {
 
 /// Shows: S2-R027.
 #[tokio::test]
-async fn what_each_model_call_was_told_and_answered_is_in_the_log() {
+async fn the_full_log_has_every_request_and_answer_of_the_model() {
     let model = scripted(|request| match (is(request, "B"), request.messages.len()) {
         (true, _) => Script::text("from B"),
         (_, 1) => Script::text("I ask B.").and_call("send_message", to("B", "first")),
@@ -316,7 +316,7 @@ async fn each_agent_may_have_a_model_of_its_own() {
 
 /// Shows: S2-R017, S2-R019, S2-R072, S2-R073, S2-R075, S2-R086.
 #[tokio::test]
-async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
+async fn a_failed_run_returns_a_result_with_an_error_and_keeps_its_items() {
     let model = scripted(|request| match is(request, "Ceo") {
         true => write("Developer", &format!("step {}", request.messages.len())),
         false => Script::text("fine"),
@@ -356,7 +356,7 @@ async fn a_run_that_fails_is_a_result_with_an_error_and_keeps_what_was_done() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_before_anything_is_written() {
+async fn an_invalid_message_or_chat_name_is_refused_before_any_write() {
     let (builder, _) = chain();
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     for (message, chat, says) in [
@@ -372,7 +372,7 @@ async fn what_makes_no_sense_is_refused_before_anything_is_written() {
 }
 
 #[tokio::test]
-async fn guardrails_refuse_messages_and_have_answers_mended() {
+async fn guardrails_reject_messages_and_have_answers_rewritten() {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
     let short = Guardrail::new("short", move |checked: entourage::agency::GuardrailInput| {
@@ -411,7 +411,7 @@ async fn guardrails_refuse_messages_and_have_answers_mended() {
 
 /// Shows: S2-R017.
 #[tokio::test]
-async fn the_depth_of_a_call_is_the_callers_to_say() {
+async fn max_recursion_depth_limits_how_deep_a_message_delegates() {
     let (builder, _) = chain();
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").max_recursion_depth(1).await.unwrap();
@@ -421,7 +421,7 @@ async fn the_depth_of_a_call_is_the_callers_to_say() {
 
 /// Shows: S2-R017.
 #[tokio::test]
-async fn a_caller_that_is_an_agent_says_how_deep_it_stands() {
+async fn current_depth_counts_toward_the_depth_limit() {
     let (builder, _) = chain();
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").current_depth(4).await.unwrap();

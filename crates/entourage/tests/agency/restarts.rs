@@ -26,7 +26,7 @@ use tokio::sync::Semaphore;
 
 use crate::{agent, chain, hands_on, last, lines};
 
-async fn logs(agency: &Agency) -> Vec<Vec<String>> {
+async fn thread_logs(agency: &Agency) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     for thread in agency.threads().threads("c").await.unwrap() {
         all.push(lines(&thread.get_full_log().await.unwrap()));
@@ -36,7 +36,7 @@ async fn logs(agency: &Agency) -> Vec<Vec<String>> {
 
 /// Shows: S2-R014, S2-R030, S2-R085, S2-R086.
 #[tokio::test]
-async fn a_delegation_goes_on_where_the_last_program_left_it() {
+async fn a_delegation_continues_where_the_last_process_left_it() {
     let directory = tempfile::tempdir().unwrap();
     let held = || Arc::new(HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request))))));
     let open = async |builder: AgencyBuilder, name: &str, model: &Arc<HeldModel>| {
@@ -48,7 +48,7 @@ async fn a_delegation_goes_on_where_the_last_program_left_it() {
         model.let_go(100);
         let agency = open(chain().0, "undisturbed.db", &model).await;
         agency.get_response("Go.").chat_id("c").await.unwrap();
-        logs(&agency).await
+        thread_logs(&agency).await
     };
     // The program ends in the middle of each of the five model calls.
     for done in 0..5 {
@@ -75,7 +75,7 @@ async fn a_delegation_goes_on_where_the_last_program_left_it() {
         assert_eq!(said.final_output.as_deref(), Some("<<<Go.>>>"), "after {done} calls");
         assert_eq!((said.usage.calls, said.nested.len()), (5, 2), "each is paid for once");
         assert_eq!(resumed.run_id, said.run_id);
-        assert_eq!(logs(&agency).await, undisturbed, "after {done} calls");
+        assert_eq!(thread_logs(&agency).await, undisturbed, "after {done} calls");
         let next = agency.get_response("More.").chat_id("c").await.unwrap();
         assert_eq!(next.final_output.as_deref(), Some("<<<More.>>>"));
     }
@@ -88,7 +88,7 @@ struct Number {
 
 /// Shows: S2-R053.
 #[tokio::test]
-async fn the_next_program_reads_what_each_tool_returned() {
+async fn the_next_process_reads_the_output_of_every_tool_call() {
     let directory = tempfile::tempdir().unwrap();
     let open = async || {
         let twice = function_tool("twice", "Doubles.", |_, number: Number| async move {
@@ -112,11 +112,11 @@ async fn the_next_program_reads_what_each_tool_returned() {
     let calls = ["A calls twice "; 3];
     let outputs = ["A gets 8", "A gets! not of nothing", "A gets 16"];
     let expected = [&["A is told Go."][..], &calls, &outputs, &["A says Done."]].concat();
-    assert_eq!(logs(&open().await).await, [expected]);
+    assert_eq!(thread_logs(&open().await).await, [expected]);
 }
 
 #[tokio::test]
-async fn a_chat_that_nothing_was_said_in_cannot_be_resumed() {
+async fn a_chat_without_messages_cannot_be_resumed() {
     let a = agent("A");
     let model = Arc::new(ScriptedModel::new([]));
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
@@ -126,7 +126,7 @@ async fn a_chat_that_nothing_was_said_in_cannot_be_resumed() {
 
 /// Closing an agency ends every wait for an answer, and closes the database although handles are held.
 #[tokio::test]
-async fn closing_ends_every_wait_and_lets_go_of_the_database() {
+async fn closing_an_agency_ends_every_wait_and_releases_the_database() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("agency.db");
     let open = async |model: &Arc<HeldModel>| {
@@ -159,7 +159,7 @@ async fn closing_ends_every_wait_and_lets_go_of_the_database() {
 /// Dropping the last handle closes the database too, without a call of `close`, also in the middle of a run:
 /// the run continues in the next agency.
 #[tokio::test]
-async fn dropping_the_last_handle_lets_go_of_the_database() {
+async fn dropping_the_last_handle_releases_the_database() {
     let directory = tempfile::tempdir().unwrap();
     for is_at_work in [false, true] {
         let path = directory.path().join(format!("{is_at_work}.db"));
@@ -208,14 +208,14 @@ async fn dropping_the_last_handle_lets_go_of_the_database() {
 
 /// A store that holds the commits of agents, once it is switched to slow.
 #[derive(Clone)]
-struct Slow {
+struct SlowStore {
     is_slow: Arc<AtomicBool>,
     come: Arc<Semaphore>,
     let_go: Arc<Semaphore>,
 }
 
 #[async_trait]
-impl StoreLayer for Slow {
+impl StoreLayer for SlowStore {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Stored<Committed> {
         if commit.fence.is_some() && self.is_slow.load(Ordering::SeqCst) {
             self.come.add_permits(1);
@@ -227,9 +227,9 @@ impl StoreLayer for Slow {
 
 /// A commit that is running when the agency is closed has its grace period.
 #[tokio::test]
-async fn closing_lets_a_commit_under_way_come_to_its_end() {
+async fn closing_an_agency_lets_a_running_commit_finish() {
     let signal = || Arc::new(Semaphore::new(0));
-    let slow = Slow { is_slow: Arc::default(), come: signal(), let_go: signal() };
+    let slow = SlowStore { is_slow: Arc::default(), come: signal(), let_go: signal() };
     let kept = Arc::new(MemoryStore::default());
     let model = Arc::new(HeldModel::new(ScriptedModel::new([Script::text("here")])));
     let a = agent("A");
@@ -256,7 +256,7 @@ async fn closing_lets_a_commit_under_way_come_to_its_end() {
 
 /// A message under a key and in no named chat is accepted once.
 #[tokio::test]
-async fn a_key_without_a_chat_is_one_message() {
+async fn a_message_under_a_key_without_a_chat_is_accepted_once() {
     let a = agent("A");
     let model = Arc::new(ScriptedModel::new([Script::text("once")]));
     let agency = Agency::new([&a], []).model(Arc::clone(&model)).in_memory().open().await.unwrap();
@@ -268,7 +268,7 @@ async fn a_key_without_a_chat_is_one_message() {
 
 /// Resuming follows the last message to any agent of the chat.
 #[tokio::test]
-async fn the_last_thing_that_was_said_is_resumed() {
+async fn resuming_a_chat_follows_its_last_message() {
     let (a, b) = (agent("A"), agent("B"));
     let model =
         Arc::new(ScriptedModel::deciding(|request| Some(Ok(Script::text(format!("to {}", last(request)))))));

@@ -12,7 +12,7 @@ use futures::StreamExt;
 
 use crate::{agent, chain, hands_on, lines, scripted, to};
 
-async fn all(stream: RunStream) -> Vec<StreamEvent> {
+async fn all_events(stream: RunStream) -> Vec<StreamEvent> {
     stream.map(|event| event.expect("the engine is there")).collect().await
 }
 
@@ -26,10 +26,10 @@ fn items(events: &[StreamEvent]) -> Vec<RunItem> {
 
 /// Shows: S2-R007, S2-R013, S2-R077, S2-R078, S2-R079, S2-R080, S2-R081.
 #[tokio::test]
-async fn items_of_agents_below_come_between_the_call_and_its_output() {
+async fn a_stream_puts_items_of_sub_agents_between_call_and_output() {
     let (builder, _) = chain();
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
-    let events = all(agency.get_response_stream("Go.").chat_id("c").await.unwrap()).await;
+    let events = all_events(agency.get_response_stream("Go.").chat_id("c").await.unwrap()).await;
     let told = items(&events);
     assert_eq!(
         lines(&told),
@@ -80,14 +80,14 @@ async fn items_of_agents_below_come_between_the_call_and_its_output() {
 
 /// Shows: S2-R080, S2-R081.
 #[tokio::test]
-async fn agents_of_one_turn_are_interleaved_and_each_names_itself() {
+async fn a_stream_names_the_agent_of_each_item_of_agents_called_in_one_turn() {
     let model = scripted(|request| match (request.messages.len(), request.system.contains("You are A.")) {
         (1, true) => Script::call("send_message", to("B", "b")).and_call("send_message", to("C", "c")),
         _ => Script::text("done"),
     });
     let (a, b, c) = (agent("A"), agent("B"), agent("C"));
     let agency = Agency::new([&a], [(&a, &b), (&a, &c)]).model(model).in_memory().open().await.unwrap();
-    let told = lines(&items(&all(agency.get_response_stream("Go.").await.unwrap()).await));
+    let told = lines(&items(&all_events(agency.get_response_stream("Go.").await.unwrap()).await));
     let at =
         |line: &str| told.iter().position(|told| told == line).unwrap_or_else(|| panic!("{line}: {told:?}"));
     let outputs = told.iter().position(|line| line == "A gets done").unwrap();
@@ -100,11 +100,11 @@ async fn agents_of_one_turn_are_interleaved_and_each_names_itself() {
 
 /// Shows: S2-R082.
 #[tokio::test]
-async fn a_failed_run_ends_its_stream_with_an_error_and_then_the_end() {
+async fn a_failed_run_ends_its_stream_with_an_error_event() {
     let a = agent("A");
     let model = Arc::new(ScriptedModel::new([]));
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
-    let events = all(a.get_response_stream("Go.").await.unwrap()).await;
+    let events = all_events(a.get_response_stream("Go.").await.unwrap()).await;
     let Some(StreamEvent::Error(result)) = events.last() else { panic!("{events:?}") };
     assert_eq!(result.error.as_ref().map(|error| error.code), Some(StopReason::ModelFailed));
     assert_eq!(lines(&items(&events)), ["A is told Go.", "A notice model_failed"]);
@@ -119,7 +119,7 @@ async fn a_failed_run_ends_its_stream_with_an_error_and_then_the_end() {
 }
 
 #[tokio::test]
-async fn a_dropped_stream_stops_what_it_set_off_unless_it_is_detached() {
+async fn dropping_a_stream_stops_its_run_unless_it_is_detached() {
     let model = Arc::new(HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(hands_on(request))))));
     let (builder, _) = chain();
     let agency = builder.model(Arc::clone(&model)).in_memory().open().await.unwrap();

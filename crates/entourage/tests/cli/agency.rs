@@ -11,7 +11,7 @@ use super::{
 const STUDIO: &str = "---\nname: studio\ndescription: Builds small programs.\nentry_points: ceo\nflows:\n  \
                       - ceo > developer > reviewer\n  - ceo > reviewer\n---\nBe brief.\n";
 
-fn studio(directory: &str) -> Place {
+fn place_with_studio(directory: &str) -> Place {
     let place = Place::new();
     place.write(&format!("{directory}/studio.agency.md"), STUDIO);
     for name in ["ceo", "developer", "reviewer"] {
@@ -25,8 +25,8 @@ fn studio(directory: &str) -> Place {
 
 /// Shows: S2-R024, S2-R035.
 #[test]
-fn an_agency_is_listed_and_its_kinds_take_what_it_says() {
-    let place = studio("data/kinds");
+fn an_agency_is_listed_and_sets_instructions_and_peers_of_its_kinds() {
+    let place = place_with_studio("data/kinds");
     let list = place.entourage(&["agency"]).good().stdout;
     assert_eq!(list.trim(), "studio  Builds small programs. (ceo, developer, reviewer)");
     let listed = place.entourage(&["agency", "list", "--json"]).good().json();
@@ -40,7 +40,7 @@ fn an_agency_is_listed_and_its_kinds_take_what_it_says() {
 
 #[test]
 fn a_chart_is_drawn_for_the_terminal_and_as_mermaid() {
-    let place = studio("team");
+    let place = place_with_studio("team");
     let drawn = place.entourage(&["agency", "graph", "team/studio.agency.md"]).good().stdout;
     let tree = "user\n└─ ceo\n   ├─ developer\n   │  └─ reviewer\n   └─ reviewer\n";
     assert!(drawn.starts_with(tree), "{drawn}");
@@ -50,8 +50,8 @@ fn a_chart_is_drawn_for_the_terminal_and_as_mermaid() {
 }
 
 #[test]
-fn a_file_anywhere_is_talked_to_with_the_kinds_beside_it() {
-    let place = studio("team");
+fn run_and_chat_accept_an_agency_file_with_the_kinds_beside_it() {
+    let place = place_with_studio("team");
     let ran =
         place.entourage(&["run", "Build it", "--agency", "team/studio.agency.md", "--json"]).good().json();
     assert_eq!(ran[0]["kind"], "ceo");
@@ -62,8 +62,8 @@ fn a_file_anywhere_is_talked_to_with_the_kinds_beside_it() {
 
 /// A server has its own kinds, one of which may have the name of the file's first agent.
 #[test]
-fn the_file_of_an_agency_is_refused_where_a_server_runs() {
-    let place = studio("team");
+fn an_agency_file_is_refused_while_a_server_runs() {
+    let place = place_with_studio("team");
     place.write("data/kinds/ceo.md", "---\nname: ceo\n---\nYou lead something else.\n");
     place.write("data/kinds/clerk.md", "---\nname: clerk\n---\nYou file papers.\n");
     place.write("data/kinds/office.agency.md", "---\nname: office\nentry_points: clerk\n---\nBe brief.\n");
@@ -78,8 +78,8 @@ fn the_file_of_an_agency_is_refused_where_a_server_runs() {
 }
 
 #[test]
-fn what_is_wrong_with_an_agency_is_said_in_a_line() {
-    let place = studio("team");
+fn a_mistake_in_an_agency_is_reported_in_one_line() {
+    let place = place_with_studio("team");
     let wrong = |arguments: &[&str]| place.entourage(arguments).error(2).to_owned();
     assert!(wrong(&["agency", "graph", "none"]).contains("no agency `none`"));
     assert!(wrong(&["agency", "graph", "team/none.agency.md"]).contains("cannot be read"));
@@ -93,7 +93,7 @@ fn what_is_wrong_with_an_agency_is_said_in_a_line() {
     let ended = place.entourage(&["chat", "--agency", "team/studio.agency.md"]);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("studio.agency.md:1: error: `eve` is no kind"), "{}", ended.stderr);
-    let place = studio("data/kinds");
+    let place = place_with_studio("data/kinds");
     place.write("data/kinds/studio.agency.md", &STUDIO.replace("ceo > reviewer", "ceo > eve"));
     for arguments in [&["agency", "graph", "studio"][..], &["agency", "list"]] {
         let said = place.entourage(arguments).stderr;
@@ -105,7 +105,7 @@ fn what_is_wrong_with_an_agency_is_said_in_a_line() {
 }
 
 /// Sends a message to a chat of the agency; no agent answers yet. Returns the chat's first agent.
-fn say(place: &Place, chat: &str) -> AgentId {
+fn send_to_chat(place: &Place, chat: &str) -> AgentId {
     let settings = Settings::load(Some(&place.data()), None).expect("settings");
     let said = async {
         let client = entourage::look(&settings).expect("an engine").client(Owner::local());
@@ -120,7 +120,7 @@ fn say(place: &Place, chat: &str) -> AgentId {
 
 #[test]
 fn chats_of_an_agency_are_listed_and_deleted_with_and_without_a_server() {
-    let place = studio("data/kinds");
+    let place = place_with_studio("data/kinds");
     let chats = || place.entourage(&["agency", "chats", "studio", "--json"]).good().json();
     let names = || {
         let mut names: Vec<String> =
@@ -130,8 +130,8 @@ fn chats_of_an_agency_are_listed_and_deleted_with_and_without_a_server() {
     };
     let none = place.entourage(&["agency", "chats", "studio"]).good();
     assert!(none.stdout.is_empty() && none.stderr.contains("no chats"), "{none:?}");
-    say(&place, "first");
-    let odd = say(&place, "a b/ü?");
+    send_to_chat(&place, "first");
+    let odd = send_to_chat(&place, "a b/ü?");
     assert_eq!(names(), ["a b/ü?", "first"]);
     place.entourage(&["agency", "delete-chat", "studio", "first"]).good();
     assert_eq!(names(), ["a b/ü?"]);

@@ -13,7 +13,7 @@ use super::{
 };
 
 /// A place whose researcher needs approval to write a note.
-fn careful() -> Place {
+fn place_with_approval_rule() -> Place {
     let place = Place::new();
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
@@ -23,7 +23,7 @@ fn careful() -> Place {
 
 /// Starts or continues a task, until it asks a question. Returns the agent's id and the question's.
 #[track_caller]
-fn asked(place: &Place, arguments: &[&str]) -> (String, String) {
+fn run_until_question(place: &Place, arguments: &[&str]) -> (String, String) {
     let ended = place.entourage(&[&["run"], arguments].concat());
     assert_eq!(ended.code, 3, "{ended:?}");
     (id(&ended.stderr, "agt_").to_owned(), id(&ended.stderr, "qst_").to_owned())
@@ -31,25 +31,25 @@ fn asked(place: &Place, arguments: &[&str]) -> (String, String) {
 
 /// The outcome of a run whose question got this answer.
 #[track_caller]
-fn after(answer: &[&str]) -> Ended {
-    let place = careful();
-    let (agent, question) = asked(&place, &["Look"]);
+fn run_after_answer(answer: &[&str]) -> Ended {
+    let place = place_with_approval_rule();
+    let (agent, question) = run_until_question(&place, &["Look"]);
     place.entourage(&[&["answer", &question], answer].concat()).good();
     place.entourage(&["run", "--resume", &agent]).good()
 }
 
 #[test]
-fn a_call_is_made_as_it_is_or_with_other_arguments() {
-    assert!(after(&["--approve"]).stdout.contains("Noted in this conversation: Rehearsal: Look"));
+fn an_approved_call_runs_as_proposed_or_with_edited_arguments() {
+    assert!(run_after_answer(&["--approve"]).stdout.contains("Noted in this conversation: Rehearsal: Look"));
     let mine = r#"{"title": "Mine", "content": "Checked."}"#;
-    let edited = after(&["--approve", "--arguments", mine]).stdout;
+    let edited = run_after_answer(&["--approve", "--arguments", mine]).stdout;
     assert!(edited.contains("Noted in this conversation: Mine") && edited.contains("Checked."), "{edited}");
 }
 
 #[test]
-fn who_answers_an_agent_that_is_paused_is_told_how_it_goes_on() {
-    let place = careful();
-    let (agent, question) = asked(&place, &["--kind", "researcher", "Look"]);
+fn answering_a_paused_agent_prints_how_to_resume_it() {
+    let place = place_with_approval_rule();
+    let (agent, question) = run_until_question(&place, &["--kind", "researcher", "Look"]);
     place.entourage(&["pause", &agent]).good();
     assert_eq!(place.entourage(&["run", "-q", "--resume", &agent]).code, 3);
     let answered = place.entourage(&["answer", &question, "--approve"]).good();
@@ -58,31 +58,34 @@ fn who_answers_an_agent_that_is_paused_is_told_how_it_goes_on() {
 }
 
 #[test]
-fn a_call_is_not_made_and_the_agent_reads_why() {
-    let rejected = after(&["--reject", "too dear"]).stdout;
+fn a_rejected_call_is_not_made_and_the_agent_reads_the_reason() {
+    let rejected = run_after_answer(&["--reject", "too dear"]).stdout;
     assert!(rejected.contains("too dear") && !rejected.contains("Noted in"), "{rejected}");
-    let instead = after(&["It is in the drawer."]).stdout;
+    let instead = run_after_answer(&["It is in the drawer."]).stdout;
     assert!(instead.contains("It is in the drawer.") && !instead.contains("Noted in"), "{instead}");
     for without_words in ["--reject", "--decline"] {
-        assert!(!after(&[without_words]).stdout.contains("Noted in"), "{without_words}");
+        assert!(!run_after_answer(&[without_words]).stdout.contains("Noted in"), "{without_words}");
     }
 }
 
 #[test]
-fn the_number_beside_an_option_and_a_plain_yes_or_no_are_verdicts() {
+fn an_option_number_or_a_plain_yes_or_no_is_a_verdict() {
     for made in ["1", "yes"] {
-        assert!(after(&[made]).stdout.contains("Noted in this conversation: Rehearsal: Look"), "{made}");
+        assert!(
+            run_after_answer(&[made]).stdout.contains("Noted in this conversation: Rehearsal: Look"),
+            "{made}"
+        );
     }
     for left in ["3", "no"] {
-        let said = after(&[left]).stdout;
+        let said = run_after_answer(&[left]).stdout;
         assert!(!said.contains("Noted in") && !said.contains("answers instead"), "{left}: {said}");
     }
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_refused_and_the_question_stays_open() {
-    let place = careful();
-    let (_, question) = asked(&place, &["Look"]);
+fn an_invalid_answer_is_refused_and_the_question_stays_open() {
+    let place = place_with_approval_rule();
+    let (_, question) = run_until_question(&place, &["Look"]);
     let answer = |flags: &[&str]| place.entourage(&[&["answer", &question], flags].concat());
     for (flags, said) in [
         (&["--retry"][..], "retry"),
@@ -108,10 +111,10 @@ fn an_answer_that_makes_no_sense_is_refused_and_the_question_stays_open() {
 }
 
 #[test]
-fn always_makes_a_grant_that_is_listed_and_taken_back() {
-    let place = careful();
+fn approve_always_creates_a_grant_that_is_listed_and_revoked() {
+    let place = place_with_approval_rule();
     assert!(place.entourage(&["grants"]).good().stderr.contains("no grant is in force"));
-    let (agent, question) = asked(&place, &["Look"]);
+    let (agent, question) = run_until_question(&place, &["Look"]);
     place.entourage(&["answer", &question, "--always"]).good();
     place.entourage(&["run", "--resume", &agent]).good();
     let grants = place.entourage(&["grants"]).good().stdout;
@@ -130,13 +133,13 @@ fn always_makes_a_grant_that_is_listed_and_taken_back() {
     let again = "revoked: the agent asks again about calls of `create_note`";
     assert!(revoked.stderr.contains(again), "{revoked:?}");
     assert_eq!(place.entourage(&["grants", "--json"]).good().json().len(), 0);
-    asked(&place, &["--resume", &agent, "Look once more"]);
+    run_until_question(&place, &["--resume", &agent, "Look once more"]);
     let unknown = place.entourage(&["revoke", "grt_00000000000070008000000000000000"]);
     assert!(unknown.error(2).contains("`entourage grants` lists those in force"), "{unknown:?}");
 }
 
 #[test]
-fn a_call_in_doubt_is_made_again_or_given_up() {
+fn the_answer_retries_or_gives_up_a_call_in_doubt() {
     let place = Place::new();
     place.write(
         "data/kinds/researcher.md",
@@ -158,17 +161,17 @@ fn a_call_in_doubt_is_made_again_or_given_up() {
         line
     };
     assert!(cut_off(&[&format!("Read http://{address}/page")]).starts_with("GET /page "));
-    let (agent, question) = asked(&place, &["--resume"]);
+    let (agent, question) = run_until_question(&place, &["--resume"]);
     place.entourage(&["answer", &question, "--retry"]).good();
     assert!(cut_off(&["--resume", &agent]).starts_with("GET /page "), "it is made again");
-    let (_, question) = asked(&place, &["--resume", &agent]);
+    let (_, question) = run_until_question(&place, &["--resume", &agent]);
     place.entourage(&["answer", &question, "--give-up"]).good();
     place.entourage(&["run", "--resume", &agent]).good();
 }
 
 #[test]
-fn in_a_conversation_a_call_is_edited_and_another_rejected() {
-    let place = careful();
+fn chat_edits_one_proposed_call_and_rejects_another() {
+    let place = place_with_approval_rule();
     let mut chat = Terminal::start(&place, &["chat"]);
     let asks = "/edit {…}, /reject why, or a text for the agent to read instead) >";
     let rests = " tokens\r\n> ";
@@ -192,8 +195,8 @@ fn in_a_conversation_a_call_is_edited_and_another_rejected() {
 }
 
 #[test]
-fn the_hint_of_an_open_approval_names_the_ways_to_answer_it() {
-    let place = careful();
+fn an_open_approval_prints_the_commands_that_answer_it() {
+    let place = place_with_approval_rule();
     let ended = place.entourage(&["run", "Look"]);
     let question = id(&ended.stderr, "qst_");
     let hint = format!("entourage answer {question} --approve, or --reject \"why\"");

@@ -8,7 +8,7 @@ use super::{
 };
 
 #[test]
-fn what_was_typed_wrong_names_what_would_be_right() {
+fn a_usage_error_names_what_would_be_right() {
     let place = Place::new();
     let error = |arguments: &[&str]| place.entourage(arguments).error(2).to_owned();
     let kind = error(&["run", "x", "--kind", "nobody"]);
@@ -53,7 +53,7 @@ fn what_was_typed_wrong_names_what_would_be_right() {
 
 /// A conversation that cannot start is refused before the user types, with the same text as `run`.
 #[test]
-fn a_conversation_with_a_kind_that_is_none_is_refused_at_once() {
+fn chat_with_an_unknown_kind_is_refused_before_any_input() {
     let place = Place::new();
     let critic = place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
     let chat = |kind: &str| Ended::of(place.command(&["chat", "--kind", kind]).write_stdin("/quit\n"));
@@ -71,7 +71,7 @@ fn a_conversation_with_a_kind_that_is_none_is_refused_at_once() {
 
 /// A command that only reads creates nothing, so a mistyped directory is not created.
 #[test]
-fn a_mistyped_data_directory_is_named_and_not_made() {
+fn commands_that_only_read_do_not_create_a_missing_data_directory() {
     let place = Place::new();
     let mistyped = place.path().join("mistyped");
     let data = mistyped.display().to_string();
@@ -87,7 +87,7 @@ fn a_mistyped_data_directory_is_named_and_not_made() {
 }
 
 #[test]
-fn a_model_without_its_key_is_refused_before_anything_is_made() {
+fn a_model_without_its_key_is_refused_before_an_agent_is_created() {
     let place = Place::new();
     let mut command = place.command(&["run", "x", "--model", "anthropic::claude"]);
     let ended = Ended::of(&mut command);
@@ -98,7 +98,7 @@ fn a_model_without_its_key_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn settings_are_mended_by_file_and_line() {
+fn settings_errors_name_the_file_and_line_or_the_variable() {
     let place = Place::new();
     let error = |text: &str| {
         place.write("data/entourage.toml", text);
@@ -127,7 +127,7 @@ fn settings_are_mended_by_file_and_line() {
 }
 
 #[test]
-fn a_kind_with_a_mistake_is_left_out_loudly_and_refused_where_it_is_asked_for() {
+fn a_kind_with_a_mistake_is_left_out_with_a_note_and_refused_by_name() {
     let place = Place::new();
     place.write("data/kinds/clerk.md", "---\nname: clerk\nconversational: perhaps\n---\nYou file papers.\n");
     let ended = place.entourage(&["run", "x"]).good();
@@ -145,7 +145,7 @@ fn a_kind_with_a_mistake_is_left_out_loudly_and_refused_where_it_is_asked_for() 
 
 /// Of two files with one name the first is used, and the other is reported; other kinds still work.
 #[test]
-fn a_second_file_of_one_name_is_left_out_loudly() {
+fn a_second_file_for_one_kind_is_left_out_with_a_note() {
     let place = Place::new();
     place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
     place.write("data/kinds/critic-old.md", "---\nname: critic\n---\nYou praise.\n");
@@ -160,7 +160,7 @@ fn a_second_file_of_one_name_is_left_out_loudly() {
 
 /// A pipe would wait for its writer for ever.
 #[test]
-fn what_is_no_regular_file_among_kinds_and_agencies_is_not_opened() {
+fn a_pipe_among_kind_and_agency_files_is_not_opened() {
     let place = Place::new();
     place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
     for pipe in ["data/kinds/pipe.md", "data/kinds/pipe.agency.md"] {
@@ -181,7 +181,7 @@ fn what_is_no_regular_file_among_kinds_and_agencies_is_not_opened() {
 }
 
 #[test]
-fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
+fn a_port_in_use_and_an_unusable_data_directory_are_reported() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
@@ -197,7 +197,7 @@ fn a_port_in_use_and_a_data_directory_that_is_none_are_told() {
 }
 
 #[test]
-fn a_file_in_place_of_a_data_directory_is_named_whatever_is_asked_for() {
+fn every_command_refuses_a_file_in_place_of_the_data_directory() {
     let place = Place::new();
     let data = place.write("a-file", "").display().to_string();
     for command in [
@@ -216,7 +216,7 @@ fn a_file_in_place_of_a_data_directory_is_named_whatever_is_asked_for() {
 }
 
 #[test]
-fn a_lock_that_cannot_be_written_says_so() {
+fn a_lock_file_that_cannot_be_written_is_reported() {
     let place = Place::new();
     place.entourage(&["run", "x", "--quiet"]).good();
     let lock = place.data().join("entourage.db.lock");
@@ -229,7 +229,7 @@ fn a_lock_that_cannot_be_written_says_so() {
 }
 
 #[test]
-fn a_file_that_is_no_database_of_ours_is_left_as_it_is() {
+fn a_foreign_file_in_place_of_the_database_is_left_unchanged() {
     let place = Place::new();
     let database =
         place.write("data/entourage.db", "Dear diary, nothing happened today. ".repeat(50).as_str());

@@ -26,7 +26,7 @@ fn run(place: &Place, model: &Model, task: &str) -> Child {
 }
 
 /// The result of a run: its exit code, stdout and stderr.
-fn ended(child: Child) -> (i32, String, String) {
+fn outcome_of(child: Child) -> (i32, String, String) {
     let _patience = Patience::with(&child);
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
@@ -35,21 +35,21 @@ fn ended(child: Child) -> (i32, String, String) {
 
 /// Of two runs at once, the second waits for the first, which takes no longer than a short command.
 #[test]
-fn a_run_waits_for_another_one() {
+fn a_second_run_waits_for_a_first_that_ends_soon() {
     let (place, model) = (Place::new(), Model::new());
     let first = run(&place, &model, "Plan a trip");
     let asked = model.next();
     let second = run(&place, &model, "Plan a feast");
     asked.text("By train.").end();
-    assert_eq!(ended(first).0, 0);
+    assert_eq!(outcome_of(first).0, 0);
     model.next().text("With cake.").end();
-    let (code, stdout, stderr) = ended(second);
+    let (code, stdout, stderr) = outcome_of(second);
     assert_eq!((code, stdout.trim_end().ends_with("With cake.")), (0, true), "{stdout} {stderr}");
 }
 
 /// The directory belongs to the command, not to the agent: a user who continues without it gets a note.
 #[test]
-fn an_agent_that_has_read_files_is_not_gone_on_with_without_them_and_without_a_word() {
+fn resuming_an_agent_that_read_files_without_a_directory_prints_a_note() {
     let (place, model) = (Place::new(), Model::new());
     let go = |arguments: &[&str]| {
         let mut command = place.process(arguments);
@@ -59,7 +59,9 @@ fn an_agent_that_has_read_files_is_not_gone_on_with_without_them_and_without_a_w
     };
     let said = |child: Child| {
         model.next().text("Done.").end();
-        ended(child).2.contains("has read files before, and no directory is given now; --files DIR gives one")
+        outcome_of(child)
+            .2
+            .contains("has read files before, and no directory is given now; --files DIR gives one")
     };
     let first = go(&["run", "Look.", "--kind", "researcher", "--files", "."]);
     model.next().call("list_files", &json!({})).end();
@@ -89,7 +91,7 @@ fn a_run_is_seen_and_steered_from_another_terminal() {
     let asked = model.next();
     assert!(asked.body.to_string().contains("only by train"), "{}", asked.body);
     asked.text("By train.").end();
-    let (code, stdout, stderr) = ended(child);
+    let (code, stdout, stderr) = outcome_of(child);
     assert_eq!((code, stdout.trim_end().ends_with("By train.")), (0, true), "{stdout} {stderr}");
     assert!(stderr.contains(&format!("{agent}; from another terminal: entourage tree")), "{stderr}");
     assert!(!place.data().join("server.json").exists(), "its sign is gone");
@@ -99,7 +101,7 @@ fn a_run_is_seen_and_steered_from_another_terminal() {
 /// A command that follows another process's tree gets the answer, also when that process ends with it, and
 /// continues the tree when the process leaves it unfinished.
 #[test]
-fn who_follows_a_run_has_its_answer_or_goes_on_with_it() {
+fn a_follower_of_a_run_gets_its_answer_or_continues_a_killed_one() {
     for is_killed in [false, true] {
         let (place, model) = (Place::new(), Model::new());
         let mut first = run(&place, &model, "Plan a trip");
@@ -114,7 +116,7 @@ fn who_follows_a_run_has_its_answer_or_goes_on_with_it() {
             model.next().text("By train.").end();
         } else {
             asked.text("By train.").end();
-            assert_eq!(ended(first).0, 0);
+            assert_eq!(outcome_of(first).0, 0);
         }
         let (code, shown) = follower.ended();
         assert_eq!((code, shown.contains("By train.")), (Some(0), true), "killed: {is_killed}: {shown}");
@@ -130,14 +132,14 @@ fn a_closed_terminal_suspends_a_run() {
     let pid = child.id().to_string();
     let sent = std::process::Command::new("kill").args(["-HUP", &pid]).status();
     assert!(sent.expect("kill is there").success());
-    let (code, _, stderr) = ended(child);
+    let (code, _, stderr) = outcome_of(child);
     assert_eq!(code, 130, "{stderr}");
     assert!(stderr.contains("suspended; go on with: entourage run --resume"), "{stderr}");
 }
 
 /// The port requires the token from a file that only its owner can read.
 #[test]
-fn only_the_owner_of_the_data_reaches_a_run() {
+fn a_run_accepts_only_requests_with_the_token_of_its_private_file() {
     let (place, model) = (Place::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let asked = model.next();
@@ -157,12 +159,12 @@ fn only_the_owner_of_the_data_reaches_a_run() {
     assert_eq!(status("guessed").as_deref(), Some("401"));
     assert_eq!(status(running["token"].as_str().expect("a token")).as_deref(), Some("200"));
     asked.text("Done.").end();
-    assert_eq!(ended(child).0, 0);
+    assert_eq!(outcome_of(child).0, 0);
 }
 
 /// A run does one task: it refuses a second one, and nothing remains of the attempt.
 #[test]
-fn a_second_task_is_refused_with_what_to_do() {
+fn a_second_run_is_refused_while_the_first_is_at_work() {
     let (place, model) = (Place::new(), Model::new());
     let child = run(&place, &model, "The first");
     let asked = model.next();
@@ -171,13 +173,13 @@ fn a_second_task_is_refused_with_what_to_do() {
     assert!(error.contains(&format!("pid {}", child.id())) && error.contains("entourage serve"), "{error}");
     assert_eq!(place.entourage(&["agents", "--json"]).good().json().len(), 1);
     asked.text("Done.").end();
-    assert_eq!(ended(child).0, 0);
+    assert_eq!(outcome_of(child).0, 0);
 }
 
 /// A command waits for another that holds the database and cannot be reached, and says so once that takes
 /// long.
 #[test]
-fn a_command_waits_for_another_that_works_on_the_database() {
+fn a_command_waits_while_another_process_holds_the_database() {
     let place = Place::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let lock = fs::File::open(place.data().join("entourage.db.lock")).expect("there");
@@ -189,17 +191,17 @@ fn a_command_waits_for_another_that_works_on_the_database() {
     BufReader::new(child.stderr.take().expect("piped")).read_line(&mut told).expect("UTF-8");
     assert!(told.starts_with("waiting for another entourage (pid "), "{told}");
     lock.unlock().expect("held");
-    let (code, stdout, _) = ended(child);
+    let (code, stdout, _) = outcome_of(child);
     assert_eq!((code, stdout.contains("Say hello")), (0, true), "{stdout}");
 }
 
 /// A run does one task: a refused command sends no message to another agent.
 #[test]
-fn a_message_for_another_agent_is_refused_before_it_is_stored() {
+fn a_run_refuses_a_message_for_another_agent_and_stores_nothing() {
     let (place, model) = (Place::new(), Model::new());
     let first = run(&place, &model, "The first");
     model.next().text("Done.").end();
-    assert_eq!(ended(first).0, 0);
+    assert_eq!(outcome_of(first).0, 0);
     let agents = || place.entourage(&["agents", "--json"]).good().json();
     let first = agents()[0]["id"].as_str().expect("an id").to_owned();
     let second = run(&place, &model, "The second");
@@ -209,19 +211,19 @@ fn a_message_for_another_agent_is_refused_before_it_is_stored() {
     let stands = agents().into_iter().find(|agent| agent["id"] == *first).expect("it is there");
     assert_eq!((&stands["status"], &stands["items"]), (&json!("succeeded"), &json!(2)));
     asked.text("Done.").end();
-    assert_eq!(ended(second).0, 0);
+    assert_eq!(outcome_of(second).0, 0);
     let tail = place.entourage(&["tail", &first]).good().stdout;
     assert!(!tail.contains("more"), "{tail}");
 }
 
 /// A run that a user stopped did not fail.
 #[test]
-fn a_stop_from_another_terminal_is_no_error() {
+fn a_run_stopped_from_another_terminal_is_stopped_and_not_failed() {
     let (place, model) = (Place::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let _asked = model.next();
     place.entourage(&["stop", "@last"]).good();
-    let (code, stdout, stderr) = ended(child);
+    let (code, stdout, stderr) = outcome_of(child);
     assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
     assert!(stderr.contains("stopped; go on with: entourage run --resume agt_"), "{stderr}");
     assert!(!stderr.contains("error:"), "{stderr}");
@@ -251,7 +253,7 @@ fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
     model.next().call("send_message", &json!({ "recipient": "researcher", "message": "Look" })).end();
     let _researcher = model.next();
     place.entourage(&["stop", "@last"]).good();
-    let (code, stdout, stderr) = ended(child);
+    let (code, stdout, stderr) = outcome_of(child);
     assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
     let again = place.entourage(&["run", "--resume", "@last"]);
     assert_eq!(again.code, 130, "{again:?}");
@@ -259,20 +261,20 @@ fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
 
 /// The run that waits for an agent returns the answer to a new instruction for it.
 #[test]
-fn a_changed_instruction_is_answered_by_the_run_that_waited_for_a_sub_agent() {
+fn a_run_waiting_for_a_sub_agent_answers_a_modified_instruction() {
     let (place, model) = (Place::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     model.next().call("send_message", &json!({ "recipient": "researcher", "message": "Look" })).end();
     let _researcher = model.next();
     place.entourage(&["modify", "@last", "Stay at home"]).good();
     model.next().text("At home.").end();
-    let (code, stdout, stderr) = ended(child);
+    let (code, stdout, stderr) = outcome_of(child);
     assert_eq!((code, stdout.as_str()), (0, "At home.\n"), "{stderr}");
 }
 
 /// With several open questions `@last` is refused and all are listed; the answered question is named, too.
 #[test]
-fn with_several_questions_open_the_one_to_answer_is_named() {
+fn answer_last_is_refused_with_a_list_if_several_questions_are_open() {
     let (place, model) = (Place::new(), Model::asking("Which colour?"));
     for task in ["The first", "The second"] {
         let mut run = place.command(&["run", task]);
@@ -290,7 +292,7 @@ fn with_several_questions_open_the_one_to_answer_is_named() {
 
 /// No process reads a message to an agent at rest until a command continues it.
 #[test]
-fn what_is_steered_while_nobody_is_at_work_is_kept() {
+fn a_steer_without_a_process_at_work_is_stored_for_later() {
     let place = Place::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let steered = place.entourage(&["steer", "@last", "briefly"]).good();
@@ -300,7 +302,7 @@ fn what_is_steered_while_nobody_is_at_work_is_kept() {
 /// A message that comes during the last answer is read by another run: `run` waits for that, and prints both
 /// answers.
 #[test]
-fn words_that_come_during_the_last_answer_are_answered_too() {
+fn a_message_during_the_last_answer_is_answered_by_the_same_command() {
     for form in ["--quiet", "--json"] {
         let (place, model) = (Place::new(), Model::new());
         let mut command = place.process(&["run", "One", form]);
@@ -313,7 +315,7 @@ fn words_that_come_during_the_last_answer_are_answered_too() {
         let second = model.next();
         assert!(second.body.to_string().contains("Two"), "{}", second.body);
         second.text("Second.").end();
-        let (code, stdout, stderr) = ended(child);
+        let (code, stdout, stderr) = outcome_of(child);
         assert_eq!(code, 0, "{stderr}");
         let answer = match form {
             "--json" => {
@@ -329,7 +331,7 @@ fn words_that_come_during_the_last_answer_are_answered_too() {
 /// Asserts what other commands show while an agent waits for an answer at another terminal. Returns the
 /// question's id.
 #[track_caller]
-fn waiting(place: &Place, task: &str) -> String {
+fn assert_question_is_shown(place: &Place, task: &str) -> String {
     let tree = place.entourage(&["tree"]).good();
     assert!(tree.stdout.contains("? assistant asks: Which colour?"), "{tree:?}");
     assert_eq!(tree.stderr, "", "somebody is at work");
@@ -345,14 +347,14 @@ fn waiting(place: &Place, task: &str) -> String {
 
 /// A question of a task at a terminal is answered from another terminal, by a part of its id.
 #[test]
-fn a_question_of_a_run_at_a_terminal_is_answered_from_another_one() {
+fn a_question_of_a_run_can_be_answered_from_another_terminal() {
     let (place, model) = (Place::new(), Model::new());
     let mut command = place.process(&["run", "Paint it"]);
     model.ask(&mut command);
     let mut terminal = Terminal::of(command);
     model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
     terminal.shows("? assistant asks: Which colour?");
-    let question = waiting(&place, "Paint it");
+    let question = assert_question_is_shown(&place, "Paint it");
     let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
     assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
     let asked = model.next();
@@ -364,7 +366,7 @@ fn a_question_of_a_run_at_a_terminal_is_answered_from_another_one() {
 
 /// Questions of a conversation are answered from another terminal, by a part of an id and by `@last`.
 #[test]
-fn a_question_of_a_conversation_is_answered_from_another_terminal() {
+fn a_question_of_a_chat_can_be_answered_from_another_terminal() {
     let (place, model) = (Place::new(), Model::new());
     let mut command = place.process(&["chat"]);
     model.ask(&mut command);
@@ -373,7 +375,7 @@ fn a_question_of_a_conversation_is_answered_from_another_terminal() {
     chat.types("Paint it");
     model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
     chat.shows("? assistant asks: Which colour?");
-    let question = waiting(&place, "Paint it");
+    let question = assert_question_is_shown(&place, "Paint it");
     let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
     assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
     let asked = model.next();
@@ -395,7 +397,7 @@ fn a_question_of_a_conversation_is_answered_from_another_terminal() {
 /// A conversation with the agents of another terminal's `run` loses nothing when that ends: a later server
 /// has them, too.
 #[test]
-fn a_conversation_outlives_the_run_that_it_reached() {
+fn a_chat_attached_to_a_run_continues_after_the_run_ends() {
     let (place, model) = (Place::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let asked = model.next();
@@ -404,7 +406,7 @@ fn a_conversation_outlives_the_run_that_it_reached() {
     let mut chat = Terminal::whole(command, 100);
     chat.shows("Plan a trip");
     asked.text("By train.").end();
-    assert_eq!(ended(child).0, 0);
+    assert_eq!(outcome_of(child).0, 0);
     chat.shows("has ended. The conversation goes on once `entourage serve` runs");
     chat.types("And back?");
     chat.shows("(kept)");
@@ -423,7 +425,7 @@ fn a_conversation_outlives_the_run_that_it_reached() {
 
 /// Parts of ids are accepted where they match only one.
 #[test]
-fn a_part_of_an_id_that_means_several_is_refused() {
+fn an_ambiguous_part_of_an_id_is_refused_with_its_matches() {
     let place = Place::new();
     place.entourage(&["run", "The first", "--quiet"]).good();
     place.entourage(&["run", "The second", "--quiet"]).good();

@@ -32,7 +32,7 @@ fn serve(place: &Place, model: &Model) -> Server {
 }
 
 /// A database that refuses every post, as on a full disk, until [`ROOM`] is executed.
-fn full(place: &Place) -> Connection {
+fn refuse_posts(place: &Place) -> Connection {
     let database = Connection::open(place.data().join("entourage.db")).expect("the database");
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no room'); END";
     database.execute_batch(refuse).expect("changed");
@@ -44,7 +44,7 @@ const ROOM: &str = "DROP TRIGGER refuse";
 /// A pasted text of several lines is one message. The history keeps it for the next conversation, readable by
 /// its owner only.
 #[test]
-fn a_paste_is_one_message_and_what_was_typed_comes_back() {
+fn a_paste_is_one_message_and_the_history_recalls_it() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
     terminal.shows("> ");
@@ -73,7 +73,7 @@ fn a_paste_is_one_message_and_what_was_typed_comes_back() {
 
 /// Input during a streamed answer stays on its own line below, and the agent reads it before its next step.
 #[test]
-fn what_is_typed_stays_apart_from_what_is_said() {
+fn typed_input_stays_on_its_own_line_below_a_streamed_answer() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
     terminal.shows("> ");
@@ -101,7 +101,7 @@ fn what_is_typed_stays_apart_from_what_is_said() {
 
 /// Commands work also while the agent works; they are not sent to it.
 #[test]
-fn commands_are_taken_while_the_agent_works() {
+fn chat_commands_work_while_the_agent_works() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -121,7 +121,7 @@ fn commands_are_taken_while_the_agent_works() {
 
 /// A client that joins during a streamed answer sees it from its beginning.
 #[test]
-fn an_answer_under_way_is_shown_from_its_beginning() {
+fn a_client_that_joins_mid_answer_sees_it_from_its_beginning() {
     let (place, model) = (Place::new(), Model::new());
     let server = serve(&place, &model);
     let mut first = Terminal::whole(chat(&place, &model, &[]), 80);
@@ -142,7 +142,7 @@ fn an_answer_under_way_is_shown_from_its_beginning() {
 /// Messages of other senders are shown at once with their answers, and the next answer appears below its
 /// message.
 #[test]
-fn what_is_said_elsewhere_is_shown_and_answers_keep_their_places() {
+fn chat_shows_messages_sent_elsewhere_and_their_answers_in_order() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("/help lists the commands");
@@ -167,7 +167,7 @@ fn what_is_said_elsewhere_is_shown_and_answers_keep_their_places() {
 
 /// A question that comes while the user does not type is shown, and the next line is its answer.
 #[test]
-fn a_question_that_comes_by_itself_is_shown_and_answered_by_the_next_line() {
+fn an_unprompted_question_is_shown_and_the_next_line_answers_it() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -203,7 +203,7 @@ fn a_question_at_a_terminal_shows_one_prompt() {
 
 /// The farewell does not refer to an agent that takes no more messages.
 #[test]
-fn a_conversation_whose_agent_was_deleted_names_what_can_still_be_read() {
+fn leaving_a_chat_with_a_deleted_agent_says_how_to_read_it() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
     terminal.shows("> ");
@@ -221,7 +221,7 @@ fn a_conversation_whose_agent_was_deleted_names_what_can_still_be_read() {
 /// The user is shown that the server is gone, and what they type meanwhile is sent to the next server, which
 /// has another address.
 #[test]
-fn an_idle_conversation_outlives_its_server() {
+fn an_idle_chat_continues_on_the_next_server() {
     let (place, model) = (Place::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
@@ -252,7 +252,7 @@ fn an_idle_conversation_outlives_its_server() {
 
 /// A user need not type twice if the server ends before there is an agent.
 #[test]
-fn a_first_message_waits_for_a_server_that_is_gone() {
+fn a_first_message_is_kept_until_a_server_runs_again() {
     let (place, model) = (Place::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
@@ -274,7 +274,7 @@ fn a_first_message_waits_for_a_server_that_is_gone() {
 
 /// A user who does not wait for the next server is shown the lines that were not sent, and how to come back.
 #[test]
-fn what_nobody_was_there_for_is_shown_at_the_end() {
+fn quitting_chat_without_a_server_shows_the_unsent_lines() {
     let (place, model) = (Place::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
@@ -302,7 +302,7 @@ fn what_nobody_was_there_for_is_shown_at_the_end() {
 
 /// If the next server refuses them, the kept lines are shown, and how to come back.
 #[test]
-fn what_the_next_server_refuses_is_shown() {
+fn chat_shows_the_kept_lines_that_the_next_server_refuses() {
     let (place, model) = (Place::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
@@ -327,7 +327,7 @@ fn what_the_next_server_refuses_is_shown() {
 /// If the database has less than was shown, `chat` reports that and how to go on, and not that everything was
 /// saved.
 #[test]
-fn a_conversation_says_that_an_older_copy_of_the_database_was_put_back() {
+fn chat_reports_that_an_older_copy_of_the_database_was_restored() {
     let (place, model) = (Place::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
@@ -357,7 +357,7 @@ fn a_conversation_says_that_an_older_copy_of_the_database_was_put_back() {
 
 /// Input goes only to the engine of this data directory, although another process has the port of its server.
 #[test]
-fn a_first_message_is_not_said_to_another_engine_at_the_address_of_a_server_that_is_gone() {
+fn a_first_message_is_not_sent_to_another_engine_at_the_same_address() {
     let (place, model, other) = (Place::new(), Model::new(), Place::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
@@ -380,7 +380,7 @@ fn a_first_message_is_not_said_to_another_engine_at_the_address_of_a_server_that
 /// A server that cannot accept a message now is not gone: the message is shown, and the next ones are
 /// accepted.
 #[test]
-fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
+fn a_message_the_server_cannot_store_is_shown_and_the_next_is_sent() {
     let (place, model) = (Place::new(), Model::new());
     let _server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
@@ -388,7 +388,7 @@ fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
     terminal.types("Apples");
     model.next().text("The first.").end();
     terminal.shows(" tokens");
-    let database = full(&place);
+    let database = refuse_posts(&place);
     terminal.types("Pears");
     terminal.shows("error: nothing was changed; try again");
     terminal.shows("not sent: Pears");
@@ -405,12 +405,12 @@ fn words_that_a_server_cannot_take_are_shown_and_the_next_are_taken() {
 
 /// The same for a first message: there is no agent yet, and the next message creates it.
 #[test]
-fn a_first_message_that_a_server_cannot_take_is_shown_and_the_next_is_taken() {
+fn a_first_message_the_server_cannot_store_is_shown_and_the_next_is_sent() {
     let (place, model) = (Place::new(), Model::new());
     let _server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
-    let database = full(&place);
+    let database = refuse_posts(&place);
     terminal.types("Pears");
     terminal.shows("error: nothing was changed; try again");
     terminal.shows("not sent: Pears");
@@ -428,10 +428,10 @@ fn a_first_message_that_a_server_cannot_take_is_shown_and_the_next_is_taken() {
 
 /// Piped input that was not accepted is shown with the failure that ends the conversation.
 #[test]
-fn a_first_message_that_cannot_be_taken_from_a_pipe_is_shown() {
+fn a_piped_first_message_that_cannot_be_stored_is_shown() {
     let place = Place::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
-    let _database = full(&place);
+    let _database = refuse_posts(&place);
     let refused = Ended::of(place.command(&["chat"]).write_stdin("Pears\nPlums\n"));
     assert!(refused.error(1).contains("no room"), "{refused:?}");
     assert!(refused.stderr.contains("not sent: Pears\n"), "{refused:?}");
@@ -440,7 +440,7 @@ fn a_first_message_that_cannot_be_taken_from_a_pipe_is_shown() {
 /// A server died with a message that it may have accepted, and the next one cannot accept it: the user is not
 /// shown that it was not sent, and sending it again delivers it once.
 #[test]
-fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
+fn a_possibly_sent_message_is_reported_so_and_retyping_sends_it_once() {
     let (place, model) = (Place::new(), Model::new());
     place.write("data/entourage.toml", "[server]\nheartbeat = 1\n");
     let server = serve(&place, &model);
@@ -454,7 +454,7 @@ fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
     terminal.shows("; waiting for its answer");
     drop(server);
     terminal.shows("The conversation goes on once");
-    let database = full(&place);
+    let database = refuse_posts(&place);
     let _server = serve(&place, &model);
     terminal.shows("error: nothing was changed; try again");
     terminal.shows("may not have been sent: Two");
@@ -472,7 +472,7 @@ fn what_may_have_been_said_is_told_as_that_whatever_the_next_server_says() {
 
 /// A lone Esc does not hold up the output until another key is pressed.
 #[test]
-fn a_lone_escape_holds_nothing_up() {
+fn a_lone_escape_key_does_not_block_the_output() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -489,7 +489,7 @@ fn a_lone_escape_holds_nothing_up() {
 
 /// An answer that comes too late for a question is shown, whoever answered it while the server was gone.
 #[test]
-fn what_comes_too_late_for_a_question_is_told() {
+fn an_answer_too_late_for_its_question_is_reported_as_not_sent() {
     let (place, model) =
         (Place::new(), Model::calling_once("ask_user", &json!({ "question": "Which colour?" })));
     let server = serve(&place, &model);
@@ -511,7 +511,7 @@ fn what_comes_too_late_for_a_question_is_told() {
 
 /// A verdict that did not arrive does not count as given because another user gave another one.
 #[test]
-fn a_verdict_that_comes_too_late_is_told() {
+fn a_verdict_too_late_for_its_question_is_reported_as_not_sent() {
     let place = Place::new();
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
@@ -538,7 +538,7 @@ fn a_verdict_that_comes_too_late_is_told() {
 /// The terminal is restored also when a user does not wait for the end of a conversation that an unfinished
 /// paste holds up.
 #[test]
-fn a_terminal_is_as_it_was_however_a_conversation_ends() {
+fn chat_restores_the_terminal_even_if_an_unfinished_paste_blocks_it() {
     let (place, model) = (Place::new(), Model::new());
     let chat = chat(&place, &model, &[]);
     let mut shell = Command::new("bash");
@@ -569,7 +569,7 @@ fn a_terminal_is_as_it_was_however_a_conversation_ends() {
 
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.
 #[test]
-fn help_lists_every_command() {
+fn chat_help_lists_every_command() {
     let place = Place::new();
     let help = Ended::of(place.command(&["chat"]).write_stdin("/help\n/quit\n")).good().stderr;
     for command in ["/tree", "/decline", "/reject WHY", "/edit {…}", "/help", "/quit"] {
@@ -579,7 +579,7 @@ fn help_lists_every_command() {
 
 /// The piped line after a question is its answer, and the end of the input ends the conversation.
 #[test]
-fn a_piped_conversation_answers_what_it_is_asked() {
+fn the_piped_line_after_a_question_answers_it() {
     let place = Place::new();
     let question = json!({ "question": "Which colour?", "options": ["Green", "Red"] });
     let model = Model::calling_once("ask_user", &question);
@@ -592,7 +592,7 @@ fn a_piped_conversation_answers_what_it_is_asked() {
 
 /// No piped input is lost: bytes that are not text are replaced, and the lines after them are sent, too.
 #[test]
-fn a_line_that_is_no_text_ends_no_piped_conversation() {
+fn invalid_utf8_in_piped_input_is_replaced_and_later_lines_are_sent() {
     let place = Place::new();
     let said = Ended::of(place.command(&["chat"]).write_stdin(&b"Hello\n<\xff>\r\nAgain"[..])).good();
     for asked in ["Asked: Hello\n", "Asked: <\u{fffd}>\n", "Asked: Again\n"] {
@@ -609,7 +609,7 @@ fn a_line_that_is_no_text_ends_no_piped_conversation() {
 
 /// A question answered at another terminal does not hold up a piped conversation.
 #[test]
-fn a_piped_conversation_goes_on_when_its_question_is_answered_elsewhere() {
+fn a_piped_chat_continues_after_its_question_is_answered_elsewhere() {
     let place = Place::new();
     let mut command = place.process(&["chat"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -8,7 +8,7 @@ use super::{
 };
 
 /// A place where a program of the first version worked some time ago.
-fn old() -> Place {
+fn place_of_the_first_version() -> Place {
     let place = Place::new();
     std::fs::create_dir_all(place.data()).expect("a directory");
     let file = rusqlite::Connection::open(place.data().join("entourage.db")).expect("a new file");
@@ -17,7 +17,7 @@ fn old() -> Place {
 }
 
 #[test]
-fn migrate_says_what_it_did() {
+fn migrate_reports_the_versions_before_and_after() {
     let place = Place::new();
     let made = place.entourage(&["migrate"]).good();
     assert!(made.stdout.contains("was created with version"), "{made:?}");
@@ -28,8 +28,8 @@ fn migrate_says_what_it_did() {
 }
 
 #[test]
-fn a_backup_is_a_database_like_its_original() {
-    let place = old();
+fn a_backup_has_the_same_agents_as_its_original() {
+    let place = place_of_the_first_version();
     let copied = place.entourage(&["backup", "copy.db", "--json"]).good().json();
     assert!(copied[0]["bytes"].as_u64().is_some_and(|bytes| bytes > 10_000), "{copied:?}");
     let again = place.entourage(&["backup", "copy.db"]);
@@ -44,10 +44,10 @@ fn a_backup_is_a_database_like_its_original() {
 
 /// A limit on the size of files stands for a disk with little room.
 #[test]
-fn a_copy_that_finds_no_room_is_named() {
+fn a_backup_without_disk_space_fails_and_leaves_no_file() {
     let place = Place::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
-    let ended = with_files_of(&place, 64, &["backup", "copy.db"]);
+    let ended = with_file_size_limit(&place, 64, &["backup", "copy.db"]);
     assert!(ended.error(1).contains("copy.db was not written: "), "{ended:?}");
     assert!(!ended.stderr.contains("work goes on"), "nothing is wrong with the database: {ended:?}");
     assert!(!place.path().join("copy.db").exists());
@@ -55,15 +55,15 @@ fn a_copy_that_finds_no_room_is_named() {
 }
 
 #[test]
-fn there_is_nothing_to_copy_before_the_first_run() {
+fn a_backup_before_the_first_run_is_refused() {
     let place = Place::new();
     assert!(place.entourage(&["backup", "copy.db"]).error(1).contains("no database yet"));
     assert!(!place.path().join("copy.db").exists());
 }
 
 #[test]
-fn prune_forgets_what_it_is_told_to_and_tail_says_what_is_gone() {
-    let place = old();
+fn prune_deletes_old_rows_and_tail_reports_deleted_events() {
+    let place = place_of_the_first_version();
     // These are kept for a day only.
     for requests in [1, 0] {
         let pruned = place.entourage(&["prune"]).good().stdout;
@@ -88,7 +88,7 @@ fn prune_forgets_what_it_is_told_to_and_tail_says_what_is_gone() {
 }
 
 /// A place with some work in it, whose database has one page overwritten: that of the transcripts' table.
-fn damaged() -> Place {
+fn place_with_a_damaged_database() -> Place {
     let place = Place::new();
     place.entourage(&["run", "Before"]).good();
     let path = place.data().join("entourage.db");
@@ -104,7 +104,7 @@ fn damaged() -> Place {
 }
 
 /// A command that can write at most this many kilobytes to a file.
-fn with_files_of(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
+fn with_file_size_limit(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
     let process = place.process(arguments);
     let mut limited = Command::new("bash");
     limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\""), "bash"]);
@@ -116,7 +116,7 @@ fn with_files_of(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
 /// On a full disk SQLite cannot create the file that all readers of a database share. A limit on the size of
 /// files stands for the disk.
 #[test]
-fn a_database_that_finds_no_room_beside_it_says_that_the_disk_is_full() {
+fn a_database_without_room_for_its_shared_file_reports_a_full_disk() {
     let place = Place::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
     let path = place.data().join("entourage.db");
@@ -124,7 +124,7 @@ fn a_database_that_finds_no_room_beside_it_says_that_the_disk_is_full() {
     database.query_row("SELECT count(*) FROM agents", [], |row| row.get::<_, u32>(0)).expect("a number");
     database.close().expect("closed");
     assert!(!place.data().join("entourage.db-shm").exists(), "the last who reads it takes it away");
-    let ended = with_files_of(&place, 8, &["agents"]);
+    let ended = with_file_size_limit(&place, 8, &["agents"]);
     let error = ended.error(1);
     assert!(error.contains("the disk is full: ") && error.contains(&path.display().to_string()), "{error}");
     assert!(error.contains("Free some space"), "{error}");
@@ -132,8 +132,8 @@ fn a_database_that_finds_no_room_beside_it_says_that_the_disk_is_full() {
 }
 
 #[test]
-fn a_run_on_a_damaged_database_ends_and_says_what_to_do() {
-    let place = damaged();
+fn a_run_on_a_damaged_database_fails_and_says_what_to_do() {
+    let place = place_with_a_damaged_database();
     let ended = place.entourage(&["run", "After"]);
     let error = ended.error(1);
     assert!(error.contains("damaged") && error.contains("entourage backup"), "{error}");
@@ -141,7 +141,7 @@ fn a_run_on_a_damaged_database_ends_and_says_what_to_do() {
 
 #[test]
 fn a_server_on_a_damaged_database_is_not_ready() {
-    let place = damaged();
+    let place = place_with_a_damaged_database();
     let server = Server::start(&place);
     let ended = place.entourage(&["run", "After"]);
     assert!(ended.error(1).contains("damaged"), "{ended:?}");

@@ -62,13 +62,13 @@ fn blocks(page: &Path) -> Vec<Block> {
 }
 
 /// The blocks of a page in these languages that are to be run.
-fn run(page: &Path, languages: &[&str]) -> Vec<Block> {
+fn blocks_to_run(page: &Path, languages: &[&str]) -> Vec<Block> {
     let of = |block: &Block| languages.contains(&block.language.as_str()) && block.excused.is_none();
     blocks(page).into_iter().filter(of).collect()
 }
 
 /// The file, in the directory of kinds, of a kind or an agency that a page shows.
-fn file(shown: &str) -> String {
+fn kind_file_name(shown: &str) -> String {
     let name = shown.lines().find_map(|line| line.strip_prefix("name: ")).expect("a name");
     let is_agency = shown.lines().any(|line| line.starts_with("entry_points:"));
     format!("{name}{}", if is_agency { ".agency.md" } else { ".md" })
@@ -76,7 +76,7 @@ fn file(shown: &str) -> String {
 
 /// Creates the files that a page assumes: the agency of one page is beside its kinds. Returns the directory
 /// that the page refers to.
-fn taken(page: &Path, place: &Place) -> PathBuf {
+fn create_assumed_files(page: &Path, place: &Place) -> PathBuf {
     if !page.ends_with("docs/agency.md") {
         return place.path().to_owned();
     }
@@ -88,7 +88,7 @@ fn taken(page: &Path, place: &Place) -> PathBuf {
 }
 
 /// The typed lines of a block that also shows answers.
-fn typed(console: &str) -> String {
+fn typed_commands(console: &str) -> String {
     console.lines().filter_map(|line| line.strip_prefix("$ ")).flat_map(|line| [line, "\n"]).collect()
 }
 
@@ -116,21 +116,21 @@ fn checkout() -> Place {
 }
 
 /// Runs what a page shows, in one shell, with the rehearsal as its model.
-fn shown(page: &Path) -> Option<Ended> {
-    let blocks = run(page, &["sh", "console", "markdown"]);
+fn run_page(page: &Path) -> Option<Ended> {
+    let blocks = blocks_to_run(page, &["sh", "console", "markdown"]);
     if blocks.iter().all(|block| block.language == "markdown") {
         return None;
     }
     let place = checkout();
-    let directory = taken(page, &place);
+    let directory = create_assumed_files(page, &place);
     let mut script = "set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
     for block in &blocks {
         script.push_str(&format!(": {}\n", block.place));
         match block.language.as_str() {
             "sh" => script.push_str(&block.text),
-            "console" => script.push_str(&typed(&block.text)),
+            "console" => script.push_str(&typed_commands(&block.text)),
             _ => {
-                let kind = format!("\"$ENTOURAGE_DATA/kinds/{}\"", file(&block.text));
+                let kind = format!("\"$ENTOURAGE_DATA/kinds/{}\"", kind_file_name(&block.text));
                 script.push_str("mkdir -p \"$ENTOURAGE_DATA/kinds\"\n");
                 script.push_str(&format!("cat > {kind} <<'END OF KIND'\n{}END OF KIND\n", block.text));
             }
@@ -150,10 +150,10 @@ fn shown(page: &Path) -> Option<Ended> {
 }
 
 #[test]
-fn the_commands_that_pages_show_work_in_their_order() {
+fn the_commands_shown_in_the_docs_run_in_order() {
     let mut run = Vec::new();
     for page in pages() {
-        if let Some(ended) = shown(&page) {
+        if let Some(ended) = run_page(&page) {
             assert_eq!(ended.code, 0, "{}: {ended:?}", page.display());
             let name = page.strip_prefix(root()).expect("below it").display().to_string();
             let wanted = match name.as_str() {
@@ -188,7 +188,7 @@ fn the_commands_that_pages_show_work_in_their_order() {
 
 /// The database has every view under the name that the README gives it.
 #[test]
-fn the_readme_names_the_views_of_the_database() {
+fn the_readme_names_every_view_of_the_database() {
     let place = Place::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let database = Connection::open(place.data().join("entourage.db")).expect("the database");
@@ -207,9 +207,9 @@ fn the_readme_names_the_views_of_the_database() {
 }
 
 #[test]
-fn the_settings_that_pages_show_are_taken() {
+fn the_settings_shown_in_the_docs_load() {
     let mut taken = 0;
-    for block in pages().iter().flat_map(|page| run(page, &["toml"])) {
+    for block in pages().iter().flat_map(|page| blocks_to_run(page, &["toml"])) {
         let place = Place::new();
         let file = place.write("entourage.toml", &block.text);
         Settings::load(Some(place.path()), Some(&file))
@@ -220,17 +220,17 @@ fn the_settings_that_pages_show_are_taken() {
 }
 
 #[test]
-fn the_kinds_that_pages_show_are_without_a_mistake() {
+fn the_kinds_shown_in_the_docs_have_no_mistake() {
     let mut checked = 0;
     for page in pages() {
-        for block in run(&page, &["markdown", "yaml"]) {
+        for block in blocks_to_run(&page, &["markdown", "yaml"]) {
             let place = Place::new();
-            taken(&page, &place);
+            create_assumed_files(&page, &place);
             if block.language == "yaml" {
                 // A part of a kind's front matter.
                 place.write("data/kinds/shown.md", &format!("---\n{}---\nWork.\n", block.text));
             } else {
-                place.write(&format!("data/kinds/{}", file(&block.text)), &block.text);
+                place.write(&format!("data/kinds/{}", kind_file_name(&block.text)), &block.text);
             }
             let ended = place.entourage(&["kinds", "check"]);
             assert_eq!(ended.code, 0, "{}: {ended:?}", block.place);
@@ -241,16 +241,16 @@ fn the_kinds_that_pages_show_are_without_a_mistake() {
 }
 
 #[test]
-fn the_kind_of_the_readme_is_what_init_writes() {
+fn init_writes_the_kind_that_the_readme_shows() {
     let place = Place::new();
     place.entourage(&["init", "--quiet"]).good();
     let written = fs::read_to_string(place.data().join("kinds/critic.md")).expect("written");
-    let shown = run(&root().join("README.md"), &["markdown"]);
+    let shown = blocks_to_run(&root().join("README.md"), &["markdown"]);
     assert_eq!(shown[0].text, written);
 }
 
 #[test]
-fn what_is_not_run_says_why() {
+fn a_docs_block_that_is_not_run_gives_its_reason() {
     for block in pages().iter().flat_map(|page| blocks(page)) {
         let runs = ["sh", "console", "toml", "markdown", "yaml"].contains(&block.language.as_str());
         let is_compiled = block.language == "rust,no_run";
@@ -266,14 +266,14 @@ fn what_is_not_run_says_why() {
 
 /// Compiled there with `entourage` alone, outside this workspace.
 #[test]
-fn the_rust_that_pages_show_stands_in_a_crate_that_is_compiled() {
+fn the_rust_shown_in_the_docs_is_part_of_a_compiled_crate() {
     // At another indentation, lines break elsewhere.
     let packed = |text: &str| text.split_whitespace().collect::<String>();
     let source = |name: &str| fs::read_to_string(root().join("tests/outside").join(name)).expect("a file");
     let files = ["src/lib.rs", "src/pages.rs", "examples/answer.rs"].map(source);
     let compiled = packed(&files.concat());
     let mut shown = 0;
-    for block in pages().iter().flat_map(|page| run(page, &["rust,no_run"])) {
+    for block in pages().iter().flat_map(|page| blocks_to_run(page, &["rust,no_run"])) {
         assert!(compiled.contains(&packed(&block.text)), "{} is not in tests/outside", block.place);
         shown += 1;
     }

@@ -3,7 +3,7 @@
 use super::place::{Ended, Place};
 
 #[test]
-fn a_fresh_machine_is_well_and_told_how_to_get_better() {
+fn doctor_passes_on_a_fresh_machine_and_names_missing_keys() {
     let place = Place::new();
     let mut command = place.command(&["doctor"]);
     let ended = Ended::of(&mut command).good();
@@ -18,7 +18,7 @@ fn a_fresh_machine_is_well_and_told_how_to_get_better() {
 }
 
 #[test]
-fn what_is_broken_is_marked_and_the_exit_code_says_so() {
+fn doctor_marks_each_broken_part_and_exits_with_1() {
     let place = Place::new();
     place.write("data/kinds/cook.md", "You cook.\n");
     place.write("data/entourage.db", "Not a database at all, but long enough to be taken for one, perhaps.");
@@ -38,7 +38,7 @@ fn what_is_broken_is_marked_and_the_exit_code_says_so() {
 
 /// The doctor finds what would keep a server, or every run of a kind, from starting.
 #[test]
-fn what_serve_and_run_refuse_is_broken_for_the_doctor() {
+fn doctor_reports_the_settings_and_kinds_that_serve_and_run_refuse() {
     let place = Place::new();
     let doctor = |settings: &str| {
         place.write("data/entourage.toml", settings);
@@ -71,7 +71,7 @@ fn what_serve_and_run_refuse_is_broken_for_the_doctor() {
 }
 
 #[test]
-fn a_database_that_was_cut_off_is_named_with_what_to_do() {
+fn doctor_reports_a_truncated_database_and_what_to_do() {
     let place = Place::new();
     for task in ["one", "two", "three"] {
         place.entourage(&["run", task, "--quiet"]).good();
@@ -91,7 +91,7 @@ fn a_database_that_was_cut_off_is_named_with_what_to_do() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_not_writable() {
+fn doctor_reports_a_full_disk() {
     let place = Place::new();
     // A device that is always full, in place of the file that the doctor writes as a probe.
     std::fs::create_dir_all(place.data()).expect("a directory");
@@ -107,7 +107,7 @@ fn a_full_disk_is_not_writable() {
 }
 
 #[test]
-fn keys_are_found_and_never_shown() {
+fn doctor_finds_keys_and_never_shows_them() {
     let place = Place::new();
     let canary = "canary-7f3a";
     place.write("data/entourage.toml", &format!("[models.providers.openai]\nkey = \"{canary}\"\n"));
@@ -124,7 +124,7 @@ fn keys_are_found_and_never_shown() {
 
 #[cfg(unix)]
 #[test]
-fn a_database_that_other_people_of_the_machine_may_read_is_remarked() {
+fn doctor_remarks_on_a_database_that_other_users_can_read() {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     let place = Place::new();

@@ -22,7 +22,7 @@ const HOSTILE: &str =
 
 /// Fails if anything is left that a terminal acts on; only colours are allowed, and only at a terminal.
 #[track_caller]
-fn only_shows(written: &str) {
+fn assert_no_control_characters(written: &str) {
     let acts = |char: char| {
         char.is_control() && char != '\n'
             || matches!(char, '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{e0041}')
@@ -37,15 +37,15 @@ fn place() -> (Place, Model) {
 
 /// Every command that shows a run's answer shows codes instead of control characters.
 #[test]
-fn no_command_writes_what_a_terminal_acts_on() {
+fn commands_show_a_hostile_answer_without_control_characters() {
     let (place, model) = place();
     let task = format!("Look at {HOSTILE}");
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", &task]))).good();
     let (told, said) = (r"Look at \u{1b}]52;c;aGk=\u{7}", r"The answer \u{1b}]52;c;aGk=\u{7}");
     let (in_json, last) = (r"Look at \u001b]52;c;aGk=\u0007", r"\u{9b}2J\u{202e}txt is here");
     assert!(ended.stdout.contains(said) && ended.stdout.contains(last), "{ended:?}");
-    only_shows(&ended.stdout);
-    only_shows(&ended.stderr);
+    assert_no_control_characters(&ended.stdout);
+    assert_no_control_characters(&ended.stderr);
     let kind = format!("---\nname: loud\ndescription: \"{}\"\n---\nBe loud.\n", r"\x1B[2J\u202E");
     place.write("data/kinds/loud.md", &kind);
     place.write("data/kinds/broken.md", &format!("---\nname: {HOSTILE}\n---\nBe broken.\n"));
@@ -80,16 +80,16 @@ fn no_command_writes_what_a_terminal_acts_on() {
         (&["usage", "--by", "kind", "--json"], ""),
     ] {
         let ended = place.entourage(arguments);
-        only_shows(&ended.stdout);
-        only_shows(&ended.stderr);
+        assert_no_control_characters(&ended.stdout);
+        assert_no_control_characters(&ended.stderr);
         let is_shown = ended.stdout.contains(shown) || ended.stderr.contains(shown);
         assert!(is_shown, "{arguments:?} does not show {shown:?}: {ended:?}");
     }
     let mut chat = place.command(&["chat"]);
     let typed = format!("{task}\n/tree\n/loud {HOSTILE}\n");
     let ended = Ended::of(model.asked_by(chat.write_stdin(typed))).good();
-    only_shows(&ended.stdout);
-    only_shows(&ended.stderr);
+    assert_no_control_characters(&ended.stdout);
+    assert_no_control_characters(&ended.stderr);
     for (written, shown) in [
         (&ended.stdout, said),
         (&ended.stdout, last),
@@ -102,7 +102,7 @@ fn no_command_writes_what_a_terminal_acts_on() {
 
 /// The same for messages of people, for agencies and for what the engine does by itself.
 #[test]
-fn no_command_beside_the_work_writes_what_a_terminal_acts_on() {
+fn commands_show_hostile_messages_and_files_without_control_characters() {
     let (place, model) = place();
     Ended::of(model.asked_by(&mut place.command(&["run", &format!("Look at {HOSTILE}")]))).good();
     let kind = format!("---\nname: loud\ndescription: \"{}\"\n---\nBe loud.\n", r"\x1B[2J\u202E");
@@ -123,27 +123,27 @@ fn no_command_beside_the_work_writes_what_a_terminal_acts_on() {
         &["webhooks", "retry", "\x1b[2J"],
     ] {
         let ended = place.entourage(arguments);
-        only_shows(&ended.stdout);
-        only_shows(&ended.stderr);
+        assert_no_control_characters(&ended.stdout);
+        assert_no_control_characters(&ended.stderr);
     }
 }
 
 /// A provider chooses the names of models.
 #[test]
-fn a_list_of_models_writes_nothing_that_a_terminal_acts_on() {
+fn models_shows_hostile_names_without_control_characters() {
     let (place, provider) = (Place::new(), Provider::start());
     place.write("data/entourage.toml", &provider.settings("listed", KEY));
     for arguments in [&["models"][..], &["models", "--json"], &["doctor"]] {
         let ended = Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL")).good();
-        only_shows(&ended.stdout);
-        only_shows(&ended.stderr);
+        assert_no_control_characters(&ended.stdout);
+        assert_no_control_characters(&ended.stderr);
         assert!(arguments != ["models"] || ended.stdout.contains(r"loud\u{1b}[2J\u{202e}"), "{ended:?}");
     }
 }
 
 /// A conversation at a terminal shows its earlier messages and its title.
 #[test]
-fn a_conversation_that_is_gone_on_with_writes_nothing_that_a_terminal_acts_on() {
+fn a_resumed_chat_shows_its_history_without_control_characters() {
     let (place, model) = place();
     Ended::of(model.asked_by(&mut place.command(&["run", &format!("Look at {HOSTILE}")]))).good();
     let mut command = place.process(&["chat", "@last"]);
@@ -161,7 +161,7 @@ fn a_conversation_that_is_gone_on_with_writes_nothing_that_a_terminal_acts_on() 
 /// The rule that holds a call back comes from a file, and the arguments from a model: in the question, in the
 /// reports on its answer, and in the grant that it creates.
 #[test]
-fn neither_an_answer_nor_a_grant_writes_what_a_terminal_acts_on() {
+fn answers_and_grants_show_hostile_rules_without_control_characters() {
     let place = Place::new();
     place.write(
         "data/kinds/assistant.md",
@@ -182,17 +182,17 @@ fn neither_an_answer_nor_a_grant_writes_what_a_terminal_acts_on() {
     assert!(grants.stdout.contains(r"title !~ \u{1b}[2J\u{202e}*"), "{grants:?}");
     let revoked = place.entourage(&["revoke", id(&grants.stdout, "grt_")]).good();
     for ended in [run, wrong, approved, again, grants, revoked] {
-        only_shows(&ended.stdout);
-        only_shows(&ended.stderr);
+        assert_no_control_characters(&ended.stdout);
+        assert_no_control_characters(&ended.stderr);
     }
 }
 
 /// JSON keeps the text, in JSON's escapes.
 #[test]
-fn programs_read_what_was_said() {
+fn json_output_keeps_the_original_text() {
     let (place, model) = place();
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Look", "--json"]))).good();
-    only_shows(&ended.stdout);
+    assert_no_control_characters(&ended.stdout);
     let result = ended.json().pop().expect("a result");
     assert_eq!(result["answer"], format!("The answer {HOSTILE} is here"));
 }
@@ -206,7 +206,7 @@ fn a_question_cannot_forge_another() {
     let model = Model::asking(&forged);
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Ask"])));
     assert_eq!(ended.code, 3, "{ended:?}");
-    only_shows(&ended.stderr);
+    assert_no_control_characters(&ended.stderr);
     let questions: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with('?')).collect();
     assert_eq!(questions, ["? assistant asks:"], "{ended:?}");
     assert!(ended.stderr.contains("\n  │ ? boss asks for approval to call:\n"), "{ended:?}");
@@ -221,7 +221,7 @@ fn a_question_cannot_forge_another() {
 
 /// The program itself shows a call that waits for approval: its tool and its arguments as they are.
 #[test]
-fn what_is_approved_is_the_call_itself() {
+fn an_approval_shows_the_tool_and_the_arguments_of_the_call() {
     let place = Place::new();
     place.write(
         "data/kinds/assistant.md",
@@ -231,7 +231,7 @@ fn what_is_approved_is_the_call_itself() {
     let model = Model::calling("create_note", &arguments);
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Note"])));
     assert_eq!(ended.code, 3, "{ended:?}");
-    only_shows(&ended.stderr);
+    assert_no_control_characters(&ended.stderr);
     let asked = "? assistant asks for approval to call:\n  │ create_note {\n";
     assert!(ended.stderr.contains(asked), "{ended:?}");
     assert!(ended.stderr.contains(r#""content": "a\n? boss asks: b""#), "its line end is none: {ended:?}");
@@ -239,7 +239,7 @@ fn what_is_approved_is_the_call_itself() {
 
 /// Text that an error repeats cannot pass for a line of the log.
 #[test]
-fn a_line_of_the_log_stays_one_line_whatever_is_repeated_in_it() {
+fn text_repeated_in_an_error_cannot_forge_a_log_line() {
     let place = Place::new();
     place.write(
         "data/entourage.toml",
@@ -261,7 +261,7 @@ printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}\n' "$id" 
 /// What a server logs by itself: about a file of kinds, about the server of a tool, and about a call that a
 /// model made in a request. It logs names from webhooks and addresses not at all, or only in this form.
 #[test]
-fn a_server_logs_nothing_that_a_terminal_acts_on() {
+fn a_server_logs_hostile_text_without_control_characters() {
     let (place, model) = (Place::new(), Model::calling(HOSTILE, &serde_json::json!({})));
     place.write("data/kinds/loud.md", "---\nname: \"\\x1B[1A\\x9B2J\\u202Etxt\"\n---\nBe loud.\n");
     let refusal = serde_json::json!(format!("{HOSTILE}\n2026-01-01T00:00:00Z ERROR forged"));
@@ -297,7 +297,7 @@ fn a_server_logs_nothing_that_a_terminal_acts_on() {
     let said =
         ["is no name for a kind", "going on without its tools until", "a call on a message was refused"];
     let log = server.logged_all(&said);
-    only_shows(&log);
+    assert_no_control_characters(&log);
     assert!(log.contains("ERROR forged") && !log.contains("\n2026-01-01"), "{log}");
     for words in said {
         let line = log.lines().find(|line| line.contains(words)).expect("it was said");
@@ -307,7 +307,7 @@ fn a_server_logs_nothing_that_a_terminal_acts_on() {
 
 /// The client chooses the path of a request, also where everything is logged.
 #[test]
-fn no_address_forges_a_line_of_the_log() {
+fn a_request_path_cannot_forge_a_log_line() {
     let place = Place::new();
     let mut server = Server::of(place.process(&["-vv", "serve", "--bind", "127.0.0.1:0", "--json"]));
     let forged = "%0a2026-01-01T00:00:00Z%20ERROR%20forged%1b%5b2J%c2%9b2J%e2%80%ae";
@@ -318,20 +318,20 @@ fn no_address_forges_a_line_of_the_log() {
     server.signal(Signal::HUP);
     let log = server.logged_all(&["the kinds were read anew"]);
     assert_eq!(log.matches("finished processing request").count(), 2, "each is told of: {log}");
-    only_shows(&log);
+    assert_no_control_characters(&log);
     assert!(!log.contains("\n2026-01-01"), "{log}");
 }
 
 /// Arguments may be another program's text, also where the command line refuses them.
 #[test]
-fn refused_arguments_are_repeated_as_a_terminal_may_show_them() {
+fn refused_arguments_are_repeated_without_control_characters() {
     let place = Place::new();
     for arguments in
         [&[HOSTILE][..], &["agents", "--status", HOSTILE], &["run", "hi", "--model"], &["--\x1b[2J"]]
     {
         let ended = place.entourage(arguments);
         assert_eq!(ended.code, 2, "{ended:?}");
-        only_shows(&ended.stderr);
+        assert_no_control_characters(&ended.stderr);
     }
     let mut terminal = Terminal::start(&place, &[HOSTILE]);
     terminal.shows(r"\u{1b}]52;c;aGk=\u{7}\u{1b}]8;;http://x");

@@ -68,7 +68,7 @@ fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) ->
 }
 
 #[test]
-fn the_research_chat_asks_is_answered_in_plain_words_and_is_there_again() {
+fn the_research_chat_example_asks_a_question_and_can_be_reopened() {
     let place = Place::new();
     let task = "Who wrote the first compiler? Ask me if anything is unclear.";
     let heard = research_chat(&place, &[task], "Only those before 1960.", LAST);
@@ -84,7 +84,7 @@ fn the_research_chat_asks_is_answered_in_plain_words_and_is_there_again() {
 }
 
 #[test]
-fn the_agency_has_its_work_done_and_answers() {
+fn the_agency_example_delegates_and_answers() {
     let ran = example(&Place::new(), "agency").arg("A greeting").output().expect("it starts");
     let heard = String::from_utf8(ran.stdout).expect("UTF-8");
     assert!(ran.status.success(), "{heard}");

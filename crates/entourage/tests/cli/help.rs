@@ -10,7 +10,7 @@ fn commands(help: &str) -> Vec<&str> {
 
 /// Help wraps between words where the terminal is narrow.
 #[test]
-fn help_fits_the_terminal_and_tears_no_word_apart() {
+fn help_wraps_between_words_to_the_terminal_width() {
     let place = Place::new();
     let words = |help: &str| help.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     for arguments in [&["--help"][..], &["tail", "--help"], &["doctor", "--help"]] {
@@ -28,7 +28,7 @@ fn help_fits_the_terminal_and_tears_no_word_apart() {
 }
 
 #[test]
-fn every_command_shows_an_example_of_itself() {
+fn the_help_of_every_command_shows_an_example() {
     let place = Place::new();
     let help = place.entourage(&["--help"]).good().stdout;
     let commands = commands(&help);
@@ -86,7 +86,7 @@ fn every_command_shows_an_example_of_itself() {
 }
 
 #[test]
-fn help_is_a_command_too() {
+fn the_help_command_prints_the_same_as_the_help_flag() {
     let place = Place::new();
     let flag = |arguments: &[&str]| place.entourage(arguments).good().stdout;
     assert_eq!(flag(&["help"]), flag(&["--help"]));
@@ -95,7 +95,7 @@ fn help_is_a_command_too() {
 }
 
 #[test]
-fn the_usage_that_an_error_shows_has_what_is_required_and_no_more() {
+fn the_usage_in_an_error_lists_only_required_arguments() {
     let ended = Place::new().entourage(&["run"]);
     assert_eq!(ended.code, 2, "{ended:?}");
     let usage = ended.stderr.lines().find(|line| line.starts_with("Usage:"));
@@ -103,7 +103,7 @@ fn the_usage_that_an_error_shows_has_what_is_required_and_no_more() {
 }
 
 #[test]
-fn the_shells_get_completions_and_programs_the_description() {
+fn completions_and_openapi_print_without_a_data_directory() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(place.entourage(&["completions", shell]).good().stdout.contains("resume"), "{shell}");

@@ -15,11 +15,11 @@ use super::{
 };
 
 /// A model that takes a request and never answers.
-struct Silent {
+struct SilentModel {
     listener: TcpListener,
 }
 
-impl Silent {
+impl SilentModel {
     fn new() -> Self {
         Self { listener: TcpListener::bind("127.0.0.1:0").expect("a port") }
     }
@@ -53,9 +53,9 @@ fn read(from: Option<impl Read>) -> String {
 }
 
 #[test]
-fn an_interrupted_run_says_how_to_go_on_and_does() {
+fn an_interrupted_run_prints_how_to_resume_and_resumes() {
     for stop in [Signal::INT, Signal::TERM] {
-        let (place, model) = (Place::new(), Silent::new());
+        let (place, model) = (Place::new(), SilentModel::new());
         let mut child = model.run(&place);
         let _patience = Patience::with(&child);
         signal(&child, stop);
@@ -75,8 +75,8 @@ fn an_interrupted_run_says_how_to_go_on_and_does() {
 }
 
 #[test]
-fn a_second_process_is_told_who_works_there() {
-    let (place, model) = (Place::new(), Silent::new());
+fn a_second_process_is_refused_with_the_pid_at_work() {
+    let (place, model) = (Place::new(), SilentModel::new());
     let mut child = model.run(&place);
     let second = place.entourage(&["run", "Something else"]);
     let error = second.error(1);
@@ -95,8 +95,8 @@ fn a_second_process_is_told_who_works_there() {
 /// An agent that is stored as running does not run if no process works on it, and no command shows it as
 /// running.
 #[test]
-fn what_nobody_is_at_work_on_is_shown_as_suspended() {
-    let (place, model) = (Place::new(), Silent::new());
+fn an_agent_without_a_process_at_work_is_shown_as_suspended() {
+    let (place, model) = (Place::new(), SilentModel::new());
     let mut child = model.run(&place);
     let said = |command: &str, words: &str| {
         let told = place.entourage(&[command]).good();
@@ -121,7 +121,7 @@ fn what_nobody_is_at_work_on_is_shown_as_suspended() {
 
 #[test]
 fn another_run_leaves_interrupted_work_alone() {
-    let (place, model) = (Place::new(), Silent::new());
+    let (place, model) = (Place::new(), SilentModel::new());
     let mut child = model.run(&place);
     child.kill().expect("killed");
     child.wait().expect("it ends");
@@ -137,7 +137,7 @@ fn another_run_leaves_interrupted_work_alone() {
 /// A task that a shell runs in the background does not read keys, which would stop it while it holds the
 /// database.
 #[test]
-fn a_task_in_the_background_of_a_terminal_goes_on_to_its_end() {
+fn a_run_in_the_background_of_a_shell_finishes_without_drawing() {
     let place = Place::new();
     let task = place.process(&["run", "Say hello."]);
     let mut shell = Command::new("setsid");

@@ -3,7 +3,7 @@
 use crate::place::{Place, id};
 
 #[test]
-fn an_agent_is_commented_on_and_deleted_and_what_makes_no_sense_is_said() {
+fn comment_and_delete_work_and_an_invalid_intervention_is_refused() {
     let place = Place::new();
     place.entourage(&["run", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().stdout;
@@ -24,7 +24,7 @@ fn an_agent_is_commented_on_and_deleted_and_what_makes_no_sense_is_said() {
 }
 
 #[test]
-fn a_session_is_closed_and_listed() {
+fn closing_a_session_of_an_idle_agent_is_stored_for_later() {
     let place = Place::new();
     place.entourage(&["run", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().stdout;
@@ -47,7 +47,7 @@ fn a_session_is_closed_and_listed() {
 
 /// Interventions besides the waiting work do not end the command before the work.
 #[test]
-fn a_pause_and_a_resume_before_the_work_do_not_end_what_resumes_it() {
+fn run_resume_does_the_waiting_work_despite_a_pause_and_a_resume() {
     let place = Place::new();
     place.entourage(&["run", "-q", "Say hello."]).good();
     for arguments in [&["steer", "@last", "Say it again."][..], &["pause", "@last"], &["resume", "@last"]] {
@@ -60,7 +60,7 @@ fn a_pause_and_a_resume_before_the_work_do_not_end_what_resumes_it() {
 }
 
 #[test]
-fn what_goes_on_with_a_paused_agent_says_at_once_that_it_is_paused() {
+fn run_resume_reports_at_once_that_the_agent_is_paused() {
     let place = Place::new();
     place.entourage(&["run", "-q", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().json();
@@ -83,7 +83,7 @@ fn what_goes_on_with_a_paused_agent_says_at_once_that_it_is_paused() {
 /// An intervention in an agent that waits for an answer is applied before the question is shown, which is
 /// then no longer open.
 #[test]
-fn what_goes_on_with_an_agent_that_was_stopped_or_given_other_work_shows_no_old_question() {
+fn run_resume_of_a_stopped_or_modified_agent_shows_no_old_question() {
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
     for begin in [&["run", "Look"][..], &["run", "--kind", "researcher", "Look"]] {

@@ -8,7 +8,7 @@ use super::{
 };
 
 #[test]
-fn a_file_makes_a_kind_that_runs() {
+fn a_kind_file_is_listed_shown_and_run() {
     let place = Place::new();
     place.write(
         "data/kinds/clerk.md",
@@ -28,7 +28,7 @@ fn a_file_makes_a_kind_that_runs() {
 }
 
 #[test]
-fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
+fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
     let place = Place::new();
     let shown = |front: &str| {
         let file = format!("---\nname: clerk\n{front}---\nYou file papers.\n");
@@ -72,7 +72,7 @@ fn show_says_what_a_kind_reads_and_what_becomes_of_what_is_in_doubt() {
 }
 
 #[test]
-fn check_points_at_mistakes_as_compilers_do() {
+fn kinds_check_prints_each_mistake_with_its_file_and_line() {
     let place = Place::new();
     let clean = place.entourage(&["kinds", "check"]).good();
     assert_eq!(clean.stdout, "", "the built-in kinds are right");
@@ -94,7 +94,7 @@ fn check_points_at_mistakes_as_compilers_do() {
 }
 
 #[test]
-fn a_check_that_the_program_does_not_have_is_a_mistake_and_its_kind_is_left_out() {
+fn a_kind_with_an_unknown_guardrail_is_reported_and_left_out() {
     let place = Place::new();
     place.write(
         "data/kinds/clerk.md",
@@ -110,7 +110,7 @@ fn a_check_that_the_program_does_not_have_is_a_mistake_and_its_kind_is_left_out(
 }
 
 #[test]
-fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
+fn kinds_import_reads_coding_agent_files_and_overwrites_nothing() {
     let place = Place::new();
     let from = place.write(
         "agents/reviewer.md",
@@ -143,7 +143,7 @@ fn files_of_a_coding_agent_are_imported_and_what_is_there_stays() {
 
 /// Files that are not read count among those left out.
 #[test]
-fn an_import_that_leaves_out_a_file_by_its_size_or_sort_fails() {
+fn an_import_that_leaves_out_a_large_or_irregular_file_fails() {
     let place = Place::new();
     let import = |directory: &str| place.entourage(&["kinds", "import", directory]);
     place.write("agents/clerk.md", CLERK);
@@ -165,7 +165,7 @@ fn an_import_that_leaves_out_a_file_by_its_size_or_sort_fails() {
 }
 
 #[test]
-fn a_limit_in_money_wants_a_known_price_before_anything_begins() {
+fn a_kind_with_a_cost_limit_needs_a_model_with_a_known_price() {
     let place = Place::new();
     let kind = |model: &str| {
         format!("---\nname: clerk\nmodel: {model}\nlimits:\n  max_cost: $0.50\n---\nYou file papers.\n")
@@ -199,7 +199,7 @@ const CLERK: &str =
 const BROKEN: &str = "---\nname: cook\nlimits:\n  max_stepz: 3\n---\nYou cook.\n";
 
 #[test]
-fn the_server_reads_kinds_anew_and_a_run_stays_with_its_version() {
+fn a_server_reloads_kinds_and_an_open_run_keeps_its_version() {
     let place = Place::new();
     place.write("data/kinds/clerk.md", CLERK);
     let _server = Server::start(&place);
@@ -240,7 +240,7 @@ fn the_server_reads_kinds_anew_and_a_run_stays_with_its_version() {
 
 #[cfg(unix)]
 #[test]
-fn a_hangup_reads_kinds_anew_and_ends_nothing() {
+fn sighup_reloads_kinds_and_leaves_the_server_running() {
     let place = Place::new();
     let mut server = Server::start(&place);
     place.write("data/kinds/clerk.md", CLERK);
@@ -256,7 +256,7 @@ fn a_hangup_reads_kinds_anew_and_ends_nothing() {
 }
 
 #[test]
-fn without_a_server_kinds_are_listed_with_their_runs_and_there_is_nothing_to_reload() {
+fn without_a_server_kinds_are_listed_with_open_runs_and_not_reloaded() {
     let place = Place::new();
     assert!(place.entourage(&["kinds", "reload"]).error(1).contains("no server runs"));
     let kinds = place.entourage(&["kinds", "list", "--json"]).good().json();

@@ -12,13 +12,13 @@ use super::{
 };
 
 /// Changes the database as a user with `sqlite3` may.
-fn inconsistency(place: &Place, sql: &str) {
+fn make_inconsistent(place: &Place, sql: &str) {
     let file = rusqlite::Connection::open(place.data().join("entourage.db")).expect("the database");
     file.execute_batch(sql).expect("changed");
 }
 
 /// A place with an agent that has asked its user a question, and the agent's id.
-fn asking() -> (Place, String) {
+fn place_with_open_question() -> (Place, String) {
     let place = Place::new();
     let asked = place.entourage(&["run", "Please ask me first"]);
     assert_eq!(asked.code, 3, "{asked:?}");
@@ -27,7 +27,7 @@ fn asking() -> (Place, String) {
 }
 
 /// A place with an agent whose researcher waits for approval to write a note.
-fn delegating() -> Place {
+fn place_with_waiting_sub_agent() -> Place {
     let place = Place::new();
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
@@ -38,7 +38,7 @@ fn delegating() -> Place {
 }
 
 /// The doctor's findings on maintenance, each as `state what`.
-fn stuck(ended: &Ended) -> Vec<String> {
+fn maintenance_findings(ended: &Ended) -> Vec<String> {
     let jobs = ["maintenance", "wakeups", "interventions", "questions", "tasks", "waits", "stranded"];
     let word = |finding: &Value, field: &str| finding[field].as_str().expect("a word").to_owned();
     let of_maintenance = ended.json().into_iter().filter(|finding| jobs.contains(&&*word(finding, "what")));
@@ -48,70 +48,82 @@ fn stuck(ended: &Ended) -> Vec<String> {
 /// Makes a healthy place inconsistent, and asserts that these jobs find it, leave it alone, and repair it on
 /// request.
 #[track_caller]
-fn found_and_mended(place: &Place, sql: &str, by: &[&str]) {
+fn assert_found_and_repaired(place: &Place, sql: &str, by: &[&str]) {
     let all = |state: &str| by.iter().map(|job| format!("{state} {job}")).collect::<Vec<_>>();
     let healthy = place.entourage(&["doctor", "--json"]).good();
-    assert_eq!(stuck(&healthy), ["good maintenance"], "a person is waited for, and that is all");
-    inconsistency(place, sql);
+    assert_eq!(
+        maintenance_findings(&healthy),
+        ["good maintenance"],
+        "a person is waited for, and that is all"
+    );
+    make_inconsistent(place, sql);
     for _ in 0..2 {
         let looked = place.entourage(&["doctor", "--json"]);
-        assert_eq!((stuck(&looked), looked.code), (all("broken"), 1), "{looked:?}");
+        assert_eq!((maintenance_findings(&looked), looked.code), (all("broken"), 1), "{looked:?}");
         assert!(looked.stdout.contains("doctor --repair"), "{looked:?}");
     }
     let repaired = place.entourage(&["doctor", "--repair", "--json"]).good();
-    assert_eq!(stuck(&repaired), all("good"), "{repaired:?}");
+    assert_eq!(maintenance_findings(&repaired), all("good"), "{repaired:?}");
     assert_eq!(repaired.stdout.matches("repaired: ").count(), by.len(), "{repaired:?}");
     let again = place.entourage(&["doctor", "--repair", "--json"]).good();
-    assert_eq!(stuck(&again), ["good maintenance"], "{again:?}");
+    assert_eq!(maintenance_findings(&again), ["good maintenance"], "{again:?}");
 }
 
 #[test]
-fn a_wake_up_of_nobody_is_taken_away() {
-    let (place, _) = asking();
+fn repair_deletes_a_wake_up_of_an_unknown_agent() {
+    let (place, _) = place_with_open_question();
     let nobody = "0".repeat(32);
     let sql = format!(
         "INSERT INTO wakeups (agent, id, owner, due) VALUES ('agt_{nobody}', 'wkp_{nobody}', 'local', 0)"
     );
-    found_and_mended(&place, &sql, &["wakeups"]);
+    assert_found_and_repaired(&place, &sql, &["wakeups"]);
 }
 
 #[test]
-fn an_intervention_that_was_lost_is_posted_again() {
-    let (place, agent) = asking();
+fn repair_posts_a_lost_intervention_again() {
+    let (place, agent) = place_with_open_question();
     place.entourage(&["pause", &agent]).good();
-    found_and_mended(&place, "DELETE FROM inbox WHERE body LIKE '%intervention%'", &["interventions"]);
+    assert_found_and_repaired(
+        &place,
+        "DELETE FROM inbox WHERE body LIKE '%intervention%'",
+        &["interventions"],
+    );
     let inbox = "UPDATE agents SET title = 'posted' WHERE id IN (SELECT agent FROM inbox)";
-    inconsistency(&place, inbox);
+    make_inconsistent(&place, inbox);
     assert!(place.entourage(&["agents"]).good().stdout.contains("posted"));
 }
 
 #[test]
-fn a_question_and_a_task_of_a_run_that_is_gone_end() {
-    let place = delegating();
+fn repair_closes_the_question_and_the_task_of_an_ended_run() {
+    let place = place_with_waiting_sub_agent();
     let sql = "UPDATE runs SET status = 'failed', ended = started \
                WHERE agent IN (SELECT id FROM agents WHERE parent IS NOT NULL); \
                UPDATE agents SET status = 'failed', waiting_on = NULL WHERE parent IS NOT NULL";
-    found_and_mended(&place, sql, &["questions", "tasks"]);
+    assert_found_and_repaired(&place, sql, &["questions", "tasks"]);
     assert!(!place.entourage(&["tree"]).good().stdout.contains("qst_"), "nobody is asked any more");
 }
 
 #[test]
-fn a_wait_for_what_will_not_happen_ends() {
-    let (place, _) = asking();
-    found_and_mended(&place, "DELETE FROM entities WHERE kind = 'question'", &["waits"]);
+fn repair_ends_a_wait_for_a_missing_question() {
+    let (place, _) = place_with_open_question();
+    assert_found_and_repaired(&place, "DELETE FROM entities WHERE kind = 'question'", &["waits"]);
 }
 
 #[test]
-fn an_agent_at_rest_with_a_run_is_woken() {
-    let (place, _) = asking();
-    found_and_mended(&place, "UPDATE agents SET status = 'succeeded', waiting_on = NULL", &["stranded"]);
+fn repair_wakes_an_agent_at_rest_that_has_an_open_run() {
+    let (place, _) = place_with_open_question();
+    assert_found_and_repaired(
+        &place,
+        "UPDATE agents SET status = 'succeeded', waiting_on = NULL",
+        &["stranded"],
+    );
 }
 
 #[test]
-fn a_row_that_does_not_read_back_is_named_and_keeps_no_other_job_from_its_work() {
-    let (place, _) = asking();
+fn an_unreadable_row_is_named_and_does_not_stop_other_jobs() {
+    let (place, _) = place_with_open_question();
     let nobody = "0".repeat(32);
-    inconsistency(
+    make_inconsistent(
         &place,
         &format!(
             "UPDATE entities SET body = '{{}}' WHERE kind = 'question'; INSERT INTO wakeups \
@@ -120,7 +132,7 @@ fn a_row_that_does_not_read_back_is_named_and_keeps_no_other_job_from_its_work()
     );
     let repaired = place.entourage(&["doctor", "--repair", "--json"]);
     assert_eq!(repaired.code, 1, "{repaired:?}");
-    assert_eq!(stuck(&repaired), ["good wakeups", "broken questions", "broken waits"]);
+    assert_eq!(maintenance_findings(&repaired), ["good wakeups", "broken questions", "broken waits"]);
     assert!(repaired.stdout.contains("question qst_") && repaired.stdout.contains("does not read back"));
     let failed = place.entourage(&["jobs", "run", "questions"]);
     assert_eq!(failed.code, 1, "{failed:?}");
@@ -129,9 +141,9 @@ fn a_row_that_does_not_read_back_is_named_and_keeps_no_other_job_from_its_work()
 
 /// Shows: S4-R130.
 #[test]
-fn jobs_are_listed_and_done_by_hand() {
-    let (place, _) = asking();
-    inconsistency(&place, "DELETE FROM entities WHERE kind = 'question'");
+fn jobs_lists_maintenance_jobs_and_runs_one_by_name() {
+    let (place, _) = place_with_open_question();
+    make_inconsistent(&place, "DELETE FROM entities WHERE kind = 'question'");
     let listed = place.entourage(&["jobs"]).good();
     assert!(listed.stdout.contains("waits          agents that wait for what will not happen"), "{listed:?}");
     assert!(listed.stdout.contains("no run yet") && listed.stderr.contains("entourage serve"), "{listed:?}");
@@ -145,14 +157,18 @@ fn jobs_are_listed_and_done_by_hand() {
 }
 
 #[test]
-fn a_server_is_asked_what_is_stuck_and_mends_it() {
-    let (place, _) = asking();
-    inconsistency(&place, "DELETE FROM entities WHERE kind = 'question'");
+fn doctor_finds_and_repairs_inconsistencies_through_a_server() {
+    let (place, _) = place_with_open_question();
+    make_inconsistent(&place, "DELETE FROM entities WHERE kind = 'question'");
     let _server = Server::start(&place);
     let looked = place.entourage(&["doctor", "--json"]);
-    assert_eq!((stuck(&looked), looked.code), (vec!["broken waits".to_owned()], 1), "{looked:?}");
+    assert_eq!(
+        (maintenance_findings(&looked), looked.code),
+        (vec!["broken waits".to_owned()], 1),
+        "{looked:?}"
+    );
     let repaired = place.entourage(&["doctor", "--repair", "--json"]).good();
-    assert_eq!(stuck(&repaired), ["good waits"], "{repaired:?}");
+    assert_eq!(maintenance_findings(&repaired), ["good waits"], "{repaired:?}");
     let jobs = place.entourage(&["jobs"]).good().stdout;
     assert!(jobs.contains("found 1, repaired 1; next in "), "{jobs}");
     let done = place.entourage(&["jobs", "run", "waits", "--json"]).good().json();
@@ -166,8 +182,8 @@ fn a_server_is_asked_what_is_stuck_and_mends_it() {
 }
 
 #[test]
-fn a_database_in_other_hands_is_not_repaired() {
-    let (place, _) = asking();
+fn doctor_does_not_repair_a_database_that_another_process_holds() {
+    let (place, _) = place_with_open_question();
     let _held = SqliteStore::open(place.data().join("entourage.db"), Settings::default()).expect("it opens");
     let looked = place.entourage(&["doctor"]).good();
     assert!(looked.stdout.contains("! database"), "{looked:?}");
@@ -177,7 +193,7 @@ fn a_database_in_other_hands_is_not_repaired() {
 }
 
 #[test]
-fn nothing_is_broken_because_the_operator_alone_may_look() {
+fn doctor_only_remarks_that_maintenance_is_for_the_operator() {
     let place = Place::new();
     let key = "a-secret-of-more-than-thirty-two-bytes";
     let settings = format!("[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{key}\"\n");

@@ -9,7 +9,7 @@ use super::{model::Model, place::Place, server::Server};
 /// A server that never answers keeps neither the engine from listening nor an agent without its tools from
 /// working.
 #[test]
-fn a_silent_mcp_server_holds_up_only_those_who_use_it() {
+fn a_silent_mcp_server_does_not_delay_agents_that_do_not_use_it() {
     let place = Place::new();
     place.write(
         "data/entourage.toml",
@@ -38,7 +38,7 @@ done
 
 /// A server that was down when the engine started is retried; agents then call its tools.
 #[test]
-fn an_mcp_server_that_was_down_is_tried_again_and_brings_its_tools() {
+fn an_mcp_server_that_was_down_is_retried_and_its_tools_can_be_called() {
     let (place, model) = (Place::new(), Model::calling_once("late__greet", &json!({})));
     let arguments = json!(["-c", LATE]);
     place.write(

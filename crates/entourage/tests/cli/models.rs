@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Runs a command with these settings, which name a model.
-fn said(place: &Place, settings: &str, arguments: &[&str]) -> Ended {
+fn run_with_settings(place: &Place, settings: &str, arguments: &[&str]) -> Ended {
     place.write("data/entourage.toml", settings);
     Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL"))
 }
@@ -19,46 +19,47 @@ fn findings(ended: &Ended) -> Vec<String> {
 }
 
 #[test]
-fn the_doctor_asks_the_provider_for_the_models_that_agents_use() {
+fn doctor_asks_the_provider_about_the_model_that_agents_use() {
     let (place, provider) = (Place::new(), Provider::start());
-    let well = said(&place, &provider.settings("listed", KEY), &["doctor"]).good();
+    let well = run_with_settings(&place, &provider.settings("listed", KEY), &["doctor"]).good();
     let lines = findings(&well);
     assert!(lines[0].starts_with("✓ model") && lines[0].contains("costs nothing"), "{well:?}");
 
-    let unlisted = said(&place, &provider.settings("unlisted", KEY), &["doctor"]).good();
+    let unlisted = run_with_settings(&place, &provider.settings("unlisted", KEY), &["doctor"]).good();
     let lines = findings(&unlisted);
     assert!(lines[0].starts_with("✓ model") && lines[0].contains("one call: 12 tokens"), "{unlisted:?}");
 
-    let unknown = said(&place, &provider.settings("unknown", KEY), &["doctor"]);
+    let unknown = run_with_settings(&place, &provider.settings("unknown", KEY), &["doctor"]);
     assert_eq!(unknown.code, 1, "{unknown:?}");
     let lines = findings(&unknown);
     assert!(lines[0].starts_with("✗ model") && lines[0].contains("The model does not exist"), "{unknown:?}");
     assert!(lines[0].contains("entourage models"), "{unknown:?}");
 
-    let key = said(&place, &provider.settings("listed", "sk-bad"), &["doctor"]);
+    let key = run_with_settings(&place, &provider.settings("listed", "sk-bad"), &["doctor"]);
     assert_eq!(key.code, 1, "{key:?}");
     let lines = findings(&key);
     assert!(lines[0].starts_with("✗ model") && lines[0].contains("OPENAI_API_KEY"), "{key:?}");
     assert!(!key.stdout.contains("sk-bad"), "{key:?}");
 
     let elsewhere = Provider { url: provider.url.replace("/v1", "/elsewhere") };
-    let lost = said(&place, &elsewhere.settings("unknown", KEY), &["doctor"]);
+    let lost = run_with_settings(&place, &elsewhere.settings("unknown", KEY), &["doctor"]);
     assert_eq!(lost.code, 1, "{lost:?}");
     let hint = "so the path of `models.providers.openai.base_url` is probably wrong";
     assert!(findings(&lost)[0].contains(hint) && !findings(&unknown)[0].contains(hint), "{lost:?}");
 
     let nowhere = Provider { url: "http://127.0.0.1:1/v1".into() };
-    let dead = said(&place, &nowhere.settings("listed", KEY), &["doctor"]);
+    let dead = run_with_settings(&place, &nowhere.settings("listed", KEY), &["doctor"]);
     assert_eq!(dead.code, 1, "{dead:?}");
     assert!(findings(&dead)[0].contains("cannot be reached"), "{dead:?}");
     assert!(findings(&dead)[0].contains("openai at http://127.0.0.1:1/v1/"), "what was asked: {dead:?}");
-    let offline = said(&place, &nowhere.settings("listed", KEY), &["doctor", "--offline"]).good();
+    let offline =
+        run_with_settings(&place, &nowhere.settings("listed", KEY), &["doctor", "--offline"]).good();
     assert!(findings(&offline)[0].contains("--offline"), "{offline:?}");
 }
 
 /// Offline, no server is asked, even if only a server could tell which models there are.
 #[test]
-fn offline_no_server_is_asked() {
+fn doctor_offline_contacts_no_server() {
     let place = Place::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("it can");
@@ -76,7 +77,7 @@ fn offline_no_server_is_asked() {
 
 /// An error in the default model names the place that sets it, which need not be the file.
 #[test]
-fn who_names_the_default_model_is_told() {
+fn doctor_and_errors_name_the_source_of_the_default_model() {
     let place = Place::new();
     place.write("data/entourage.toml", "[models]\ndefault = \"compatible::file\"\n");
     let with = |variable: &str, model: &str, arguments: &[&str]| {
@@ -104,7 +105,7 @@ fn who_names_the_default_model_is_told() {
 }
 
 #[test]
-fn the_models_beside_the_default_are_asked_too() {
+fn doctor_also_checks_the_fallback_and_summary_models() {
     let (place, provider) = (Place::new(), Provider::start());
     let settings = provider.settings("listed", KEY);
     let settings = settings.replacen(
@@ -112,7 +113,7 @@ fn the_models_beside_the_default_are_asked_too() {
         "[models]\nfallback = [\"openai::unknown\"]\nsummary = \"openai::another\"\n",
         1,
     );
-    let ended = said(&place, &settings, &["doctor"]);
+    let ended = run_with_settings(&place, &settings, &["doctor"]);
     assert_eq!(ended.code, 1, "{ended:?}");
     let signs: Vec<String> = findings(&ended)
         .iter()
@@ -122,29 +123,30 @@ fn the_models_beside_the_default_are_asked_too() {
 }
 
 #[test]
-fn models_lists_what_providers_offer_and_tries_one() {
+fn models_lists_what_providers_offer_and_models_test_calls_one() {
     let (place, provider) = (Place::new(), Provider::start());
     let settings = provider.settings("listed", KEY);
     // Ollama is not set up.
-    let others = said(&place, &settings, &["models"]).good();
+    let others = run_with_settings(&place, &settings, &["models"]).good();
     assert!(!others.stderr.contains("ollama"), "{others:?}");
-    let listed = said(&place, &settings, &["models", "--quiet"]).good();
+    let listed = run_with_settings(&place, &settings, &["models", "--quiet"]).good();
     for model in ["openai::another", "openai::listed", "openai_resp::listed"] {
         assert!(listed.stdout.lines().any(|line| line == model), "{listed:?}");
     }
-    let tried = said(&place, &settings, &["models", "test"]).good();
+    let tried = run_with_settings(&place, &settings, &["models", "test"]).good();
     assert_eq!(tried.stdout, "openai::listed answers (one call: 12 tokens, price not known)\n");
-    let json = said(&place, &settings, &["models", "test", "openai::unlisted", "--json"]).good().json();
+    let json =
+        run_with_settings(&place, &settings, &["models", "test", "openai::unlisted", "--json"]).good().json();
     assert_eq!(json[0]["model"], "openai::unlisted");
-    let unknown = said(&place, &settings, &["models", "test", "openai::unknown"]);
+    let unknown = run_with_settings(&place, &settings, &["models", "test", "openai::unknown"]);
     assert!(unknown.error(1).contains("The model does not exist"), "{unknown:?}");
-    let nameless = said(&place, &settings, &["models", "test", "listed"]);
+    let nameless = run_with_settings(&place, &settings, &["models", "test", "listed"]);
     assert!(nameless.error(2).contains("provider::name"), "{nameless:?}");
 }
 
 /// A user who named an unknown model needs the list; a command that needs the model is refused.
 #[test]
-fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
+fn models_lists_models_even_if_the_configured_one_is_unusable() {
     let (place, provider) = (Place::new(), Provider::start());
     place.write("data/entourage.toml", &provider.settings("listed", KEY));
     for (model, why) in [
@@ -168,7 +170,7 @@ fn models_are_listed_where_the_one_that_is_named_cannot_be_used() {
 
 /// The assumed size of the window, and its source.
 #[test]
-fn the_doctor_says_how_large_the_window_is_and_who_says_so() {
+fn doctor_reports_the_context_window_and_its_source() {
     let (place, provider) = (Place::new(), Provider::start());
     let listed = provider.settings("listed", KEY);
     let compatible = provider.settings("another", KEY).replace("openai", "compatible");
@@ -179,10 +181,10 @@ fn the_doctor_says_how_large_the_window_is_and_who_says_so() {
         (compatible, "window: 16384 tokens, its server says so"),
         (provider.settings("gpt-4o", KEY), "window: 128000 tokens, the table of models says so"),
     ] {
-        let ended = said(&place, &settings, &["doctor"]);
+        let ended = run_with_settings(&place, &settings, &["doctor"]);
         let seen = |line: &str| line.trim().starts_with("window: ").then(|| line.trim().to_owned());
         assert_eq!(ended.stdout.lines().filter_map(seen).collect::<Vec<_>>(), [window], "{ended:?}");
-        let json = said(&place, &settings, &["doctor", "--json"]).json();
+        let json = run_with_settings(&place, &settings, &["doctor", "--json"]).json();
         let model = json.iter().find(|finding| finding["what"] == "model").expect("a finding");
         let seen = model["seen"].as_array().expect("what was seen");
         assert!(seen.iter().any(|seen| seen == window), "{model}");

@@ -14,7 +14,7 @@ fn run(place: &Place, model: &Model, columns: u16) -> Terminal {
 /// Fails if a row of the picture reaches the last column: agents at work, streamed text, usage. None of these
 /// signs is wide.
 #[track_caller]
-fn fits(picture: &str, columns: usize) {
+fn assert_fits(picture: &str, columns: usize) {
     let rows: Vec<&str> = picture.lines().skip_while(|row| !row.contains("assistant writes")).collect();
     assert!(rows.iter().any(|row| row.contains("Ctrl-C")), "no bill in {picture}");
     for row in rows {
@@ -24,7 +24,7 @@ fn fits(picture: &str, columns: usize) {
 
 /// The picture shows the newest words of a long line at every width, and nothing reaches its edge.
 #[test]
-fn the_newest_words_are_shown_at_every_width() {
+fn the_display_shows_the_newest_words_at_every_width() {
     for columns in [120, 80, 40] {
         let (place, model) = (Place::new(), Model::new());
         let mut terminal = run(&place, &model, columns);
@@ -34,7 +34,7 @@ fn the_newest_words_are_shown_at_every_width() {
         }
         let picture = terminal.draws("word199");
         assert!(picture.contains("assistant writes"), "{picture}");
-        fits(&picture, columns.into());
+        assert_fits(&picture, columns.into());
         asked.text("the end").end();
         terminal.stands("the end");
     }
@@ -42,7 +42,7 @@ fn the_newest_words_are_shown_at_every_width() {
 
 /// A window that becomes narrower and wider while words arrive shows each line once.
 #[test]
-fn a_resize_leaves_no_line_twice() {
+fn a_resize_leaves_no_duplicate_line() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = run(&place, &model, 80);
     let mut asked = model.next().text(&"many words ".repeat(40)).text("word0 ");
@@ -52,7 +52,7 @@ fn a_resize_leaves_no_line_twice() {
         asked = asked.text(&format!("word{number} "));
         let picture = terminal.draws(&format!("word{number}"));
         assert_eq!(picture.matches("assistant writes").count(), 1, "{picture}");
-        fits(&picture, columns.into());
+        assert_fits(&picture, columns.into());
     }
     asked.text("the end").end();
     terminal.stands("the end");
@@ -60,7 +60,7 @@ fn a_resize_leaves_no_line_twice() {
 
 /// Wide signs count as two columns.
 #[test]
-fn wide_signs_do_not_pass_the_edge() {
+fn wide_characters_do_not_pass_the_edge_of_the_terminal() {
     for columns in [80, 40] {
         let (place, model) = (Place::new(), Model::new());
         let mut terminal = run(&place, &model, columns);
@@ -74,7 +74,7 @@ fn wide_signs_do_not_pass_the_edge() {
 
 /// What a sub-agent writes is shown, with its name.
 #[test]
-fn what_a_sub_agent_writes_is_shown() {
+fn the_display_shows_what_a_sub_agent_writes() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = run(&place, &model, 80);
     let task = json!({ "recipient": "researcher", "message": "Look it up" });
@@ -89,7 +89,7 @@ fn what_a_sub_agent_writes_is_shown() {
 
 /// Failed attempts are shown once: in the picture, not in the log as well.
 #[test]
-fn the_log_does_not_repeat_what_is_shown() {
+fn a_failed_attempt_is_displayed_and_not_logged_as_well() {
     let (place, model) = (Place::new(), Model::new());
     let mut terminal = run(&place, &model, 100);
     // The first two are retried within seconds.
@@ -102,7 +102,7 @@ fn the_log_does_not_repeat_what_is_shown() {
 
 /// A terminal that understands no escape sequences is sent none.
 #[test]
-fn a_dumb_terminal_gets_lines() {
+fn a_dumb_terminal_gets_lines_without_escape_sequences() {
     let (place, model) = (Place::new(), Model::new());
     let mut command = place.process(&["run", "Tell me"]);
     command.env("TERM", "dumb");

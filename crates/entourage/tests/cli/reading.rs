@@ -8,7 +8,7 @@ use super::{
 
 /// An answer longer than a line is shown in full, and in a document.
 #[test]
-fn an_old_answer_is_shown_in_full() {
+fn show_and_export_print_a_long_answer_in_full() {
     let place = Place::new();
     let long = format!("It begins.\n{}\n```\ncode\n```\nIt ends.", "A long line. ".repeat(40));
     let model = Model::saying(&long);
@@ -25,7 +25,7 @@ fn an_old_answer_is_shown_in_full() {
 
 /// Calls and their outputs are shown whole.
 #[test]
-fn calls_and_what_they_returned_are_shown() {
+fn show_and_export_print_calls_and_their_outputs() {
     let place = Place::new();
     place.write("papers/README.md", "The keyword is marzipan.");
     place.entourage(&["run", "What is the keyword?", "--files", "papers", "--quiet"]).good();
@@ -37,7 +37,7 @@ fn calls_and_what_they_returned_are_shown() {
 
 /// Lists are filtered by status, kind, words and age, and may be empty.
 #[test]
-fn agents_are_found_by_what_they_are() {
+fn agents_filters_by_status_kind_words_and_age() {
     let place = Place::new();
     place.entourage(&["run", "Count the sheep in Wales", "--quiet"]).good();
     place.entourage(&["run", "Count the cows", "--kind", "researcher", "--quiet"]).good();
@@ -59,7 +59,7 @@ fn agents_are_found_by_what_they_are() {
 /// A run asks the model's server about its window only before a long request; `context` does not wait for
 /// one.
 #[test]
-fn a_context_is_shown_with_the_window_that_the_models_server_tells() {
+fn context_shows_the_window_that_the_model_server_reports() {
     let (place, provider) = (Place::new(), Provider::start());
     let settings = provider.settings("another", KEY).replace("openai", "compatible");
     place.write("data/entourage.toml", &settings);

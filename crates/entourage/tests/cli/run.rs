@@ -32,7 +32,7 @@ fn a_task_is_answered_from_the_files_it_may_read() {
 
 /// A new user sees the requested note, and three commands that work as written.
 #[test]
-fn a_rehearsal_shows_its_note_and_what_to_try_next() {
+fn a_rehearsal_run_suggests_three_commands_that_work() {
     let place = Place::new();
     let ended = place.entourage(&["run", "Look around, and note what is there"]).good();
     assert!(ended.stderr.starts_with("note: This is the rehearsal model"), "{ended:?}");
@@ -52,7 +52,7 @@ fn a_rehearsal_shows_its_note_and_what_to_try_next() {
 
 /// If its agent has ended and another has not, `run` says which agents it waits for.
 #[test]
-fn a_run_says_who_is_still_at_work_once_its_agent_has_ended() {
+fn a_run_names_the_agents_still_at_work_after_its_own_has_ended() {
     let (place, model) = (Place::new(), Model::new());
     let mut command = place.process(&["run", "Look into it"]);
     model.ask(&mut command);
@@ -79,7 +79,7 @@ fn a_run_says_who_is_still_at_work_once_its_agent_has_ended() {
 
 /// The first example of the README shows at a glance which agent worked for which, and the result.
 #[test]
-fn the_first_rehearsal_is_read_at_a_glance() {
+fn the_first_example_of_the_readme_prints_few_lines() {
     let place = Place::new();
     place.write("papers/README.md", "The keyword is marzipan.\nIt is sweet.\nIt is brown.\n");
     let task = "What is in these files? Keep a note of it.";
@@ -92,7 +92,7 @@ fn the_first_rehearsal_is_read_at_a_glance() {
 const TO_TRY: [&str; 3] = ["entourage tree", "entourage tail", "entourage doctor"];
 
 #[test]
-fn quiet_leaves_the_answer_alone() {
+fn quiet_prints_only_the_answer() {
     let place = Place::new();
     let ended = place.entourage(&["run", "Say something", "--quiet"]).good();
     assert_eq!(ended.stderr, "");
@@ -100,7 +100,7 @@ fn quiet_leaves_the_answer_alone() {
 }
 
 #[test]
-fn programs_read_numbered_events_and_one_result() {
+fn json_output_is_numbered_events_and_one_result() {
     let place = Place::new();
     let task = "Count to three";
     let mut command = place.command(&["run", "-", "--json"]);
@@ -122,7 +122,7 @@ fn programs_read_numbered_events_and_one_result() {
 }
 
 #[test]
-fn a_question_without_anybody_there_waits_on_disk() {
+fn a_question_without_a_user_waits_on_disk_until_it_is_answered() {
     let place = Place::new();
     let asked = place.entourage(&["run", "Please ask me first, then plan a trip"]);
     assert_eq!(asked.code, 3, "{asked:?}");
@@ -150,7 +150,7 @@ fn a_question_without_anybody_there_waits_on_disk() {
 }
 
 #[test]
-fn a_conversation_goes_on_where_it_was() {
+fn a_chat_continues_with_its_earlier_messages() {
     let place = Place::new();
     let mut chat = place.command(&["chat"]);
     let first = Ended::of(chat.write_stdin("First thing\nSecond thing\n/tree\n")).good();
@@ -168,7 +168,7 @@ fn a_conversation_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_was_used_is_added_up() {
+fn usage_sums_calls_and_cost_by_model_and_kind() {
     let place = Place::new();
     place.entourage(&["run", "Count to three", "--quiet"]).good();
     let report = place.entourage(&["usage", "--by", "model,kind", "--json"]).good().json().remove(0);

@@ -39,12 +39,12 @@ const ALL: [&str; 10] = [
 /// Everything that an engine requests on the network, in one server; it repeats the request wherever it
 /// refuses.
 #[derive(Clone)]
-struct World {
+struct FakeNetwork {
     address: String,
     seen: Arc<Mutex<String>>,
 }
 
-impl World {
+impl FakeNetwork {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound").to_string();
@@ -76,7 +76,7 @@ impl World {
         let body = String::from_utf8(body).ok()?;
         self.seen.lock().expect("whole").push_str(&head);
         let (status, kind, answer) = if head.starts_with("POST /chat/") {
-            ("200 OK", "text/event-stream", chat(body.contains(r#""role":"tool""#)))
+            ("200 OK", "text/event-stream", model_stream(body.contains(r#""role":"tool""#)))
         } else {
             let words = head.replace(['"', '\\'], "").replace("\r\n", " ");
             ("403 Forbidden", "application/json", format!(r#"{{"error":{{"message":"I saw {words}"}}}}"#))
@@ -87,7 +87,7 @@ impl World {
 }
 
 /// A model that searches once and then answers.
-fn chat(searched: bool) -> String {
+fn model_stream(searched: bool) -> String {
     let delta = if searched {
         r#"{"content":"Nothing was found."}"#
     } else {
@@ -101,20 +101,20 @@ fn chat(searched: bool) -> String {
 }
 
 /// The bytes of every file below a directory that the engine wrote.
-fn written(directory: &Path) -> Vec<(String, Vec<u8>)> {
+fn files_below(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("readable").path());
     entries
         .filter(|path| !path.ends_with("entourage.toml"))
         .flat_map(|path| match path.is_dir() {
-            true => written(&path),
+            true => files_below(&path),
             false => vec![(path.display().to_string(), fs::read(&path).expect("readable"))],
         })
         .collect()
 }
 
 #[test]
-fn a_secret_is_used_and_shown_nowhere() {
-    let world = World::start();
+fn every_secret_is_used_and_never_shown_or_stored() {
+    let world = FakeNetwork::start();
     let at = &world.address;
     let place = Place::new();
     place.write("data/kinds/searcher.md", "---\nname: searcher\ntools: [web_search]\n---\nSearch.\n");
@@ -181,11 +181,11 @@ fn a_secret_is_used_and_shown_nowhere() {
     for secret in ALL {
         let line = shown.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret} is shown");
-        for (file, bytes) in written(&place.data()) {
+        for (file, bytes) in files_below(&place.data()) {
             let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!found, "{secret} is in {file}");
         }
     }
-    let database: usize = written(&place.data()).iter().map(|(_, bytes)| bytes.len()).sum();
+    let database: usize = files_below(&place.data()).iter().map(|(_, bytes)| bytes.len()).sum();
     assert!(database > 4096 && shown.contains("web_search"), "there was something to look at");
 }

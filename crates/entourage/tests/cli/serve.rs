@@ -20,7 +20,7 @@ use super::{
 };
 
 #[test]
-fn the_other_commands_talk_to_the_server() {
+fn other_commands_use_the_running_server() {
     let place = Place::new();
     let server = Server::start(&place);
     assert_eq!(server.get("/healthz", None) / 100, 2);
@@ -57,7 +57,7 @@ fn the_other_commands_talk_to_the_server() {
 }
 
 #[test]
-fn a_sign_that_a_crash_left_leads_nobody_astray() {
+fn a_server_file_left_by_a_crash_does_not_mislead_commands() {
     let place = Place::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before"]).good();
@@ -70,7 +70,7 @@ fn a_sign_that_a_crash_left_leads_nobody_astray() {
 
 /// Makes clients expect heartbeats so often that an idle server soon counts as silent. Returns the start of
 /// their note.
-fn soon_silent(place: &Place) -> String {
+fn expect_frequent_heartbeats(place: &Place) -> String {
     let sign = place.data().join("server.json");
     let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
     running["heartbeat"] = json!({ "secs": 0, "nanos": 300_000_000 });
@@ -80,10 +80,10 @@ fn soon_silent(place: &Place) -> String {
 
 /// A message to a server that does not answer is waited for, with a note, and sent once.
 #[test]
-fn what_is_said_to_a_silent_server_is_waited_for_and_sent_once() {
+fn a_message_to_a_silent_server_waits_and_is_sent_once() {
     let place = Place::new();
     let server = Server::start(&place);
-    let silent = soon_silent(&place);
+    let silent = expect_frequent_heartbeats(&place);
     let mut chat = place.process(&["chat"]);
     chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut chat = chat.spawn().expect("it starts");
@@ -107,11 +107,11 @@ fn what_is_said_to_a_silent_server_is_waited_for_and_sent_once() {
 
 /// A silent server is reported for as long as it lasts, and no event is missed once it continues.
 #[test]
-fn a_silent_server_is_told_of_and_asked_again() {
+fn tail_reports_a_silent_server_and_misses_no_event() {
     let place = Place::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before", "--quiet"]).good();
-    let silent = soon_silent(&place);
+    let silent = expect_frequent_heartbeats(&place);
     let mut tail = place.process(&["tail", "@last", "--follow", "--json"]);
     let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     let _patience = Patience::with(&tail);
@@ -144,12 +144,12 @@ fn a_silent_server_is_told_of_and_asked_again() {
 
 /// A server that is gone is reported as gone, even if its silence was reported before.
 #[test]
-fn what_follows_a_server_that_was_killed_ends() {
+fn tail_that_follows_a_killed_server_ends_with_an_error() {
     let place = Place::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before", "--quiet"]).good();
-    let silent = soon_silent(&place);
-    let mut tail = spawned(&place, &["tail", "@last", "--follow"]);
+    let silent = expect_frequent_heartbeats(&place);
+    let mut tail = spawn_command(&place, &["tail", "@last", "--follow"]);
     let _patience = Patience::with(&tail);
     let mut said = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.starts_with(&silent)), "it follows");
@@ -158,18 +158,18 @@ fn what_follows_a_server_that_was_killed_ends() {
     assert_eq!(tail.wait().expect("it ends").code(), Some(1));
 }
 
-fn spawned(place: &Place, arguments: &[&str]) -> Child {
+fn spawn_command(place: &Place, arguments: &[&str]) -> Child {
     let mut command = place.process(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("it starts")
 }
 
 /// A fake server of a place. It answers when a test says so; once the test stops listening, it is gone.
-struct Fake {
+struct FakeServer {
     asked: mpsc::Receiver<(String, TcpStream)>,
 }
 
-impl Fake {
+impl FakeServer {
     fn at(place: &Place) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -207,7 +207,7 @@ fn answer(stream: &mut TcpStream, body: &str) {
 }
 
 /// Waits until a command has said that the server has been silent.
-fn tells_of_silence(command: &mut Child) {
+fn wait_for_silence_note(command: &mut Child) {
     let _patience = Patience::with(command);
     let mut notes = BufReader::new(command.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let is_note = |line: &String| line.contains(" has been silent for ") && line.ends_with("for its answer");
@@ -216,9 +216,9 @@ fn tells_of_silence(command: &mut Child) {
 
 /// Every command reports that it waits, whatever its request.
 #[test]
-fn every_command_that_a_silent_server_does_not_answer_says_that_it_waits() {
+fn every_command_reports_that_it_waits_for_a_silent_server() {
     let place = Place::new();
-    let fake = Fake::at(&place);
+    let fake = FakeServer::at(&place);
     for (arguments, asked) in [
         (&["kinds", "reload"][..], "POST /v1/kinds/reload"),
         (&["jobs", "run", "stuck"], "POST /v1/jobs/stuck/run"),
@@ -229,27 +229,27 @@ fn every_command_that_a_silent_server_does_not_answer_says_that_it_waits() {
             "DELETE /v1/grants/grt_00000000000070008000000000000000",
         ),
     ] {
-        let mut command = spawned(&place, arguments);
+        let mut command = spawn_command(&place, arguments);
         let _unanswered = fake.next(asked);
-        tells_of_silence(&mut command);
+        wait_for_silence_note(&mut command);
         command.kill().and_then(|()| command.wait()).expect("it ends");
     }
 }
 
 #[test]
-fn a_quiet_command_says_nothing_of_a_silent_server() {
+fn a_quiet_command_does_not_report_a_silent_server() {
     let place = Place::new();
-    let fake = Fake::at(&place);
+    let fake = FakeServer::at(&place);
     for (arguments, asked) in
         [(&["kinds", "list"][..], "GET /v1/kinds"), (&["doctor", "--offline"], "GET /v1/jobs")]
     {
-        let quiet = spawned(&place, &[arguments, &["--quiet"]].concat());
+        let quiet = spawn_command(&place, &[arguments, &["--quiet"]].concat());
         let _patience = Patience::with(&quiet);
         let mut first = fake.next(asked);
         // A command that asked later has reported it by now.
-        let mut loud = spawned(&place, arguments);
+        let mut loud = spawn_command(&place, arguments);
         let _unanswered = fake.next(asked);
-        tells_of_silence(&mut loud);
+        wait_for_silence_note(&mut loud);
         loud.kill().and_then(|()| loud.wait()).expect("it ends");
         answer(&mut first, r#"{"data":[]}"#);
         let ended = quiet.wait_with_output().expect("it ends");
@@ -260,23 +260,23 @@ fn a_quiet_command_says_nothing_of_a_silent_server() {
 
 /// Options must take effect, also if a server starts while a command waits for the database.
 #[test]
-fn a_server_that_comes_late_is_not_given_a_task_without_its_files() {
+fn run_with_files_is_refused_if_a_server_starts_meanwhile() {
     let place = Place::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
     let lock = fs::File::open(place.data().join("entourage.db.lock")).expect("there");
     lock.lock().expect("free");
-    let mut run = spawned(&place, &["run", "Read", "--files", "."]);
+    let mut run = spawn_command(&place, &["run", "Read", "--files", "."]);
     let _patience = Patience::with(&run);
     let mut said = BufReader::new(run.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.starts_with("waiting for another entourage")));
     // It is gone at its first request.
-    drop(Fake::at(&place));
+    drop(FakeServer::at(&place));
     assert!(said.any(|line| line.contains("error: --files has no effect on the server")));
     assert_eq!(run.wait().expect("it ends").code(), Some(2));
 }
 
 #[test]
-fn with_authentication_only_bearers_of_tokens_come_in() {
+fn with_authentication_the_server_requires_a_token() {
     let place = Place::new();
     let secret = "a-secret-of-more-than-thirty-two-bytes";
     place.write(
@@ -301,7 +301,7 @@ fn with_authentication_only_bearers_of_tokens_come_in() {
 }
 
 #[test]
-fn the_address_itself_leads_on_and_a_servers_error_is_told_once() {
+fn the_root_path_answers_and_a_server_error_is_printed_once() {
     let place = Place::new();
     let server = Server::start(&place);
     assert_eq!(server.get("/", None), 200);
@@ -313,7 +313,7 @@ fn the_address_itself_leads_on_and_a_servers_error_is_told_once() {
 
 /// A request that is running at SIGTERM is answered as any other, and its connection accepts no further one.
 #[test]
-fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
+fn a_request_in_progress_at_sigterm_is_answered() {
     const PATIENCE: Duration = Duration::from_secs(30);
     let place = Place::new();
     let server = Server::start(&place);
@@ -352,7 +352,7 @@ fn a_request_under_way_is_answered_though_the_server_is_told_to_end() {
 
 /// Users read a sentence about a failed model call; the operator finds the provider's message in the log.
 #[test]
-fn the_log_has_what_a_provider_said_of_a_call_that_failed() {
+fn the_log_has_the_providers_message_about_a_failed_model_call() {
     let (place, provider) = (Place::new(), Provider::start());
     place.write("data/entourage.toml", &provider.settings("listed", "sk-bad"));
     let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);

@@ -7,14 +7,14 @@ use entourage::{Settings, settings};
 use super::place::Place;
 
 #[test]
-fn the_page_of_settings_in_the_repository_is_current() {
+fn the_settings_page_in_the_repository_is_current() {
     let page = Place::new().entourage(&["settings"]).good().stdout;
     let kept = include_str!("../../../../docs/settings.md");
     assert!(page == kept, "write it anew: cargo run -p entourage -- settings > docs/settings.md");
 }
 
 #[test]
-fn every_setting_is_a_line_of_json_for_programs() {
+fn settings_json_prints_one_line_for_every_setting() {
     let lines = Place::new().entourage(&["settings", "--json"]).good().json();
     let told: Vec<&str> = lines.iter().filter_map(|line| line["key"].as_str()).collect();
     let known: Vec<String> = settings::keys().iter().map(settings::Key::dotted).collect();
@@ -26,7 +26,7 @@ fn every_setting_is_a_line_of_json_for_programs() {
 }
 
 #[test]
-fn every_setting_is_on_the_page_with_what_it_says() {
+fn every_setting_has_a_description_and_its_default() {
     let keys = settings::keys();
     let missing: Vec<String> =
         keys.iter().filter(|key| key.what.is_empty()).map(settings::Key::dotted).collect();
@@ -70,7 +70,7 @@ fn every_setting_is_on_the_page_with_what_it_says() {
 }
 
 #[test]
-fn a_new_file_of_settings_changes_nothing_and_each_default_in_it_can_be_taken() {
+fn the_settings_file_of_init_is_commented_out_and_its_defaults_load() {
     let place = Place::new();
     place.entourage(&["init"]).good();
     let file = place.data().join("entourage.toml");
@@ -98,7 +98,7 @@ fn a_new_file_of_settings_changes_nothing_and_each_default_in_it_can_be_taken() 
 }
 
 #[test]
-fn a_start_writes_settings_and_a_kind_and_overwrites_nothing() {
+fn init_writes_settings_and_a_kind_and_overwrites_nothing() {
     let place = Place::new();
     let first = place.entourage(&["init"]).good();
     assert!(first.stdout.contains("entourage.toml") && first.stdout.contains("critic.md"), "{first:?}");

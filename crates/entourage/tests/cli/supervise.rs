@@ -21,7 +21,7 @@ const STUBBORN: &str = "trap '' TERM HUP INT; setsid sleep 1000 & echo $$; \
 const SOON: Duration = Duration::from_secs(20);
 
 /// Starts it, and returns the supervisor and the processes below it.
-fn started(place: &Place) -> (Child, Vec<String>) {
+fn start_supervisor(place: &Place) -> (Child, Vec<String>) {
     let mut command = place.process(&["supervise", "--", "sh", "-c", STUBBORN]);
     let mut supervisor = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
     let lines = BufReader::new(supervisor.stdout.take().expect("piped")).lines();
@@ -37,9 +37,9 @@ fn runs(pid: &str) -> bool {
 }
 
 /// A process that ends with the test, whatever its result.
-struct Mortal(Child);
+struct KilledOnDrop(Child);
 
-impl Drop for Mortal {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -49,7 +49,7 @@ impl Drop for Mortal {
 /// Starts the engine with these arguments, which starts the stubborn server of its settings; ends the engine
 /// with this signal, and waits until the server and all processes it started are gone. Returns the exit code
 /// of the engine, if it has one.
-fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
+fn assert_engine_ends_its_servers(words: &[&str], signal: Signal) -> Option<i32> {
     let place = Place::new();
     let pids = place.path().join("pids");
     let script = format!("exec >\"$0\"; {STUBBORN}");
@@ -60,7 +60,7 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
     );
     let mut command = place.process(words);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut engine = Mortal(command.spawn().expect("starts"));
+    let mut engine = KilledOnDrop(command.spawn().expect("starts"));
     let _patience = Patience::with(&engine.0);
     let begun = Instant::now();
     let below: Vec<String> = loop {
@@ -90,21 +90,21 @@ fn leaves_nothing_behind(words: &[&str], signal: Signal) -> Option<i32> {
 /// The engine starts every server of its settings under a supervisor: after SIGKILL no other process could
 /// end them.
 #[test]
-fn what_an_mcp_server_started_is_gone_once_the_engine_was_killed() {
-    assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL), None);
+fn killing_the_engine_ends_every_process_of_its_mcp_servers() {
+    assert_eq!(assert_engine_ends_its_servers(&["serve", "--bind", "127.0.0.1:0"], Signal::KILL), None);
 }
 
 #[test]
-fn what_an_mcp_server_started_is_gone_once_the_engine_was_told_to_end() {
-    assert_eq!(leaves_nothing_behind(&["serve", "--bind", "127.0.0.1:0"], Signal::TERM), Some(0));
+fn stopping_the_engine_ends_every_process_of_its_mcp_servers() {
+    assert_eq!(assert_engine_ends_its_servers(&["serve", "--bind", "127.0.0.1:0"], Signal::TERM), Some(0));
 }
 
 #[test]
-fn what_an_mcp_server_started_is_gone_once_a_run_was_told_to_end() {
-    assert_eq!(leaves_nothing_behind(&["run", "Hello"], Signal::TERM), Some(130));
+fn stopping_a_run_command_ends_every_process_of_its_mcp_servers() {
+    assert_eq!(assert_engine_ends_its_servers(&["run", "Hello"], Signal::TERM), Some(130));
 }
 
-fn all_gone(mut supervisor: Child, below: &[String]) {
+fn assert_all_ended(mut supervisor: Child, below: &[String]) {
     let begun = Instant::now();
     while supervisor.try_wait().expect("can be asked").is_none() {
         assert!(begun.elapsed() < SOON, "the supervisor stays");
@@ -115,24 +115,24 @@ fn all_gone(mut supervisor: Child, below: &[String]) {
 
 /// As when the program is killed by any cause: the system closes what it held.
 #[test]
-fn whatever_a_server_started_is_gone_once_its_input_has_ended() {
+fn a_supervisor_ends_every_process_below_it_when_its_input_closes() {
     let place = Place::new();
-    let (mut supervisor, below) = started(&place);
+    let (mut supervisor, below) = start_supervisor(&place);
     drop(supervisor.stdin.take());
-    all_gone(supervisor, &below);
+    assert_all_ended(supervisor, &below);
 }
 
 #[test]
-fn whatever_a_server_started_is_gone_once_its_supervisor_is_told_to_end() {
+fn a_supervisor_ends_every_process_below_it_at_sigterm() {
     let place = Place::new();
-    let (supervisor, below) = started(&place);
+    let (supervisor, below) = start_supervisor(&place);
     kill_process(Pid::from_child(&supervisor), Signal::TERM).expect("sent");
-    all_gone(supervisor, &below);
+    assert_all_ended(supervisor, &below);
 }
 
 /// The server's input and output pass through, and the supervisor ends as it does.
 #[test]
-fn a_server_under_a_supervisor_hears_and_says_what_it_would_without() {
+fn a_supervisor_passes_input_output_and_exit_code_through() {
     use std::io::Write;
 
     let place = Place::new();

@@ -6,7 +6,7 @@ use crate::place::Place;
 
 const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-fn with(settings: &str) -> Place {
+fn place_with_settings(settings: &str) -> Place {
     let place = Place::new();
     fs::create_dir_all(place.data()).expect("writable");
     fs::write(place.data().join("entourage.toml"), settings).expect("writable");
@@ -14,11 +14,11 @@ fn with(settings: &str) -> Place {
 }
 
 #[test]
-fn receivers_are_listed_and_tried_again_and_their_secrets_are_not_shown() {
+fn webhooks_lists_and_retries_receivers_without_their_secrets() {
     let settings = format!(
         "[webhooks.crm]\nurl = \"http://127.0.0.1:9/hooks\"\nsecret = \"{SECRET}\"\nevents = [\"task.failed\"]\n"
     );
-    let place = with(&settings);
+    let place = place_with_settings(&settings);
     let listed = place.entourage(&["webhooks"]).good();
     assert!(listed.stdout.contains("crm  task.failed") && listed.stdout.contains("0 pending"), "{listed:?}");
     let shown = place.entourage(&["webhooks", "retry", "crm", "--json"]).good();
@@ -29,14 +29,17 @@ fn receivers_are_listed_and_tried_again_and_their_secrets_are_not_shown() {
 }
 
 #[test]
-fn settings_of_webhooks_that_cannot_work_are_named_and_no_secret_is_repeated() {
-    let place = with("[webhooks.crm]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"whsec_dG9vc2hvcnQ=\"\n");
+fn invalid_webhook_settings_are_named_without_the_secret() {
+    let place = place_with_settings(
+        "[webhooks.crm]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"whsec_dG9vc2hvcnQ=\"\n",
+    );
     let refused = place.entourage(&["webhooks"]);
     let text = refused.error(2);
     assert!(text.contains("webhooks.crm") && text.contains("openssl rand"), "{text}");
     assert!(!format!("{refused:?}").contains("dG9v"));
-    let place =
-        with("[webhooks.crm]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"x\"\nevents = [\"task.done\"]\n");
+    let place = place_with_settings(
+        "[webhooks.crm]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"x\"\nevents = [\"task.done\"]\n",
+    );
     let text = place.entourage(&["webhooks"]).error(2).to_owned();
     assert!(text.contains("entourage.toml:4") && text.contains("task.completed"), "{text}");
 }

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_breaker_that_once_was_open_takes_as_many_failures_as_before_after_a_success() {
+    fn a_reclosed_breaker_tolerates_as_many_failures_as_a_new_one() {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         for opened in 0..3 {
             for failure in 0..BREAKS_AFTER {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_while_requests_are_refused_in_a_row_and_begin_anew_once_one_is_taken() {
+    fn pauses_grow_with_each_refusal_and_reset_after_an_accepted_request() {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         let pause = |state: &mut State, now: Instant| {
             assert!(call(state, now, Sort::Slower(None)));

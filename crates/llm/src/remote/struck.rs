@@ -119,7 +119,7 @@ mod tests {
 
     const KEY: &str = "sk-canary-4f1d9c";
 
-    fn struck(pieces: &[&str], key: &str) -> Vec<String> {
+    fn redacted_deltas(pieces: &[&str], key: &str) -> Vec<String> {
         let mut seen = Vec::new();
         let mut deltas = |delta: Delta| match delta {
             Delta::Text(text) => seen.push(text),
@@ -132,14 +132,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_struck_out_in_however_many_pieces_it_comes() {
+    fn a_key_is_redacted_however_the_text_is_split() {
         let whole = format!("It is {KEY}, sk-");
         for size in 1..whole.len() {
             let pieces: Vec<&str> =
                 whole.as_bytes().chunks(size).map(|piece| std::str::from_utf8(piece).unwrap()).collect();
-            assert_eq!(struck(&pieces, KEY).concat(), "It is [key], sk-", "in pieces of {size}");
+            assert_eq!(redacted_deltas(&pieces, KEY).concat(), "It is [key], sk-", "in pieces of {size}");
         }
-        assert_eq!(struck(&["as", "ks"], KEY), ["a", "sk", "s"]);
-        assert_eq!(struck(&["ollama"], "ollama"), ["ollama"], "no secret");
+        assert_eq!(redacted_deltas(&["as", "ks"], KEY), ["a", "sk", "s"]);
+        assert_eq!(redacted_deltas(&["ollama"], "ollama"), ["ollama"], "no secret");
     }
 }

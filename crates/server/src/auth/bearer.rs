@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_that_an_owner_does_not_take_are_bounded() {
+    async fn unread_responses_of_one_owner_are_bounded() {
         let key = "a secret of the tests, longer than it is strong".into();
         let jwt = Jwt { algorithm: Algorithm::Hs256, key, audience: None, issuer: None, operator: None };
         let settings = crate::Settings { auth: Auth::Jwt(jwt), ..crate::Settings::default() };

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_public_key_is_known_without_the_lines_around_it() {
+    fn a_public_key_is_recognized_without_its_pem_header_and_footer() {
         for pem in [
             include_str!("../../tests/keys/rsa.public.pem"),
             include_str!("../../tests/keys/ed25519.public.pem"),

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
+    fn retry_after_is_parsed_as_seconds_or_as_a_date() {
         let now = DateTimeParser::new().parse_timestamp("Wed, 21 Oct 2026 07:28:00 GMT").unwrap().into();
         let asked = |after| until(after, now).map(|wait| wait.as_secs());
         assert_eq!(asked("120"), Some(120));

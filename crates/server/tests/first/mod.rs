@@ -17,19 +17,19 @@ fn then() -> Value {
 }
 
 /// Writes the database as that program left it, to a file of its own.
-fn left_behind(path: &Path) {
+fn write_version_1_database(path: &Path) {
     let file = rusqlite::Connection::open(path).expect("a new file");
     file.pragma_update(None, "journal_mode", "WAL").expect("as that program had it");
     file.execute_batch(include_str!("database.sql")).expect("its words");
 }
 
-async fn opened(path: &Path) -> Site {
+async fn open_site(path: &Path) -> Site {
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(path, Default::default()).expect("it opens"));
     Site::at_rest(store, Settings::default()).await
 }
 
 /// Checks that everything that was there is there now; there may be more.
-fn holds(now: &Value, then: &Value) -> Result<(), String> {
+fn check_contains(now: &Value, then: &Value) -> Result<(), String> {
     match (then, now) {
         (Value::Null, _) => Ok(()),
         // What a question was about had no name then.
@@ -37,7 +37,7 @@ fn holds(now: &Value, then: &Value) -> Result<(), String> {
         // The program that answered had activated its agents once more, which raises their epochs.
         (Value::Object(then), Value::Object(now)) => {
             then.iter().filter(|(name, _)| *name != "epoch").try_for_each(|(name, value)| {
-                holds(then_or_now(name, now), value).map_err(|why| format!("{name}: {why}"))
+                check_contains(field_named(name, now), value).map_err(|why| format!("{name}: {why}"))
             })
         }
         (Value::Array(then), Value::Array(now)) => {
@@ -46,7 +46,7 @@ fn holds(now: &Value, then: &Value) -> Result<(), String> {
                 // Steps are matched by their key: those of pure calls are listed as well now.
                 let same = now.iter().find(|now| !value["key"].is_null() && named(now, &value["key"]));
                 let same = same.or(now.get(index)).unwrap_or(&Value::Null);
-                holds(same, value).map_err(|why| format!("{index}: {why}"))
+                check_contains(same, value).map_err(|why| format!("{index}: {why}"))
             })
         }
         // A time was a number of microseconds within a step.
@@ -61,16 +61,16 @@ fn holds(now: &Value, then: &Value) -> Result<(), String> {
 }
 
 /// The member of this name; a turn's model is now part of `used`.
-fn then_or_now<'a>(name: &str, now: &'a Map<String, Value>) -> &'a Value {
+fn field_named<'a>(name: &str, now: &'a Map<String, Value>) -> &'a Value {
     let of_turn = now.get("used").filter(|_| name == "model");
     of_turn.and_then(|used| used.get("model")).or(now.get(name)).unwrap_or(&Value::Null)
 }
 
-async fn reads_the_same(site: &Site) {
+async fn assert_reads_the_same(site: &Site) {
     let then = then();
     for (path, answer) in then["answers"].as_object().expect("answers") {
         let now = site.get(path).await.expect(200);
-        holds(&now, answer).unwrap_or_else(|why| panic!("{path}: {why}"));
+        check_contains(&now, answer).unwrap_or_else(|why| panic!("{path}: {why}"));
     }
     for (tree, events) in then["events"].as_object().expect("events") {
         let id = then["trees"][tree].as_str().expect("an id");
@@ -78,33 +78,33 @@ async fn reads_the_same(site: &Site) {
         for event in events.as_array().expect("a list") {
             let frame = stream.next().await.expect("an event");
             assert_eq!(json!(frame.id), event["seq"], "{tree}");
-            holds(&frame.data, event).unwrap_or_else(|why| panic!("{tree}: {why}"));
+            check_contains(&frame.data, event).unwrap_or_else(|why| panic!("{tree}: {why}"));
         }
     }
 }
 
 #[tokio::test]
-async fn a_database_of_the_first_version_reads_the_same_to_a_client() {
+async fn a_client_reads_the_same_data_from_a_migrated_version_1_database() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("entourage.db");
-    left_behind(&path);
+    write_version_1_database(&path);
     assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(1));
-    reads_the_same(&opened(&path).await).await;
+    assert_reads_the_same(&open_site(&path).await).await;
     assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(VERSION));
     // And again, once the database has this version.
     let again = directory.path().join("again.db");
     rusqlite::Connection::open(&path)
         .and_then(|file| file.execute("VACUUM INTO ?1", [again.to_str()]))
         .expect("a copy");
-    reads_the_same(&opened(&again).await).await;
+    assert_reads_the_same(&open_site(&again).await).await;
 }
 
 #[tokio::test]
-async fn what_was_under_way_in_a_database_of_the_first_version_goes_on() {
+async fn unfinished_work_in_a_version_1_database_continues() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("entourage.db");
-    left_behind(&path);
-    let site = opened(&path).await;
+    write_version_1_database(&path);
+    let site = open_site(&path).await;
     let trees = then()["trees"].clone();
     let id = |tree: &str| trees[tree].as_str().expect("an id").to_owned();
     let question = site.get("/v1/questions?status=open").await.expect(200)["data"][0]["id"].clone();

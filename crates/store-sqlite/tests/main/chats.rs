@@ -11,7 +11,7 @@ use crate::older::of_version;
 /// The migration puts threads that people opened at the top of their chat, and what is below them one level
 /// higher; agents that agents created stay where they are, in chats and elsewhere.
 #[tokio::test]
-async fn threads_that_people_opened_stand_at_the_top_from_then_on() {
+async fn migration_from_version_6_moves_peoples_threads_to_the_top() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let id = std::array::from_fn::<AgentId, 9, _>(|_| AgentId::new());

@@ -26,7 +26,7 @@ fn names(directory: &TempDir) -> Vec<String> {
 
 /// 32 authors write, another connection reads, and copies are taken: none of them finds the database busy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn copies_taken_while_many_write_are_whole_and_in_nobodys_way() {
+async fn copies_taken_during_writes_are_consistent_and_block_no_writer() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = Arc::new(open(&path));
@@ -67,7 +67,7 @@ async fn copies_taken_while_many_write_are_whole_and_in_nobodys_way() {
 }
 
 #[test]
-fn a_copy_never_takes_the_place_of_a_file() {
+fn a_copy_never_overwrites_a_file() {
     let directory = TempDir::new().unwrap();
     let (path, there) = (directory.path().join("entourage.db"), directory.path().join("there.db"));
     drop(open(&path));
@@ -86,7 +86,7 @@ fn a_copy_never_takes_the_place_of_a_file() {
 
 /// Before a program is upgraded, its database can be copied in the old version.
 #[test]
-fn a_copy_of_an_older_version_is_of_that_version() {
+fn a_copy_of_an_older_database_keeps_its_version() {
     let directory = TempDir::new().unwrap();
     let (path, old) = (directory.path().join("entourage.db"), directory.path().join("old.db"));
     let first = of_version(&path, 1);

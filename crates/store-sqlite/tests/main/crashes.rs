@@ -46,7 +46,7 @@ async fn commits_in(path: &Path) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_copy_taken_in_the_middle_of_work_is_whole() {
+async fn a_copy_of_the_files_taken_during_writes_is_consistent() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = Arc::new(open(&path).unwrap());
@@ -85,7 +85,7 @@ async fn a_copy_taken_in_the_middle_of_work_is_whole() {
 }
 
 #[tokio::test]
-async fn a_log_torn_anywhere_opens_with_the_commits_before_the_tear() {
+async fn a_log_truncated_anywhere_opens_with_the_commits_before_the_cut() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = open(&path).unwrap();
@@ -107,7 +107,7 @@ async fn a_log_torn_anywhere_opens_with_the_commits_before_the_tear() {
 }
 
 #[tokio::test]
-async fn a_killed_process_loses_nothing_that_returned_and_frees_the_database() {
+async fn a_killed_process_loses_no_returned_commit_and_frees_the_database() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -145,7 +145,7 @@ async fn the_victim() {
 }
 
 #[tokio::test]
-async fn what_its_author_gives_up_is_written_without_anybody_else_coming_along() {
+async fn an_abandoned_commit_is_written_without_another_commit() {
     let directory = TempDir::new().unwrap();
     let settings = Settings { durability: Durability::Normal, ..Settings::default() };
     let store = SqliteStore::open(directory.path().join("entourage.db"), settings).unwrap();

@@ -34,7 +34,7 @@ fn refusal(path: &Path) -> String {
 }
 
 #[test]
-fn the_database_of_another_program_is_refused_and_left_alone() {
+fn a_database_of_another_program_is_refused_and_left_unchanged() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("theirs.db");
     let theirs = Connection::open(&path).unwrap();
@@ -46,7 +46,7 @@ fn the_database_of_another_program_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn a_file_that_is_no_database_is_refused_and_left_unchanged() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("letter.txt");
     let letter = "Dear Ann, this is not a database. ".repeat(300);
@@ -56,7 +56,7 @@ fn a_file_that_is_no_database_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn an_emptied_file_is_refused_where_its_log_is_still_there() {
+async fn an_empty_file_with_a_remaining_log_is_refused() {
     let directory = TempDir::new().unwrap();
     let [path, cut] = ["entourage.db", "cut.db"].map(|name| directory.path().join(name));
     let log = |path: &Path| path.with_extension("db-wal");
@@ -86,7 +86,7 @@ fn a_database_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn an_older_database_is_left_alone_where_it_shall_not_be_migrated() {
+fn an_older_database_is_refused_unchanged_if_migration_is_off() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let first = of_version(&path, 1);
@@ -101,13 +101,13 @@ fn an_older_database_is_left_alone_where_it_shall_not_be_migrated() {
 }
 
 /// An item or a step of version 6: an output of a tool with details.
-fn of_version_6(tool: &str, details: &serde_json::Value) -> String {
+fn output_of_version_6(tool: &str, details: &serde_json::Value) -> String {
     let call = CallId::new();
     json!({"call": call, "tool": tool, "text": "t", "details": details}).to_string()
 }
 
 #[tokio::test]
-async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine_wrote_it() {
+async fn migration_from_version_6_turns_engine_details_into_output_effects() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let old = of_version(&path, 6);
@@ -134,7 +134,7 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
         ("query", json!(["answer"]), None),
     ];
     for (seq, (tool, details, _)) in rows.iter().enumerate() {
-        let body = of_version_6(tool, details);
+        let body = output_of_version_6(tool, details);
         old.execute(
             "INSERT INTO items (agent, seq, run, session, at, type, body) VALUES (?1, ?2, ?3, 1, 0, 'output', ?4)",
             rusqlite::params![agent.to_string(), seq as i64, run.to_string(), body],
@@ -143,7 +143,7 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
     }
     old.execute(
         "INSERT INTO steps (run, key, state, value, attempt, started, updated) VALUES (?1, 'tool/x', 'done', ?2, 1, 0, 0)",
-        [run.to_string(), of_version_6("final_answer", &json!({"answer": "f"}))],
+        [run.to_string(), output_of_version_6("final_answer", &json!({"answer": "f"}))],
     )
     .unwrap();
     drop(old);
@@ -162,7 +162,7 @@ async fn what_the_details_of_outputs_meant_before_is_taken_over_where_the_engine
 /// Version 11 stored events under the id of their tree, and the reason why an agent failed only in its last
 /// run.
 #[tokio::test]
-async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
+async fn migration_from_version_11_keeps_events_and_stop_reasons() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let old = of_version(&path, 11);
@@ -235,7 +235,7 @@ async fn events_and_why_agents_failed_are_taken_over_from_version_11() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_refused() {
+fn a_path_that_cannot_be_written_is_refused() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
@@ -246,7 +246,7 @@ fn a_place_that_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn the_directories_above_are_made() {
+fn missing_parent_directories_are_created() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a/b/entourage.db");
     drop(open(&path).unwrap());
@@ -254,7 +254,7 @@ fn the_directories_above_are_made() {
 }
 
 #[test]
-fn a_second_opening_is_refused_by_the_holders_pid_until_the_first_is_closed() {
+fn a_second_opening_is_refused_with_the_pid_of_the_first() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let first = open(&path).unwrap();
@@ -267,7 +267,7 @@ fn a_second_opening_is_refused_by_the_holders_pid_until_the_first_is_closed() {
 }
 
 #[tokio::test]
-async fn closing_leaves_one_file_with_everything_in_it() {
+async fn closing_the_store_leaves_one_complete_file() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = open(&path).unwrap();
@@ -280,7 +280,7 @@ async fn closing_leaves_one_file_with_everything_in_it() {
 }
 
 #[tokio::test]
-async fn stores_in_memory_are_apart() {
+async fn in_memory_stores_are_separate() {
     let (one, two) = (SqliteStore::in_memory().unwrap(), SqliteStore::in_memory().unwrap());
     Author::begin(&one).await.unwrap().say(&one, "hello").await.unwrap();
     assert_eq!(assert_whole(&one).await.unwrap(), 1);
@@ -290,7 +290,7 @@ async fn stores_in_memory_are_apart() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
+async fn database_files_are_readable_by_their_user_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let directory = TempDir::new().unwrap();
@@ -311,7 +311,7 @@ async fn what_agents_write_down_is_for_its_owner_alone_wherever_it_lies() {
 
 /// Every form that a step of version 15 could have.
 #[tokio::test]
-async fn what_steps_of_version_15_kept_is_taken_over() {
+async fn migration_from_version_15_keeps_every_form_of_step() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let old = of_version(&path, 15);
@@ -421,7 +421,7 @@ async fn what_steps_of_version_15_kept_is_taken_over() {
 }
 
 #[tokio::test]
-async fn what_version_17_called_by_other_words_is_taken_over() {
+async fn migration_from_version_17_renames_stored_fields() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let old = of_version(&path, 17);

@@ -18,7 +18,7 @@ async fn sums(store: &SqliteStore, by: &[UsageBy]) -> Vec<entourage_types::Usage
 }
 
 /// A run that used this many tokens of input in one call.
-fn used(agent: &Agent, input: u64) -> Run {
+fn run_that_used(agent: &Agent, input: u64) -> Run {
     let mut run = Run {
         id: RunId::new(),
         agent: agent.id,
@@ -43,7 +43,7 @@ fn used(agent: &Agent, input: u64) -> Run {
 }
 
 #[tokio::test]
-async fn runs_from_before_are_counted_from_their_turns() {
+async fn usage_of_version_2_runs_is_computed_from_their_turns() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let (agent, run) = (AgentId::new(), RunId::new());
@@ -78,7 +78,7 @@ async fn runs_from_before_are_counted_from_their_turns() {
 }
 
 #[tokio::test]
-async fn what_a_removed_run_used_stays_counted_for_its_owner() {
+async fn the_usage_of_a_removed_run_stays_counted_for_its_owner() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
@@ -87,7 +87,7 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
     let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
     let mut ids = Vec::new();
     for input in [10, 200, 3_000] {
-        let run = used(&agent, input);
+        let run = run_that_used(&agent, input);
         ids.push(run.id);
         store.commit(Commit::fenced(&agent, AT).write(Write::Run(run))).await.unwrap();
     }
@@ -111,7 +111,7 @@ async fn what_a_removed_run_used_stays_counted_for_its_owner() {
 /// Counts that no provider can mean, but that earlier versions accepted: their sums stop at the largest
 /// count.
 #[tokio::test]
-async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
+async fn overflowing_usage_sums_stop_at_the_largest_count() {
     const LARGE: u64 = 9_000_000_000_000_000_000;
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
@@ -120,7 +120,10 @@ async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
     store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
     let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
     for calls in 1..=3 {
-        store.commit(Commit::fenced(&agent, AT).write(Write::Run(used(&agent, LARGE)))).await.unwrap();
+        store
+            .commit(Commit::fenced(&agent, AT).write(Write::Run(run_that_used(&agent, LARGE))))
+            .await
+            .unwrap();
         let most = if calls == 1 { LARGE } else { i64::MAX.cast_unsigned() };
         let told = sums(&store, &[]).await.remove(0).tally;
         assert_eq!((told.usage.input, told.cost.nanos(), told.usage.output), (most, most, 5 * calls));
@@ -138,7 +141,7 @@ async fn counts_that_are_too_large_to_add_up_are_the_largest_there_is() {
 }
 
 #[tokio::test]
-async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
+async fn migration_from_version_9_sums_the_usage_of_present_and_removed_runs() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let (agent, run) = (AgentId::new(), RunId::new());
@@ -178,7 +181,7 @@ async fn sums_are_filled_from_the_runs_that_are_there_and_those_that_are_not() {
 }
 
 #[tokio::test]
-async fn a_day_of_one_model_is_one_row_however_many_runs_it_had() {
+async fn the_usage_of_one_model_on_one_day_is_one_row() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
@@ -187,7 +190,7 @@ async fn a_day_of_one_model_is_one_row_however_many_runs_it_had() {
     let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
     let mut commit = Commit::fenced(&agent, AT);
     for _ in 0..200 {
-        commit.push(Write::Run(used(&agent, 5)));
+        commit.push(Write::Run(run_that_used(&agent, 5)));
     }
     store.commit(commit).await.unwrap();
     assert_eq!(sums(&store, &[]).await[0].tally.calls, 200);

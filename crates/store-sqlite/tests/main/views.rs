@@ -35,7 +35,7 @@ fn rows(connection: &Connection, sql: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_view_reads_as_people_do() {
+async fn every_view_shows_names_and_readable_times() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();

@@ -33,7 +33,7 @@ async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
 }
 
 /// If an expectation does not hold, none of the commit's writes is stored.
-pub async fn a_refused_expectation_leaves_nothing(place: impl Place) -> Result<()> {
+pub async fn a_failed_expectation_stores_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let refused = store.commit(much(&known).expect(Expect::TreeBelow(known.root, 1))).await;
@@ -42,7 +42,7 @@ pub async fn a_refused_expectation_leaves_nothing(place: impl Place) -> Result<(
 }
 
 /// If another claim has raised the epoch since, none of the commit's writes is stored.
-pub async fn a_refused_fence_leaves_nothing(place: impl Place) -> Result<()> {
+pub async fn a_refused_fence_stores_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let old = claim(&store, known.id).await?;
@@ -54,7 +54,7 @@ pub async fn a_refused_fence_leaves_nothing(place: impl Place) -> Result<()> {
 }
 
 /// If the last write is refused, none of the writes before it is stored either.
-pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
+pub async fn a_refused_write_stores_nothing(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let theirs = request(&stranger(), "theirs", "done");
@@ -77,7 +77,7 @@ pub async fn a_refused_write_leaves_nothing(place: impl Place) -> Result<()> {
 
 /// Each expectation, both when it holds and when it does not; `AtRest` has its own property in
 /// [`retention`](super::retention).
-pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> {
+pub async fn each_expectation_holds_or_refuses_the_commit(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let unknown = Agent::root(owner(), "helper", "never made", at(0));
@@ -90,6 +90,8 @@ pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> 
         Expect::Absent(kind, not_there.clone()),
         Expect::Absent(EntityKind::Note, there.clone()),
         Expect::Status(kind, there.clone(), "open"),
+        Expect::Version(kind, there.clone(), 1),
+        Expect::Version(kind, not_there.clone(), 0),
         Expect::TreeBelow(known.root, 2),
         Expect::ChildrenBelow(known.id, 1),
     ] {
@@ -109,8 +111,13 @@ pub async fn each_expectation_holds_or_refuses(place: impl Place) -> Result<()> 
     let not_in = |id: String, found: &str| {
         Error::NotInStatus { kind, id, expected: "done".to_owned(), found: found.to_owned() }.to_string()
     };
-    assert_eq!(refusal(Expect::Status(kind, there.clone(), "done")).await, not_in(there, "open"));
-    assert_eq!(refusal(Expect::Status(kind, not_there.clone(), "done")).await, not_in(not_there, "missing"));
+    assert_eq!(refusal(Expect::Status(kind, there.clone(), "done")).await, not_in(there.clone(), "open"));
+    let missing = Expect::Status(kind, not_there.clone(), "done");
+    assert_eq!(refusal(missing).await, not_in(not_there.clone(), "missing"));
+    for (id, expected, found) in [(&there, 0, 1), (&there, 2, 1), (&not_there, 1, 0)] {
+        let other = Error::OtherVersion { kind, id: id.clone(), expected, found }.to_string();
+        assert_eq!(refusal(Expect::Version(kind, id.clone(), expected)).await, other);
+    }
     assert_eq!(
         refusal(Expect::TreeBelow(known.root, 1)).await,
         Error::TreeFull { root: known.root, found: 1, limit: 1 }.to_string()

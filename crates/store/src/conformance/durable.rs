@@ -10,7 +10,7 @@ use crate::{Commit, EntityQuery, Error, Result, Store, Write};
 
 /// A store that is closed and opened again has the same rows and the same numbers, and still refuses old
 /// epochs.
-pub async fn what_was_kept_is_there_again(place: impl Place) -> Result<()> {
+pub async fn a_reopened_store_has_the_same_rows_and_numbers(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let before = claim(&store, known.id).await?.agent;

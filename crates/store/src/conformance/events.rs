@@ -15,7 +15,7 @@ use crate::{Commit, Result, Store, Write, derive};
 
 /// A commit with writes of many types has the events that the derivation returns, at the commit's time, with
 /// items filled in.
-pub async fn each_change_is_told(place: impl Place) -> Result<()> {
+pub async fn each_change_has_its_event(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
@@ -80,7 +80,7 @@ pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
 
 /// The numbers of each tree begin at 1; the agents of one tree share its numbers; a tree is found by its
 /// root.
-pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
+pub async fn each_tree_numbers_its_own_events(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
@@ -105,7 +105,7 @@ pub async fn trees_are_numbered_apart(place: impl Place) -> Result<()> {
 
 /// Eight agents of one tree commit at once: the numbers have no gaps, the events of each agent's items are in
 /// order, and the hints have the same events.
-pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place) -> Result<()> {
+pub async fn event_numbers_have_no_gaps_under_concurrent_commits(place: impl Place) -> Result<()> {
     const COMMITTERS: usize = 8;
     const COMMITS: usize = 25;
     let store = Arc::new(place.open().await?);
@@ -152,7 +152,7 @@ pub async fn numbers_have_no_gaps_under_concurrent_committers(place: impl Place)
 }
 
 /// The times of a tree's events never go back, even if the clocks of two machines differ.
-pub async fn times_never_go_back_within_a_tree(place: impl Place) -> Result<()> {
+pub async fn event_times_never_decrease_within_a_tree(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = |of: &Agent| Write::NewAgent(of.child("digger", "digs", None, at(0)));

@@ -9,7 +9,7 @@ use super::{
 use crate::{Commit, Result, Store, Write};
 
 /// Posts are read in the order of their commits, whatever their ids and times, each as it was written.
-pub async fn posts_are_in_the_order_of_their_arrival(place: impl Place) -> Result<()> {
+pub async fn posts_are_read_in_order_of_arrival(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let posts = ["one", "two", "three"].map(|text| post(agent.id, text));
@@ -23,7 +23,7 @@ pub async fn posts_are_in_the_order_of_their_arrival(place: impl Place) -> Resul
 }
 
 /// A commit returns whether the fenced agent's inbox has posts that it did not consume.
-pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<()> {
+pub async fn a_commit_reports_whether_unread_posts_are_left(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let agent = claim(&store, known.id).await?.agent;
@@ -46,7 +46,7 @@ pub async fn a_commit_says_whether_posts_are_left(place: impl Place) -> Result<(
 }
 
 /// A commit that consumes posts or wake-ups of another agent succeeds and leaves them.
-pub async fn reading_takes_ones_own_posts_only(place: impl Place) -> Result<()> {
+pub async fn a_commit_consumes_only_posts_of_its_own_agent(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let (theirs, wake) = (post(other.id, "theirs"), wakeup(&other, at(1)));
@@ -91,7 +91,7 @@ pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()>
 }
 
 /// A consumed wake-up is gone; one that is written again is due at its new time only.
-pub async fn a_served_wakeup_is_gone(place: impl Place) -> Result<()> {
+pub async fn a_consumed_wakeup_is_removed(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let (first, mut second) = (wakeup(&known, at(1)), wakeup(&known, at(2)));

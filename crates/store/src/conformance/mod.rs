@@ -68,15 +68,16 @@ macro_rules! conformance_of_handles {
     ($place:path) => {
         $crate::conformance! { @each $place;
             races: [
-                the_last_place_of_a_tree_is_given_once,
-                a_record_is_changed_and_made_once,
-                a_tree_is_forgotten_or_written_to,
-                a_tree_is_forgotten_while_it_is_claimed,
+                two_writers_cannot_both_take_the_last_place_of_a_tree,
+                two_writers_cannot_both_create_or_change_a_record,
+                a_counter_gives_each_number_once,
+                a_tree_is_either_pruned_or_written_to,
+                a_claim_of_a_pruned_tree_writes_nothing,
                 a_claim_reads_what_was_committed_before_it,
-                forgetting_events_loses_none_that_comes_meanwhile,
-                a_commit_hears_of_a_post_before_it,
-                two_trees_are_written_in_either_order,
-                a_handle_hears_of_its_own_commits,
+                pruning_events_loses_no_event_added_meanwhile,
+                a_commit_or_the_next_one_reports_a_concurrent_post,
+                two_writers_may_write_two_trees_in_opposite_order,
+                a_handle_sends_hints_of_its_own_commits_only,
             ];
         }
 
@@ -99,79 +100,79 @@ macro_rules! conformance {
     ($place:path) => {
         $crate::conformance! { @each $place;
             commits: [
-                a_refused_expectation_leaves_nothing,
-                a_refused_fence_leaves_nothing,
-                a_refused_write_leaves_nothing,
-                each_expectation_holds_or_refuses,
+                a_failed_expectation_stores_nothing,
+                a_refused_fence_stores_nothing,
+                a_refused_write_stores_nothing,
+                each_expectation_holds_or_refuses_the_commit,
                 the_last_write_of_a_row_wins,
                 hints_follow_durability,
             ];
             contract: [
-                an_agent_is_made_once,
-                an_agent_may_begin_with_items,
+                an_agent_is_created_once,
+                an_agent_may_be_created_with_items,
                 a_key_is_unique_in_its_tree,
-                an_agent_never_moves,
+                an_agent_never_changes_its_owner_key_or_place,
                 an_activation_writes_its_own_agent_only,
-                a_step_is_of_a_run_of_its_writer,
-                an_outsider_writes_no_transcript,
-                nothing_is_posted_to_nobody,
-                a_tree_that_is_not_there_is_told_nothing,
-                an_entity_never_passes_to_another_owner,
-                names_are_plain_and_bounded,
+                a_step_must_belong_to_a_run_of_its_writer,
+                a_commit_without_a_fence_writes_no_transcript,
+                a_post_to_a_missing_agent_is_refused,
+                an_event_of_a_missing_tree_is_refused,
+                an_entity_cannot_be_taken_by_another_owner,
+                names_have_no_nul_and_a_bounded_length,
             ];
             fencing: [
                 an_old_epoch_is_refused,
-                claims_are_serial,
-                a_claim_reads_all_that_there_is,
-                a_claim_reads_no_item_that_is_held,
+                concurrent_claims_get_different_epochs,
+                a_claim_reads_the_run_steps_items_inbox_and_wakeups,
+                a_claim_leaves_out_items_below_the_requested_number,
                 a_claim_reads_the_current_session_only,
-                a_claim_of_nobody_is_none,
+                a_claim_of_a_missing_agent_returns_none,
             ];
             transcripts: [
                 items_are_in_order_and_without_gaps,
-                every_item_reads_back,
-                runs_read_back_whole,
-                runs_that_have_not_ended_are_found,
+                every_type_of_item_reads_back_unchanged,
+                runs_read_back_unchanged,
+                open_runs_are_found,
                 runs_are_counted_by_kind_and_version,
-                steps_are_in_the_order_they_were_begun,
+                steps_keep_the_order_in_which_they_began,
             ];
             inbox: [
-                posts_are_in_the_order_of_their_arrival,
-                a_commit_says_whether_posts_are_left,
-                reading_takes_ones_own_posts_only,
+                posts_are_read_in_order_of_arrival,
+                a_commit_reports_whether_unread_posts_are_left,
+                a_commit_consumes_only_posts_of_its_own_agent,
                 due_wakeups_are_in_order_and_paged,
-                a_served_wakeup_is_gone,
+                a_consumed_wakeup_is_removed,
             ];
             events: [
-                each_change_is_told,
+                each_change_has_its_event,
                 events_resume_from_any_cursor,
-                trees_are_numbered_apart,
-                times_never_go_back_within_a_tree,
-                numbers_have_no_gaps_under_concurrent_committers,
+                each_tree_numbers_its_own_events,
+                event_times_never_decrease_within_a_tree,
+                event_numbers_have_no_gaps_under_concurrent_commits,
             ];
             entities: [
-                an_entity_is_written_whole,
-                queries_restrict,
-                pages_go_both_ways,
-                pages_end_by_their_bytes,
+                every_field_of_an_entity_reads_back,
+                entities_are_found_by_kind_tree_agent_and_status,
+                pages_of_entities_go_both_ways,
+                a_page_ends_at_the_requested_number_of_bytes,
                 search_finds_by_words,
-                search_text_is_data,
-                search_follows_changes,
+                search_text_is_never_query_syntax,
+                search_finds_a_changed_entity_by_its_new_text,
             ];
             trees: [
-                agents_are_found_by_their_place,
-                who_was_stopped_is_found_apart_from_who_failed,
-                agents_with_something_to_do_are_found,
+                agents_are_found_by_tree_parent_kind_key_and_status,
+                stopped_agents_are_found_apart_from_failed_ones,
+                agents_are_found_by_their_posts_and_wakeups,
                 pages_of_agents_go_both_ways,
-                a_full_tree_refuses,
+                a_full_tree_refuses_new_agents,
                 too_many_children_are_refused,
             ];
             retention: [
-                forgotten_events_keep_their_numbers,
-                a_forgotten_agent_leaves_nothing,
+                pruned_events_keep_their_numbers,
+                a_pruned_agent_leaves_no_rows,
                 an_event_outlives_the_item_that_it_names,
-                a_forgotten_entity_is_gone,
-                a_tree_is_at_rest_or_refuses,
+                a_pruned_entity_is_removed,
+                a_tree_with_open_work_is_not_at_rest,
             ];
             scopes: [
                 no_read_shows_another_owners_rows,
@@ -181,17 +182,17 @@ macro_rules! conformance {
                 readers_see_whole_commits,
             ];
             usage: [
-                usage_adds_up_by_anything,
-                usage_follows_the_rows,
+                usage_is_summed_by_every_grouping,
+                usage_sums_match_the_stored_rows,
             ];
             durable: [
-                what_was_kept_is_there_again,
+                a_reopened_store_has_the_same_rows_and_numbers,
             ];
         }
 
         #[test]
-        fn any_history_reads_as_it_does_in_memory() {
-            $crate::conformance::random::any_history_reads_as_it_does_in_memory($place);
+        fn any_random_history_reads_as_from_the_memory_store() {
+            $crate::conformance::random::any_random_history_reads_as_from_the_memory_store($place);
         }
     };
     (@each $place:path; $($file:ident: [$($property:ident),+ $(,)?];)+) => {

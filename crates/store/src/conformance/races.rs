@@ -9,7 +9,9 @@ use super::{
     handles::Handles,
     sample::{at, claim, join, new_root, owner, post, request, say, wakeup},
 };
-use crate::{AgentQuery, Commit, Committed, Error, Expect, ItemQuery, Result, Store, Write};
+use crate::{
+    AgentQuery, Commit, Committed, Error, Expect, ItemQuery, Result, Store, Write, counter::next_number,
+};
 
 const ROUNDS: u64 = 200;
 
@@ -79,7 +81,7 @@ fn without_gaps(events: &[Event], first: u64) {
 }
 
 /// Two writers create the last agent that a tree has room for: one succeeds.
-pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Result<()> {
+pub async fn two_writers_cannot_both_take_the_last_place_of_a_tree(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
@@ -95,9 +97,9 @@ pub async fn the_last_place_of_a_tree_is_given_once(place: impl Handles) -> Resu
     Ok(())
 }
 
-/// Two writers create the same record, and two change a record that must be in a status: one of each
-/// succeeds.
-pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()> {
+/// Two writers create the same record, two change a record that must be in a status, and two change the
+/// version that they read: one of each succeeds.
+pub async fn two_writers_cannot_both_create_or_change_a_record(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     for round in 0..ROUNDS {
         let id = round.to_string();
@@ -115,13 +117,36 @@ pub async fn a_record_is_changed_and_made_once(place: impl Handles) -> Result<()
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotInStatus { .. }));
         let found = handles[1].entity(&Scope::All, EntityKind::Request, &id).await?;
         let expected = if outcomes.0.is_ok() { "one" } else { "other" };
-        assert_eq!(found.map(|found| found.status).as_deref(), Some(expected));
+        assert_eq!(found.as_ref().map(|found| (found.status.as_str(), found.version)), Some((expected, 2)));
+        let change = |status| {
+            let expected = Expect::Version(EntityKind::Request, id.clone(), 2);
+            Commit::new(at(3)).expect(expected).write(record(status))
+        };
+        let outcomes = both(&handles, round, change("one"), change("other")).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::OtherVersion { expected: 2, found: 3, .. }));
+    }
+    Ok(())
+}
+
+/// Two writers take numbers of one counter: each gets another one, and none is skipped.
+pub async fn a_counter_gives_each_number_once(place: impl Handles) -> Result<()> {
+    let handles = two(&place).await?;
+    let number = async |handle: usize| {
+        let mut commit = Commit::new(at(1));
+        let number = next_number(&*handles[handle], &owner(), "projects", &mut commit).await?;
+        Ok::<_, Error>((number, commit))
+    };
+    for round in 0..ROUNDS {
+        let ((one, first), (other, second)) = (number(0).await?, number(1).await?);
+        assert_eq!((one, other), (round + 1, round + 1));
+        let outcomes = both(&handles, round, first, second).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::OtherVersion { kind: EntityKind::Counter, .. }));
     }
     Ok(())
 }
 
 /// A tree at rest is removed while another writer posts to it or wakes it: one of them succeeds.
-pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()> {
+pub async fn a_tree_is_either_pruned_or_written_to(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
@@ -144,7 +169,7 @@ pub async fn a_tree_is_forgotten_or_written_to(place: impl Handles) -> Result<()
 }
 
 /// A tree is removed while an activation claims its root: the activation then writes nothing.
-pub async fn a_tree_is_forgotten_while_it_is_claimed(place: impl Handles) -> Result<()> {
+pub async fn a_claim_of_a_pruned_tree_writes_nothing(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
@@ -204,7 +229,7 @@ pub async fn a_claim_reads_what_was_committed_before_it(place: impl Handles) -> 
 }
 
 /// Events of a tree are removed while it gets a new one: the new one stays, and the numbers have no gaps.
-pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handles) -> Result<()> {
+pub async fn pruning_events_loses_no_event_added_meanwhile(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
@@ -225,7 +250,7 @@ pub async fn forgetting_events_loses_none_that_comes_meanwhile(place: impl Handl
 }
 
 /// A post arrives while the agent's activation commits: this commit or the next one reports it.
-pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<()> {
+pub async fn a_commit_or_the_next_one_reports_a_concurrent_post(place: impl Handles) -> Result<()> {
     let (handles, mut orders) = (two(&place).await?, Orders::default());
     for round in 0..ROUNDS {
         let root = new_root(&*handles[0], owner()).await?;
@@ -248,7 +273,7 @@ pub async fn a_commit_hears_of_a_post_before_it(place: impl Handles) -> Result<(
 }
 
 /// Two writers write to the same two trees in opposite order: both succeed.
-pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Result<()> {
+pub async fn two_writers_may_write_two_trees_in_opposite_order(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     let one = new_root(&*handles[0], owner()).await?;
     let other = new_root(&*handles[1], owner()).await?;
@@ -282,7 +307,7 @@ pub async fn two_trees_are_written_in_either_order(place: impl Handles) -> Resul
 }
 
 /// A handle sends hints of the commits made through it, and of no others.
-pub async fn a_handle_hears_of_its_own_commits(place: impl Handles) -> Result<()> {
+pub async fn a_handle_sends_hints_of_its_own_commits_only(place: impl Handles) -> Result<()> {
     let handles = two(&place).await?;
     let mut heard = [handles[0].changed(), handles[1].changed()];
     let root = new_root(&*handles[0], owner()).await?;

@@ -34,6 +34,7 @@ enum Hope {
     Agent(usize),
     Absent(u8),
     Status(u8, bool),
+    Version(u8, u64),
     Room(usize, u32),
     Children(usize, u32),
 }
@@ -90,6 +91,7 @@ fn act() -> impl Strategy<Value = Act> {
         (0..64_usize).prop_map(Hope::Agent),
         (0..4_u8).prop_map(Hope::Absent),
         (0..4_u8, any::<bool>()).prop_map(|(id, open)| Hope::Status(id, open)),
+        (0..4_u8, 0..4_u64).prop_map(|(id, version)| Hope::Version(id, version)),
         (0..64_usize, 1..6_u32).prop_map(|(of, limit)| Hope::Room(of, limit)),
         (0..64_usize, 0..4_u32).prop_map(|(of, limit)| Hope::Children(of, limit)),
     ];
@@ -186,6 +188,7 @@ impl Known {
             Hope::Agent(nth) => Expect::Agent(self.agent(*nth).id),
             Hope::Absent(id) => Expect::Absent(EntityKind::Request, id.to_string()),
             Hope::Status(id, open) => Expect::Status(EntityKind::Request, id.to_string(), word(*open)),
+            Hope::Version(id, version) => Expect::Version(EntityKind::Request, id.to_string(), *version),
             Hope::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
             Hope::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
         }
@@ -375,7 +378,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
 ///
 /// # Panics
 /// If they differ, with the shortest history found that shows it.
-pub fn any_history_reads_as_it_does_in_memory<P: Place>(place: impl Fn() -> P) {
+pub fn any_random_history_reads_as_from_the_memory_store<P: Place>(place: impl Fn() -> P) {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => panic!("no runtime: {error}"),

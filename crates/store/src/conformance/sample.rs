@@ -173,6 +173,7 @@ pub(crate) fn request(owner: &Owner, id: &str, status: &str) -> Entity {
         status: status.to_owned(),
         created: at(1),
         updated: at(1),
+        version: 1,
         text: None,
         body: "{}".to_owned(),
     }

@@ -15,7 +15,7 @@ async fn ids(store: &impl Store, query: AgentQuery) -> Result<Vec<AgentId>> {
 }
 
 /// Agents are found by tree, parent, kind, key and status, alone and combined; every field reads back.
-pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
+pub async fn agents_are_found_by_tree_parent_kind_key_and_status(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
@@ -59,7 +59,7 @@ pub async fn agents_are_found_by_their_place(place: impl Place) -> Result<()> {
 }
 
 /// An agent keeps the reason why it failed, and a query finds stopped agents apart from failed ones.
-pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -> Result<()> {
+pub async fn stopped_agents_are_found_apart_from_failed_ones(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut ended = Vec::new();
     for why in [None, Some(StopReason::MaxSteps), Some(StopReason::Cancelled)] {
@@ -91,7 +91,7 @@ pub async fn who_was_stopped_is_found_apart_from_who_failed(place: impl Place) -
 }
 
 /// Agents are found by whether their inbox has posts and by whether they have wake-ups.
-pub async fn agents_with_something_to_do_are_found(place: impl Place) -> Result<()> {
+pub async fn agents_are_found_by_their_posts_and_wakeups(place: impl Place) -> Result<()> {
     let store = place.open().await?;
     let mut agents = Vec::new();
     for _ in 0..4 {
@@ -171,7 +171,7 @@ async fn taken_of(
 }
 
 /// A tree accepts agents up to its limit, however many are created at once.
-pub async fn a_full_tree_refuses(place: impl Place) -> Result<()> {
+pub async fn a_full_tree_refuses_new_agents(place: impl Place) -> Result<()> {
     let store = Arc::new(place.open().await?);
     let (root, other) = (new_root(&*store, owner()).await?, new_root(&*store, owner()).await?);
     let spawn = |above: &Agent| {

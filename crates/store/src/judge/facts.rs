@@ -10,6 +10,8 @@ use crate::{Commit, Error, Result};
 pub struct Standing {
     /// Its status.
     pub status: String,
+    /// How many times it was written.
+    pub version: u64,
     /// Its owner.
     pub owner: Owner,
 }

@@ -40,7 +40,9 @@ impl Commit {
         for expected in &self.expect {
             wanted.add(match expected {
                 Expect::Agent(agent) => Lookup::Exists(*agent),
-                Expect::Absent(kind, id) | Expect::Status(kind, id, _) => Lookup::Record(*kind, id),
+                Expect::Absent(kind, id) | Expect::Status(kind, id, _) | Expect::Version(kind, id, _) => {
+                    Lookup::Record(*kind, id)
+                }
                 Expect::TreeBelow(root, _) => Lookup::AgentsOfTree(*root),
                 Expect::ChildrenBelow(parent, _) => Lookup::Children(*parent),
                 Expect::AtRest(root, since) => Lookup::Stirs(*root, *since),

@@ -128,6 +128,11 @@ fn expect(expected: &Expect, facts: &Facts) -> Result<()> {
             let (expected, id) = ((*status).to_owned(), id.clone());
             holds(found == *status, Error::NotInStatus { kind: *kind, id, expected, found: found.to_owned() })
         }
+        Expect::Version(kind, id, version) => {
+            let found = facts.record(*kind, id).map_or(0, |record| record.version);
+            let (expected, id) = (*version, id.clone());
+            holds(found == expected, Error::OtherVersion { kind: *kind, id, expected, found })
+        }
         Expect::TreeBelow(root, limit) => {
             let found = Facts::count(&facts.trees, *root)?;
             holds(found < *limit, Error::TreeFull { root: *root, found, limit: *limit })

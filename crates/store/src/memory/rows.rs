@@ -179,7 +179,8 @@ impl Rows {
             Write::PruneEntity(kind, id) => {
                 self.entities.retain(|kept| kept.root.is_some() || (kept.kind, &kept.id) != (kind, &id));
             }
-            Write::Record(entity, _) => {
+            Write::Record(mut entity, _) => {
+                entity.version = self.entity(entity.kind, &entity.id).map_or(0, |known| known.version) + 1;
                 let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
                 put(&mut self.entities, entity, same);
             }
@@ -231,8 +232,11 @@ impl Find for &Rows {
     }
 
     fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
-        let standing =
-            |entity: &Entity| Standing { status: entity.status.clone(), owner: entity.owner.clone() };
+        let standing = |entity: &Entity| Standing {
+            status: entity.status.clone(),
+            version: entity.version,
+            owner: entity.owner.clone(),
+        };
         Ok(self.entity(kind, id).map(standing))
     }
 

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_known_and_others_are_not_taken_for_them() {
+    fn file_names_of_secrets_are_told_apart_from_others() {
         for secret in [
             ".env",
             ".env.local",

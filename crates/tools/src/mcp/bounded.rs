@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn notifications_end_here_and_what_is_asked_for_comes_through() {
+    async fn notifications_are_dropped_and_responses_pass_through() {
         let changed = json!({ "jsonrpc": "2.0", "method": "notifications/tools/list_changed" });
         let answer = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
         let (mut bounded, _) = bounded([changed.clone(), changed, answer], true);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_takes_no_answers_is_given_up_after_a_thousand_requests() {
+    async fn a_server_that_reads_no_answers_is_dropped_after_1000_requests() {
         let too_many = "it sent more than 1000 requests and did not take the answers";
         let (mut bounded, trouble) = bounded((0..=MOST).map(|id| ping(id.into())), false);
         let mut answers = Vec::new();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_takes_its_answers_may_ask_on() {
+    async fn a_server_that_reads_its_answers_may_send_any_number_of_requests() {
         let (mut bounded, trouble) = bounded((0..=MOST).map(|id| ping(id.into())), true);
         for id in 0..=MOST {
             assert!(bounded.receive().await.is_some());
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_counts_under_the_id_of_another_one_too() {
+    fn requests_with_a_repeated_id_count_towards_the_limit() {
         let (mut requests, id) = (Requests::default(), RequestId::Number(1));
         assert_eq!(requests.take(&id), Ok(true));
         assert!((1..MOST).all(|_| requests.take(&id) == Ok(false)));

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_message_that_cannot_be_read_is_trouble() {
+    fn a_line_that_is_nested_too_deep_or_too_long_is_rejected() {
         let nested = |levels: usize| format!("{{\"a\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
         assert_eq!(taken(nested(126).bytes()), Ok(()));
         assert!(taken(nested(127).bytes()).is_err_and(|why| why.contains("nested")));

@@ -65,7 +65,7 @@ mod tests {
     use crate::McpTransport;
 
     #[test]
-    fn what_a_server_was_given_in_confidence_is_in_no_result_of_it() {
+    fn a_secret_of_the_server_is_redacted_in_its_results() {
         let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer canary-1234".into())]);
         let secrets = Secrets::of(&McpTransport::Url { url: String::new(), headers });
         let outcome = |result| outcome(serde_json::from_value(result).unwrap(), &secrets);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_without_end_is_left_out_beside_a_text() {
+    fn oversized_structured_content_is_left_out_beside_a_text() {
         let secrets = Secrets::of(&McpTransport::Url { url: String::new(), headers: BTreeMap::new() });
         let outcome = |result| match outcome(serde_json::from_value(result).unwrap(), &secrets) {
             Ok(Outcome::Done(done)) => done,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_struck_out_with_and_without_what_stands_before_it() {
+    fn a_secret_is_redacted_with_and_without_its_bearer_prefix() {
         let headers = [("Authorization".to_owned(), SecretString::from("Bearer canary-1234"))];
         let transport = McpTransport::Url { url: String::new(), headers: headers.into() };
         let text = Secrets::of(&transport).strike("Bearer canary-1234 was refused: canary-1234 is no Bearer");
@@ -120,20 +120,20 @@ mod tests {
     }
 
     #[test]
-    fn of_two_secrets_with_one_beginning_nothing_is_left() {
+    fn two_secrets_with_a_common_prefix_are_both_redacted() {
         let secrets = of_command(&[], &[("A", "canary-1234"), ("B", "canary-1234-and-more")]);
         assert_eq!(secrets.strike("canary-1234-and-more canary-1234"), "[secret] [secret]");
     }
 
     #[test]
-    fn a_secret_is_struck_out_of_the_names_of_fields() {
+    fn a_secret_is_redacted_in_field_names() {
         let mut value = json!({ "canary-1234": [{ "a canary-1234": 1 }] });
         of_command(&[], &[("A", "canary-1234")]).strike_in(&mut value);
         assert_eq!(value, json!({ "[secret]": [{ "a [secret]": 1 }] }));
     }
 
     #[test]
-    fn a_secret_in_the_arguments_or_the_address_is_one() {
+    fn secrets_in_command_arguments_and_urls_are_redacted() {
         for args in [
             &["--token", "canary-1234"][..],
             &["--api-key=canary-1234"],

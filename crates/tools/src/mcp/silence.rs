@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_is_asked_once_a_call_was_cut_off_and_given_up_once_it_had_its_time() {
+    async fn a_silent_server_is_pinged_after_a_cancelled_call_and_then_given_up() {
         let (calls, heard) = (Calls::default(), Heard::default());
         drop(calls.begin(1));
         assert_eq!(calls.doubt(1, &heard), Doubt::None, "not at once");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_at_an_earlier_call_is_left_at_it() {
+    async fn a_server_with_an_earlier_call_in_progress_is_not_pinged() {
         let (calls, heard) = (Calls::default(), Heard::default());
         let long = calls.begin(1);
         tokio::time::advance(Duration::from_secs(1)).await;

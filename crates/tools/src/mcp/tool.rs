@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_said_is_unsafe_and_what_destroys_is_no_less() {
+    fn a_tool_is_unsafe_without_hints_or_if_destructive() {
         let class = |read_only, idempotent, destructive| {
             let mut hints = ToolAnnotations::default();
             (hints.read_only_hint, hints.idempotent_hint, hints.destructive_hint) =
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn names_fit_every_provider_and_none_is_given_twice() {
+    fn tool_names_are_unique_and_valid_for_every_provider() {
         let mut naming = Naming::new("files");
         assert_eq!(naming.name("read"), "files__read");
         assert_eq!(naming.name("read file.v2"), "files__read_file_v2");

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_read_in_the_charset_that_was_declared() {
+    fn text_is_decoded_in_its_declared_charset() {
         for (bytes, content_type, expected) in [
             (b"\xcf\xf0\xe8\xe2\xe5\xf2".as_slice(), "text/plain; charset=windows-1251", "Привет"),
             (b"\x93\xfa\x96\x7b", "text/plain; charset=Shift_JIS", "日本"),

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn so_many_pages_are_made_readable_at_once_as_there_are_places() {
+    async fn a_page_waits_for_a_free_place_before_it_is_made_readable() {
         let server = MockServer::start().await;
         for (at, content_type) in [("/page", "text/html"), ("/text", "text/plain")] {
             let answer = ResponseTemplate::new(200).set_body_raw("<p>Hello.</p>", content_type);
@@ -298,7 +298,7 @@ mod tests {
 
     /// Whatever one owner fetches and reads, a slot remains for others.
     #[tokio::test]
-    async fn one_owner_has_neither_all_places_nor_more_bodies_than_a_share() {
+    async fn one_owner_cannot_take_every_place_for_reading_pages() {
         let server = MockServer::start().await;
         let answer = ResponseTemplate::new(200).set_body_raw("<p>Hello.</p>", "text/html");
         Mock::given(path("/page")).respond_with(answer).mount(&server).await;

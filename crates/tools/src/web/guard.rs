@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_public_internet_is_let_through() {
+    fn only_public_addresses_are_allowed() {
         let public = [
             "1.1.1.1",
             "8.8.8.8",
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_host_is_that_host_and_that_port() {
+    fn an_allowed_host_matches_only_that_host_and_port() {
         let allowed =
             |host: &str, url: &str| host.parse::<AllowedHost>().unwrap().allows(&url.parse().unwrap());
         assert!(allowed("localhost", "http://localhost:8080/x"));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_leads_to_loopback_is_refused_where_the_connection_resolves_it() {
+    async fn the_resolver_refuses_a_name_that_resolves_to_loopback() {
         let error = GuardedResolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
         assert_eq!(refusal(error.as_ref()).unwrap().why, "loopback");
     }

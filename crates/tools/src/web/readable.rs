@@ -198,7 +198,7 @@ mod tests {
     /// The serializer scans from each special character to the end of its text or attribute, which takes
     /// quadratic time.
     #[test]
-    fn nothing_long_is_left_to_be_written_down() {
+    fn long_texts_are_split_and_long_attributes_removed_before_serializing() {
         let (text, value) = ("&©".repeat(100_000), "&".repeat(5_000));
         assert_eq!([longest_piece(&text), longest_piece("a plain text & more")], [DENSE_PIECE, PIECE]);
         let page = format!("<p id='{value}' class='a'>{text}<b>end</b></p>");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_ends_once_nobody_waits_for_it() {
+    fn a_cancelled_reading_of_a_page_ends_with_an_error() {
         let abandoned = CancellationToken::new();
         abandoned.cancel();
         assert!(page("<p>text</p>", "http://a.example/", &abandoned).is_err());

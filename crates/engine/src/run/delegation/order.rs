@@ -123,27 +123,27 @@ mod tests {
     }
 
     #[test]
-    fn questions_and_leave_are_asked_in_the_order_of_their_calls_whatever_the_tools() {
+    fn questions_and_approvals_of_all_tools_are_asked_in_call_order() {
         let calls = calls(&["fetch", "ask_user", "pay", "ask_others", "pay"]);
         let ended = vec![(2, needs_approval()), (4, needs_approval()), (3, asks()), (1, asks()), (0, done())];
         assert_eq!(settled(&calls, ended), [vec![], vec![], vec![], vec![1, 2, 3, 4], vec![0]]);
     }
 
     #[test]
-    fn leave_is_asked_for_at_once_where_nothing_before_it_asks() {
+    fn an_approval_is_asked_at_once_if_no_earlier_call_asks() {
         let calls = calls(&["pay", "fetch", "pay", "ask_user"]);
         let ended = vec![(0, needs_approval()), (2, needs_approval()), (3, asks()), (1, done())];
         assert_eq!(settled(&calls, ended), [[0], [2], [3], [1]]);
     }
 
     #[test]
-    fn a_question_waits_for_no_call_of_another_tool_and_what_is_done_for_none() {
+    fn a_question_waits_for_no_other_tool_and_a_finished_call_for_none() {
         let calls = calls(&["look", "ask", "look"]);
         assert_eq!(settled(&calls, vec![(1, asks()), (2, done()), (0, done())]), [[1], [2], [0]]);
     }
 
     #[test]
-    fn an_answer_is_taken_once_every_other_call_has_ended_and_after_all_of_them() {
+    fn a_final_answer_is_settled_after_every_other_call() {
         let calls = calls(&["final_answer", "ask", "ask"]);
         let ended = vec![(0, answers()), (2, asks()), (1, asks())];
         assert_eq!(settled(&calls, ended), [vec![], vec![], vec![1, 2, 0]]);

@@ -49,7 +49,7 @@ impl Run<'_> {
                 format!("Question {} of {worker} was answered with this.", question.id)
             }
             None => {
-                let seen = Expect::Status(EntityKind::Task, task.id.to_string(), task.status.as_str());
+                let seen = Expect::status::<Task>(task.id, task.status);
                 commit.expect.push(seen);
                 let from = Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() };
                 // A run in progress keeps the options under which it began.

@@ -279,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    fn given(text: &str, url: &str) -> bool {
+    fn is_given(text: &str, url: &str) -> bool {
         let (url, host) = (url.to_owned(), String::new());
         let address = Address { written: url.clone(), url, host };
         let sought = Sought::from(address);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_given_by_a_text_in_which_it_stands_as_a_whole() {
+    fn an_address_counts_as_given_only_if_a_text_contains_it_whole() {
         let url = "https://example.com/docs?page=2";
         for text in [
             "https://example.com/docs?page=2",
@@ -301,7 +301,7 @@ mod tests {
             "`example.com/docs?page=2`",
             "Is it example.com/docs?page=2?",
         ] {
-            assert!(given(text, url), "{text}");
+            assert!(is_given(text, url), "{text}");
         }
         for text in [
             "",
@@ -315,19 +315,19 @@ mod tests {
             "https://example.org/docs?page=2",
             "https://example.com/Docs?page=2",
         ] {
-            assert!(!given(text, url), "{text}");
+            assert!(!is_given(text, url), "{text}");
         }
         for (text, url) in [
             ("Look at example.com", "https://example.com/"),
             ("Look at https://example.com/ now", "http://example.com/"),
             ("example.com/docs/", "https://example.com/docs"),
         ] {
-            assert!(given(text, url), "{text}");
+            assert!(is_given(text, url), "{text}");
         }
     }
 
     #[test]
-    fn what_is_kept_of_the_reading_of_agents_is_bounded() {
+    fn the_cache_of_texts_read_by_agents_is_bounded() {
         let (reading, mut agents) = (Reading::default(), Vec::new());
         for _ in 0..3 {
             let agent = Agent::root(Owner::local(), "a", "", Time::from_micros(0));

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ids_may_differ() {
+    fn texts_count_as_the_same_if_only_ids_differ() {
         let id = |noun: &str, digit: &str| format!("task {noun}_{} is done", digit.repeat(32));
         assert!(same_text(&id("tsk", "a"), &id("tsk", "b")));
         assert!(!same_text(&id("tsk", "a"), &id("tsk", "z")));

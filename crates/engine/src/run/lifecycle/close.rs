@@ -1,7 +1,7 @@
 //! The end of an activation: the run ends, or sleeps. Results go to the agents that assigned the tasks, in
 //! the same commit.
 
-use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, EntityKind, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody,
     PostId, Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult,
@@ -216,8 +216,7 @@ impl Run<'_> {
         let found = self.question_as_it_is(asked.question).await?;
         let status = found.as_ref().map(|question| question.status);
         if let Some(question) = found.filter(|question| question.status == QuestionStatus::Open) {
-            let (kind, open) = (EntityKind::Question, QuestionStatus::Open.as_str());
-            self.batch.expect_status(kind, question.id, open);
+            self.batch.expect(Some(Expect::status::<Question>(question.id, QuestionStatus::Open)));
             let (status, updated) = (QuestionStatus::Expired, self.engine.now());
             writes.push(Write::record(&Question { status, updated, ..question })?);
         }

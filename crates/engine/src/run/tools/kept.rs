@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_of_one_output_is_counted_as_json() {
+    fn the_kept_part_of_an_output_is_measured_as_json() {
         let call = ToolCall { id: CallId::new(), tool: "say".into(), arguments: json!({}) };
         for (text, kept) in
             [("a", MOST_OF_ONE), ("\u{1}", MOST_OF_ONE / 6), ("ä", MOST_OF_ONE), ("\n", MOST_OF_ONE)]

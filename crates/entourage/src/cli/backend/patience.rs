@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_process_is_waited_for_and_not_for_ever() {
+    async fn a_database_in_use_is_retried_until_the_deadline() {
         let mut patience = Patience { since: Instant::now(), tells: false };
         let (began, mut attempts) = (Instant::now(), 0);
         while patience.wait(in_use()).await.is_ok() {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn no_other_error_is_waited_out() {
+    async fn any_other_error_is_returned_at_once() {
         let mut patience = Patience { since: Instant::now(), tells: false };
         let began = Instant::now();
         assert!(matches!(patience.wait(Error::NoDataDirectory).await, Err(Error::NoDataDirectory)));

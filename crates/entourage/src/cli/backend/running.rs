@@ -258,7 +258,7 @@ mod tests {
     /// A stream may continue with a server that was restarted at its address for the same data directory, and
     /// with no other server there.
     #[test]
-    fn only_the_next_in_its_data_directory_takes_the_place_of_one_that_is_gone() {
+    fn only_a_server_with_the_same_data_and_address_replaces_a_lost_one() {
         let (data, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let mut ended = Command::new("true").spawn().unwrap();
         ended.wait().unwrap();

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_whole_however_the_stream_is_cut() {
+    fn sse_messages_are_parsed_whole_however_the_stream_is_split() {
         let stream =
             ": alive\n\nid: 1\nevent: item\ndata: {\"a\":\ndata: \"ü\"}\n\nevent: delta\r\ndata:x\r\n\r\n";
         for size in 1..stream.len() {

@@ -61,7 +61,7 @@ fn page(items: [u64; 2], next: Option<&str>) -> (&'static str, String) {
 
 /// An answer in a long conversation is found on its last page; the whole conversation is read page by page.
 #[tokio::test]
-async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
+async fn a_transcript_is_read_only_as_many_pages_back_as_needed() {
     let agent = AgentId::new();
     for (shown, pages) in [(7, 1), (6, 2), (0, 2)] {
         let answers = [page([6, 8], Some("there")), page([0, 3], None)];
@@ -78,7 +78,7 @@ async fn no_page_is_read_before_the_one_that_reaches_back_far_enough() {
 
 /// A tree is read however deep it is, although the JSON parser limits its depth.
 #[tokio::test]
-async fn a_tree_is_read_however_deep_it_is() {
+async fn a_tree_deeper_than_the_limit_of_the_json_parser_is_read() {
     const DEPTH: usize = 300;
     let engine =
         Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
@@ -94,7 +94,7 @@ async fn a_tree_is_read_however_deep_it_is() {
 
 /// However many other agents wait, an agent with a message has work, and one without has none.
 #[tokio::test]
-async fn a_tree_has_work_however_many_others_wait() {
+async fn has_work_finds_the_work_of_a_tree_among_many_waiting_agents() {
     let engine =
         Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
     let engine = engine.build();
@@ -111,7 +111,7 @@ async fn a_tree_has_work_however_many_others_wait() {
 
 /// A client must look before it sends a request again. A request that cannot have arrived was not accepted.
 #[tokio::test]
-async fn what_was_sent_and_not_answered_may_have_been_taken() {
+async fn an_unanswered_request_is_reported_as_possibly_received() {
     let agent = AgentId::new();
     let (backend, asked) = serving(vec![("", String::new()); 3]).await;
     let of_agent = format!("entourage tail {agent}");
@@ -132,7 +132,7 @@ async fn what_was_sent_and_not_answered_may_have_been_taken() {
 
 /// A server that ends in the middle of its refusal counts as gone, like one that sends nothing.
 #[tokio::test]
-async fn a_refusal_that_breaks_off_is_a_lost_server() {
+async fn a_truncated_refusal_counts_as_a_lost_server() {
     let (backend, _) = serving(vec![(BROKEN, String::new())]).await;
     let failure = backend.send(AgentId::new(), "Go", None).await.unwrap_err();
     assert!(failure.who_is_gone().is_some() && failure.may_be_done(), "{failure:?}");
@@ -140,7 +140,7 @@ async fn a_refusal_that_breaks_off_is_a_lost_server() {
 
 /// An invalid cursor does not return the end of a conversation a second time.
 #[tokio::test]
-async fn a_place_in_a_conversation_that_is_none_is_refused() {
+async fn an_invalid_transcript_cursor_is_refused() {
     let engine =
         Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
     let engine = engine.build();

@@ -6,13 +6,13 @@ use serde_json::json;
 use super::*;
 
 /// A tree with hand-made events.
-struct Story {
+struct HandmadeTree {
     root: AgentId,
     child: AgentId,
     progress: Progress,
 }
 
-impl Story {
+impl HandmadeTree {
     fn new() -> Self {
         let (root, child) = (AgentId::new(), AgentId::new());
         let mut story = Self { root, child, progress: Progress::new(root) };
@@ -32,7 +32,7 @@ impl Story {
         self.tell(agent, EventBody::Item { item_seq: 0, item: Some(item) });
     }
 
-    fn hears(&mut self, task: Option<TaskId>) {
+    fn reads_message(&mut self, task: Option<TaskId>) {
         let from = match task {
             Some(_) => Author::Agent { id: self.child, kind: "worker".into() },
             None => Author::User,
@@ -40,7 +40,7 @@ impl Story {
         self.item(self.root, ItemBody::Message(Message::new(from, "…", task)));
     }
 
-    fn reads(&mut self, post: PostId) {
+    fn reads_post(&mut self, post: PostId) {
         let message = Message { post: Some(post), ..Message::new(Author::User, "…", None) };
         self.item(self.root, ItemBody::Message(message));
     }
@@ -53,7 +53,7 @@ impl Story {
         self.tell(self.root, body);
     }
 
-    fn stands(&mut self, agent: AgentId, status: Status) {
+    fn sets_status(&mut self, agent: AgentId, status: Status) {
         let waiting_on = (status == Status::Waiting).then_some(WaitingOn::Agent);
         self.tell(agent, EventBody::AgentStatus { status, waiting_on, stop_reason: None });
     }
@@ -84,68 +84,68 @@ impl Story {
 }
 
 #[test]
-fn a_tree_rests_only_when_everything_it_was_told_is_done() {
-    let mut story = Story::new();
+fn a_tree_rests_only_once_every_message_to_it_is_done() {
+    let mut story = HandmadeTree::new();
     assert_eq!(story.progress.rest(), None, "the first message is unread");
-    story.hears(None);
+    story.reads_message(None);
     assert_eq!(story.progress.rest(), None, "it was read, so there is work");
     story.run(Status::Running);
-    story.stands(story.root, Status::Running);
+    story.sets_status(story.root, Status::Running);
     story.run(Status::Succeeded);
     assert_eq!(story.progress.rest(), None, "the agent's own event is still to come");
-    story.stands(story.root, Status::Succeeded);
+    story.sets_status(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
 
     let (first, second) = (PostId::new(), PostId::new());
     story.progress.told(first);
     story.progress.told(second);
-    story.reads(first);
+    story.reads_post(first);
     story.run(Status::Succeeded);
     assert_eq!(story.progress.rest(), None, "the second of two messages is unread");
-    story.reads(PostId::new());
+    story.reads_post(PostId::new());
     story.run(Status::Succeeded);
     assert_eq!(story.progress.rest(), None, "what somebody else said is not the second");
-    story.reads(second);
+    story.reads_post(second);
     story.run(Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)), "no change of status to tell");
 }
 
 #[test]
-fn a_result_in_the_background_is_waited_for_until_it_is_read() {
-    let mut story = Story::new();
-    story.hears(None);
+fn a_tree_does_not_rest_until_a_background_result_is_read() {
+    let mut story = HandmadeTree::new();
+    story.reads_message(None);
     let mut task = story.task(CallId::new(), false);
     let made =
         EventBody::AgentCreated { parent: Some(story.root), kind: "worker".into(), title: "…".into() };
     story.tell(story.child, made);
     story.tell_task(&task);
-    story.stands(story.root, Status::Succeeded);
+    story.sets_status(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), None, "the worker has not begun yet");
-    story.stands(story.child, Status::Running);
+    story.sets_status(story.child, Status::Running);
     assert_eq!(story.progress.rest(), None);
     (task.status, task.result) = (Status::Succeeded, Some(TaskResult::Text("done".into())));
     story.tell_task(&task);
-    story.stands(story.child, Status::Succeeded);
+    story.sets_status(story.child, Status::Succeeded);
     assert_eq!(story.progress.rest(), None, "the result is in the inbox");
-    story.hears(Some(task.id));
-    story.stands(story.root, Status::Running);
-    story.stands(story.root, Status::Succeeded);
+    story.reads_message(Some(task.id));
+    story.sets_status(story.root, Status::Running);
+    story.sets_status(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
 }
 
 /// A dropped task has two events, from the agent that dropped it and from the agent that worked on it, and no
 /// agent gets its result.
 #[test]
-fn a_dropped_task_is_not_waited_for() {
-    let mut story = Story::new();
-    story.hears(None);
+fn a_tree_rests_without_waiting_for_a_dropped_task() {
+    let mut story = HandmadeTree::new();
+    story.reads_message(None);
     let call = CallId::new();
     let mut task = story.task(call, true);
     story.tell_task(&task);
-    story.stands(story.root, Status::Waiting);
+    story.sets_status(story.root, Status::Waiting);
     task.status = Status::Cancelled;
     story.tell_task(&task);
-    story.stands(story.root, Status::Failed);
+    story.sets_status(story.root, Status::Failed);
     task.run = Some(RunId::new());
     story.tell_task(&task);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Failed)));
@@ -153,9 +153,9 @@ fn a_dropped_task_is_not_waited_for() {
 
 /// An agent that has an answer continues, also before an event shows it.
 #[test]
-fn an_agent_whose_question_is_answered_is_at_work() {
-    let mut story = Story::new();
-    story.hears(None);
+fn a_tree_does_not_rest_while_an_answer_is_unread() {
+    let mut story = HandmadeTree::new();
+    story.reads_message(None);
     let created =
         EventBody::AgentCreated { parent: Some(story.root), kind: "worker".into(), title: "…".into() };
     story.tell(story.child, created);
@@ -184,7 +184,7 @@ fn an_agent_whose_question_is_answered_is_at_work() {
     let waiting_on = Some(WaitingOn::User);
     story
         .tell(story.child, EventBody::AgentStatus { status: Status::Waiting, waiting_on, stop_reason: None });
-    story.stands(story.root, Status::Succeeded);
+    story.sets_status(story.root, Status::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Asks(vec![question.clone()])));
     story.progress.answered(question.id);
     assert_eq!(story.progress.rest(), None, "no event tells of it yet");
@@ -194,10 +194,10 @@ fn an_agent_whose_question_is_answered_is_at_work() {
 }
 
 #[test]
-fn what_an_agent_is_doing_is_said_in_words() {
-    let mut story = Story::new();
-    story.hears(None);
-    let doing = |story: &Story| story.progress.doing(&story.progress.members()[0]);
+fn progress_describes_what_an_agent_is_doing() {
+    let mut story = HandmadeTree::new();
+    story.reads_message(None);
+    let doing = |story: &HandmadeTree| story.progress.doing(&story.progress.members()[0]);
     assert_eq!(doing(&story), "thinks");
     let arguments = json!({ "recipient": "worker", "message": "Count the sheep" });
     let call = ToolCall { id: CallId::new(), tool: "send_message".into(), arguments };
@@ -206,7 +206,7 @@ fn what_an_agent_is_doing_is_said_in_words() {
     assert_eq!(doing(&story), "send_message worker");
     let task = story.task(call.id, true);
     story.tell_task(&task);
-    story.stands(story.root, Status::Waiting);
+    story.sets_status(story.root, Status::Waiting);
     assert_eq!(doing(&story), "waits for worker");
     let output = Output {
         call: call.id,
@@ -217,13 +217,13 @@ fn what_an_agent_is_doing_is_said_in_words() {
         details: None,
     };
     story.item(story.root, ItemBody::Output(output));
-    story.stands(story.root, Status::Running);
+    story.sets_status(story.root, Status::Running);
     assert_eq!(doing(&story), "thinks");
 }
 
 #[test]
-fn who_tries_again_counts_down_and_says_why() {
-    let mut story = Story::new();
+fn a_retrying_agent_shows_its_countdown_and_the_error() {
+    let mut story = HandmadeTree::new();
     let due = Time::now() + std::time::Duration::from_millis(7_900);
     let (key, state, error) = ("model/1".into(), StepStatus::Retry, Some("m: HTTP 500".into()));
     let step = EventBody::Step { run: RunId::new(), key, state, due: Some(due), attempt: Some(3), error };

@@ -11,16 +11,16 @@ use crate::cli::backend::tests::serving;
 /// How long a server may take to come back.
 const BACK: Duration = Duration::from_millis(200 + 400 + 800 + 1600 + 3200);
 
-async fn begun(backend: impl Backend + 'static) -> Session {
+async fn start_session(backend: impl Backend + 'static) -> Session {
     let (root, interrupt) = (AgentId::new(), CancellationToken::new());
     Session::new(Arc::new(backend), root, Begun::Now, View::Silent, interrupt).await.unwrap()
 }
 
 /// A server that gives these streams and then ends. Returns what the user is shown, and after how long.
-async fn gone_after(streams: &[&str], typed: Typed) -> (String, Duration) {
+async fn shown_after_streams(streams: &[&str], typed: Typed) -> (String, Duration) {
     let answers = streams.iter().map(|stream| ("text/event-stream", (*stream).to_owned())).collect();
     let (backend, served) = serving(answers).await;
-    let mut session = begun(backend).await;
+    let mut session = start_session(backend).await;
     // From here on time advances as soon as nothing else happens.
     tokio::time::pause();
     let began = tokio::time::Instant::now();
@@ -31,31 +31,31 @@ async fn gone_after(streams: &[&str], typed: Typed) -> (String, Duration) {
 
 /// The terminal is redrawn ten times a second, and the attempts to reach the server continue meanwhile.
 #[tokio::test]
-async fn run_tells_of_a_server_that_is_gone() {
-    let (told, took) = gone_after(&[""], Typed::Ignored).await;
+async fn run_reports_a_lost_server_after_retrying() {
+    let (told, took) = shown_after_streams(&[""], Typed::Ignored).await;
     assert!(told.contains("it does not listen any more. Start it with `entourage serve`"), "{told}");
     assert!(took >= BACK && took < 2 * BACK, "{took:?}");
 }
 
 #[tokio::test]
-async fn chat_tells_of_a_server_that_is_gone() {
-    let (told, took) = gone_after(&["", ": it is back\n\n", ""], Typed::Said).await;
+async fn chat_reports_a_lost_server_after_retrying_anew_for_each_loss() {
+    let (told, took) = shown_after_streams(&["", ": it is back\n\n", ""], Typed::Said).await;
     assert!(told.contains("it does not listen any more. Start it with `entourage serve`"), "{told}");
     assert!(took >= BACK, "one that was back counts anew: {took:?}");
 }
 
 /// A server that answers and never sends anything is not asked for ever.
 #[tokio::test]
-async fn a_stream_that_breaks_off_each_time_is_given_up() {
-    let (told, took) = gone_after(&[""; 7], Typed::Ignored).await;
+async fn a_stream_that_closes_without_data_each_time_is_given_up() {
+    let (told, took) = shown_after_streams(&[""; 7], Typed::Ignored).await;
     assert!(told.contains("it closes each stream before it sends anything"), "{told}");
     assert!(took >= BACK, "{took:?}");
 }
 
 /// A session that lost its server before it acknowledged this message, and the key of the message.
-async fn unsure(message: &str) -> (Session, String) {
-    let (backend, asked) = serving(vec![stream(), lost()]).await;
-    let mut session = begun(backend).await;
+async fn session_with_unacknowledged(message: &str) -> (Session, String) {
+    let (backend, asked) = serving(vec![stream(), connection_closed()]).await;
+    let mut session = start_session(backend).await;
     let failure = session.handle_line(message.to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
     let key = key_of(&asked.await.unwrap()[1], message);
@@ -68,17 +68,17 @@ fn stream() -> (&'static str, String) {
 }
 
 /// The answer to an accepted message.
-fn taken() -> (&'static str, String) {
+fn message_accepted() -> (&'static str, String) {
     ("application/json", json!({ "post": PostId::new() }).to_string())
 }
 
 /// The server ends before it answers.
-fn lost() -> (&'static str, String) {
+fn connection_closed() -> (&'static str, String) {
     ("", String::new())
 }
 
 /// The answer that refuses a request.
-fn refused(problem: &str) -> (&'static str, String) {
+fn request_refused(problem: &str) -> (&'static str, String) {
     let kind = format!("urn:entourage:problem:{problem}");
     let problem = json!({ "type": kind, "title": "Refused", "status": 409, "detail": "not that" });
     ("application/problem+json", problem.to_string())
@@ -99,7 +99,7 @@ fn assert_posted(request: &str, path: &str, posted: &Value) {
 }
 
 /// An event with a question of the root.
-fn asks(root: AgentId) -> (Question, Event) {
+fn question_event(root: AgentId) -> (Question, Event) {
     let at = Time::now();
     let question = Question {
         id: QuestionId::new(),
@@ -129,9 +129,9 @@ fn asks(root: AgentId) -> (Question, Event) {
 /// The message may have arrived before its acknowledgement was lost: the next server takes it for the same
 /// one.
 #[tokio::test]
-async fn what_a_server_may_not_have_taken_is_sent_to_the_next_one_under_its_key() {
-    let (mut session, first) = unsure("Hello").await;
-    let (backend, asked) = serving(vec![stream(), taken()]).await;
+async fn an_unacknowledged_message_is_resent_to_the_next_server_under_its_key() {
+    let (mut session, first) = session_with_unacknowledged("Hello").await;
+    let (backend, asked) = serving(vec![stream(), message_accepted()]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "it was sent");
     assert_eq!(first, key_of(&asked.await.unwrap()[1], "Hello"));
@@ -139,9 +139,11 @@ async fn what_a_server_may_not_have_taken_is_sent_to_the_next_one_under_its_key(
 
 /// A refusal by the next server says nothing about the first: typed again, it is still the same message.
 #[tokio::test]
-async fn what_the_next_server_refuses_may_have_been_taken_by_the_first() {
-    let (mut session, first) = unsure("Hello").await;
-    let (backend, asked) = serving(vec![stream(), refused("too-many-requests"), taken(), taken()]).await;
+async fn a_message_refused_by_the_next_server_keeps_its_key_until_accepted() {
+    let (mut session, first) = session_with_unacknowledged("Hello").await;
+    let (backend, asked) =
+        serving(vec![stream(), request_refused("too-many-requests"), message_accepted(), message_accepted()])
+            .await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "whoever typed it was told");
     for _ in 0..2 {
@@ -155,9 +157,10 @@ async fn what_the_next_server_refuses_may_have_been_taken_by_the_first() {
 
 /// Once the agent has read it, the same text is another message, even if its first acknowledgement was lost.
 #[tokio::test]
-async fn what_turns_out_to_have_arrived_is_said_anew() {
-    let (mut session, first) = unsure("Hello").await;
-    let (backend, asked) = serving(vec![stream(), refused("too-many-requests"), taken()]).await;
+async fn the_same_text_gets_a_new_key_once_the_agent_has_read_the_first() {
+    let (mut session, first) = session_with_unacknowledged("Hello").await;
+    let (backend, asked) =
+        serving(vec![stream(), request_refused("too-many-requests"), message_accepted()]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     let (root, at, run) = (session.root(), Time::now(), RunId::new());
     // The message that it was created with, and this one.
@@ -174,11 +177,11 @@ async fn what_turns_out_to_have_arrived_is_said_anew() {
 
 /// A server deletes keys: a message that may have arrived long ago is not resent automatically.
 #[tokio::test]
-async fn what_may_have_arrived_long_ago_is_left_to_whoever_said_it() {
-    let (mut session, first) = unsure("Hello").await;
+async fn an_old_unacknowledged_message_is_not_resent_automatically() {
+    let (mut session, first) = session_with_unacknowledged("Hello").await;
     let long_ago = Time::now() - Duration::from_secs(2 * 60 * 60);
     session.saying.as_mut().unwrap().since = Some(long_ago);
-    let (backend, asked) = serving(vec![stream(), taken(), taken()]).await;
+    let (backend, asked) = serving(vec![stream(), message_accepted(), message_accepted()]).await;
     let mut kept = VecDeque::from(["And then?".to_owned()]);
     session.go_on(Arc::new(backend), &mut kept).await.unwrap();
     assert_eq!((kept.len(), &session.undone), (0, &None));
@@ -190,25 +193,26 @@ async fn what_may_have_arrived_long_ago_is_left_to_whoever_said_it() {
 
 /// A message that cannot have arrived is sent however much later a server appears.
 #[tokio::test]
-async fn what_nobody_can_have_heard_is_sent_at_any_time() {
+async fn a_message_that_never_reached_a_server_is_sent_to_the_next_one() {
     let (backend, asked) = serving(vec![stream()]).await;
-    let mut session = begun(backend).await;
+    let mut session = start_session(backend).await;
     asked.await.unwrap();
     session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap_err();
     assert_eq!(session.saying.as_ref().unwrap().since, None);
-    let (backend, asked) = serving(vec![stream(), taken()]).await;
+    let (backend, asked) = serving(vec![stream(), message_accepted()]).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     key_of(&asked.await.unwrap()[1], "Hello");
 }
 
 /// The user saw no question when typing: the line does not answer a question that the next server reports.
 #[tokio::test]
-async fn what_was_kept_answers_no_question_that_comes_later() {
+async fn a_kept_line_does_not_answer_a_question_that_comes_later() {
     let (backend, _) = serving(vec![stream()]).await;
-    let mut session = begun(backend).await;
-    let (question, event) = asks(session.root());
+    let mut session = start_session(backend).await;
+    let (question, event) = question_event(session.root());
     let news = format!("event: question\ndata: {}\n\n", serde_json::to_string(&event).unwrap());
-    let (backend, sent) = serving(vec![("text/event-stream", news), taken(), taken()]).await;
+    let (backend, sent) =
+        serving(vec![("text/event-stream", news), message_accepted(), message_accepted()]).await;
     let mut kept = VecDeque::from(["Blue".to_owned(), "Green".to_owned()]);
     session.go_on(Arc::new(backend), &mut kept).await.unwrap();
     assert_eq!((kept.len(), &session.undone), (0, &None), "all of it was said");
@@ -223,14 +227,14 @@ async fn what_was_kept_answers_no_question_that_comes_later() {
 
 /// The first kept line answers the question that the user saw, and the later ones are sent as messages.
 #[tokio::test]
-async fn what_was_kept_answers_the_question_that_stood_there() {
+async fn the_first_kept_line_answers_the_question_that_was_shown() {
     let (backend, _) = serving(vec![stream()]).await;
-    let mut session = begun(backend).await;
-    let (question, event) = asks(session.root());
+    let mut session = start_session(backend).await;
+    let (question, event) = question_event(session.root());
     session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let answered = serde_json::to_string(&question).unwrap();
-    let (backend, sent) = serving(vec![stream(), ("application/json", answered), taken()]).await;
+    let (backend, sent) = serving(vec![stream(), ("application/json", answered), message_accepted()]).await;
     let mut kept = VecDeque::from(["Blue".to_owned(), "Then rest".to_owned()]);
     session.go_on(Arc::new(backend), &mut kept).await.unwrap();
     let sent = sent.await.unwrap();
@@ -240,17 +244,17 @@ async fn what_was_kept_answers_the_question_that_stood_there() {
 
 /// If a question refuses a line, the next line answers it, as when it is asked again.
 #[tokio::test]
-async fn what_was_kept_behind_a_refused_answer_answers_the_question_too() {
+async fn the_next_kept_line_answers_a_question_that_refused_the_first() {
     let (backend, _) = serving(vec![stream()]).await;
-    let mut session = begun(backend).await;
-    let (question, mut event) = asks(session.root());
+    let mut session = start_session(backend).await;
+    let (question, mut event) = question_event(session.root());
     let options = ["Red", "Green", "Blue"].map(str::to_owned).to_vec();
     let question = Question { options, ..question };
     event.body = EventBody::Question { question: Box::new(question.clone()) };
     session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let answered = ("application/json", serde_json::to_string(&question).unwrap());
-    let (backend, sent) = serving(vec![stream(), answered, taken()]).await;
+    let (backend, sent) = serving(vec![stream(), answered, message_accepted()]).await;
     let mut kept = VecDeque::from(["7".to_owned(), "Blue".to_owned(), "Then rest".to_owned()]);
     session.go_on(Arc::new(backend), &mut kept).await.unwrap();
     let sent = sent.await.unwrap();
@@ -260,10 +264,10 @@ async fn what_was_kept_behind_a_refused_answer_answers_the_question_too() {
 
 /// A line that the next engine does not accept, and the lines kept after it, can still be shown.
 #[tokio::test]
-async fn what_is_not_said_is_left() {
+async fn unsent_lines_stay_available_after_a_failure() {
     let (backend, _) = serving(vec![stream()]).await;
-    let mut session = begun(backend).await;
-    let (backend, _) = serving(vec![stream(), lost()]).await;
+    let mut session = start_session(backend).await;
+    let (backend, _) = serving(vec![stream(), connection_closed()]).await;
     let mut kept = VecDeque::from(["One".to_owned(), "Two".to_owned()]);
     let failure = session.go_on(Arc::new(backend), &mut kept).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
@@ -273,10 +277,10 @@ async fn what_is_not_said_is_left() {
 /// The lost acknowledgement may be that of an answer that arrived: that the question is no longer open is
 /// then no refusal.
 #[tokio::test]
-async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
-    let (backend, _) = serving(vec![stream(), lost()]).await;
-    let mut session = begun(backend).await;
-    let (question, event) = asks(session.root());
+async fn an_answer_that_arrived_unacknowledged_is_not_asked_for_again() {
+    let (backend, _) = serving(vec![stream(), connection_closed()]).await;
+    let mut session = start_session(backend).await;
+    let (question, event) = question_event(session.root());
     session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let failure = session.handle_line("Green".to_owned(), Typed::Said).await.unwrap_err();
@@ -284,7 +288,7 @@ async fn an_answer_whose_acknowledgement_was_lost_is_not_asked_for_again() {
     let stands =
         Question { status: QuestionStatus::Answered, answer: Some("Green".into()), ..question.clone() };
     let stands = serde_json::to_string(&stands).unwrap();
-    let answers = vec![stream(), refused("question-not-open"), ("application/json", stands)];
+    let answers = vec![stream(), request_refused("question-not-open"), ("application/json", stands)];
     let (backend, sent) = serving(answers).await;
     session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
     let path = format!("/questions/{}/answer", question.id);

@@ -22,7 +22,7 @@ fn hostile() -> impl Strategy<Value = String> {
 proptest! {
     /// Whatever comes in, the output has nothing that a terminal would act on.
     #[test]
-    fn nothing_that_acts_passes(foreign in hostile()) {
+    fn filtered_text_has_no_character_that_a_terminal_acts_on(foreign in hostile()) {
         let text = text!["says: ", &foreign];
         prop_assert!(!text.as_str().chars().any(acts), "{:?}", text);
         prop_assert!(!json(&serde_json::to_string(&foreign).unwrap()).chars().any(acts));
@@ -33,7 +33,7 @@ proptest! {
 
     /// Characters that only show are not changed.
     #[test]
-    fn what_only_shows_is_left_alone(foreign in "[\\PC\n\t]{0,60}") {
+    fn printable_characters_pass_unchanged(foreign in "[\\PC\n\t]{0,60}") {
         // A character that chooses the form of a sign may have no sign before it.
         let plain: String = foreign.chars().filter(|char| !acts(*char) && !is_form(*char)).collect();
         let text = Text::from(&plain);
@@ -42,14 +42,14 @@ proptest! {
 
     /// JSON keeps its value.
     #[test]
-    fn json_keeps_its_value(foreign in hostile()) {
+    fn filtered_json_keeps_its_value(foreign in hostile()) {
         let safe = json(&serde_json::to_string(&foreign).unwrap());
         prop_assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), foreign);
     }
 
     /// A cut text fits, and its styles end.
     #[test]
-    fn what_is_cut_fits(first in hostile(), second in hostile(), columns in 0usize..50) {
+    fn a_cut_text_fits_its_columns_and_ends_its_styles(first in hostile(), second in hostile(), columns in 0usize..50) {
         let cut = text![&first, Text::from(&second).painted(1)].cut(columns);
         prop_assert!(cut.width() <= columns);
         prop_assert!(!cut.as_str().contains('\n'));
@@ -58,7 +58,7 @@ proptest! {
 
     /// Rows fit, and lose nothing but the white space at their breaks.
     #[test]
-    fn rows_fit_and_lose_nothing(foreign in hostile(), columns in 2usize..50) {
+    fn wrapped_rows_fit_and_lose_only_white_space(foreign in hostile(), columns in 2usize..50) {
         let rows = rows(&foreign, columns);
         prop_assert!(rows.iter().all(|row| row.width() <= columns), "{rows:?}");
         let signs = |text: &str| text.chars().filter(|char| !char.is_whitespace()).collect::<String>();
@@ -68,7 +68,7 @@ proptest! {
 
 /// The codes that are shown name the characters that were there.
 #[test]
-fn what_acts_is_shown_as_a_code() {
+fn a_control_character_is_shown_as_its_code() {
     let text = Text::from("\x1b]52;c;aGk=\x07 \u{9b}2J \u{202e}txt\r\nnext\rline\x7f");
     assert_eq!(
         text.as_str(),
@@ -80,7 +80,7 @@ fn what_acts_is_shown_as_a_code() {
 /// Characters that a reader does not see are shown as codes, in a terminal and in JSON; those that form a
 /// sign are a part of it.
 #[test]
-fn what_hides_is_shown_as_a_code() {
+fn an_invisible_character_is_shown_as_its_code() {
     for (hidden, shown, json_shown) in [
         ('\u{e0041}', r"\u{e0041}", r"\udb40\udc41"),
         ('\u{200b}', r"\u{200b}", r"\u200b"),
@@ -110,7 +110,7 @@ fn what_hides_is_shown_as_a_code() {
 
 /// A form passes only after a sign that has several forms: anywhere else it would be invisible.
 #[test]
-fn a_form_passes_behind_a_sign_that_has_it() {
+fn a_variation_selector_passes_only_after_a_character_with_variants() {
     for whole in ["❤\u{fe0f}", "☎\u{fe0e}!", "#\u{fe0f}\u{20e3}", "©\u{fe0f}", "🏳\u{fe0f}\u{200d}🌈"]
     {
         assert_eq!(Text::from(whole).as_str(), whole);
@@ -133,13 +133,13 @@ fn a_form_passes_behind_a_sign_that_has_it() {
 
 /// Paint is the only source of escape sequences, and takes only filtered text.
 #[test]
-fn only_paint_paints() {
+fn only_paint_writes_escape_sequences() {
     assert_eq!(Paint::always().red("a\x1b[1mb").as_str(), "\x1b[31ma\\u{1b}[1mb\x1b[0m");
 }
 
 /// Wide signs take two columns, and a family of joined signs is not split.
 #[test]
-fn wide_signs_take_two_columns() {
+fn wide_characters_take_two_columns() {
     assert_eq!(Text::from("漢字").width(), 4);
     assert_eq!(Text::from("漢字か").cut(5).as_str(), "漢字");
     assert_eq!(rows("漢字かな", 5), ["漢字", "かな"]);
@@ -150,7 +150,7 @@ fn wide_signs_take_two_columns() {
 
 /// A model's answer is streamed in pieces, which may begin anywhere.
 #[test]
-fn what_joins_two_signs_may_come_in_the_next_piece() {
+fn a_joiner_may_arrive_in_a_later_piece_than_its_characters() {
     for (pieces, expected) in [
         (
             &["می", "\u{200c}خواهم", " 👩", "\u{200d}", "👧 plain", "\u{200d}"][..],

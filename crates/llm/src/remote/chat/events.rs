@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_however_the_bytes_arrive() {
+    fn events_are_parsed_the_same_however_the_bytes_are_split() {
         let stream = ": hello\r\nid: 7\r\ndata: {\"a\": \"ü\"}\r\n\r\n\nevent: x\ndata:{}\n\ndata: \n\rdata: c\r\rdata: [DONE]";
         for piece in 1..=stream.len() {
             assert_eq!(read(stream, piece), [r#"{"a": "ü"}"#, "{}", "c", "[DONE]"], "in pieces of {piece}");
