@@ -34,7 +34,7 @@ pub use async_trait::async_trait;
 #[cfg(feature = "server")]
 pub use compose::check_webhooks;
 pub use compose::{
-    DATABASE, Entourage, choice, choice_offline, is_begun, loaded_kinds, look, look_only, migrate, read_only,
+    Entourage, choice, choice_offline, database, is_begun, loaded_kinds, look, look_only, migrate, read_only,
     tool_settings, unchecked, unpriced,
 };
 pub use entourage_engine::{

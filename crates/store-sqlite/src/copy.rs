@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::Path, thread, time::Duration};
 
-use entourage_store::{Error, Result};
+use entourage_store::{Error, Result, database::Copied};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::NamedTempFile;
 
@@ -10,15 +10,6 @@ use crate::{aside, fault::Fault, open, rows};
 
 /// How often the caller gets the progress.
 const TOLD: Duration = Duration::from_millis(250);
-
-/// The progress of a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Copied {
-    /// Bytes written so far.
-    pub bytes: u64,
-    /// Bytes of the original; the copy is a little smaller.
-    pub of: u64,
-}
 
 /// Copies the database at `from` into a new file at `to`, even while another process has it open and writes
 /// to it; neither waits for the other. The copy contains what was committed before the call, only whole

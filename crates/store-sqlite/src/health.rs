@@ -11,7 +11,7 @@ use crate::{fault::Fault, open};
 ///
 /// # Errors
 /// If it cannot be opened or read at all.
-pub fn damage(path: &Path) -> Result<Option<String>> {
+pub(crate) fn damage(path: &Path) -> Result<Option<String>> {
     let connection = open::visitor(path)?;
     let found: String =
         connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(Fault::from)?;

@@ -11,6 +11,7 @@ mod apply;
 mod aside;
 mod claim;
 mod copy;
+mod database;
 mod entities;
 mod events;
 mod fault;
@@ -56,8 +57,8 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::sync::broadcast;
 
-pub use copy::{Copied, copy};
-pub use health::damage;
+pub use copy::copy;
+pub use database::SqliteFile;
 
 use crate::{
     aside::Aside,

@@ -8,6 +8,7 @@ mod changed;
 mod commit;
 pub mod conformance;
 pub mod counter;
+pub mod database;
 mod derive;
 mod error;
 pub mod judge;
@@ -29,6 +30,7 @@ use tokio::sync::broadcast;
 
 pub use changed::Changed;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
+pub use database::Database;
 pub use derive::not_before;
 pub use error::Error;
 pub use layer::{Layered, StoreLayer};

@@ -38,6 +38,8 @@ impl Default for Settings {
 const PAGE: u32 = 500;
 /// The dispatcher refills the queue from the store when it is shorter than this.
 const LOW: usize = 250;
+/// How many wake-ups that are not due yet are held in memory, apart from the last page.
+const MOST_LATER: usize = 10_000;
 /// How far ahead wake-ups are held in memory.
 const HORIZON: Duration = Duration::from_secs(60);
 /// Between attempts at an agent that fails for a cause of its own.
@@ -77,6 +79,7 @@ impl Dispatcher for Embedded {
         state.look().await?;
         while !stop.is_cancelled() {
             state.ripen();
+            while state.wants_more() && state.has_looked().await {}
             while working.len() < self.settings.concurrency
                 && let Some((agent, owner)) = state.ready.next()
             {
@@ -107,10 +110,6 @@ impl Dispatcher for Embedded {
                         },
                     };
                     state.ended(agent, owner, failure);
-                    if state.more && state.ready.len() < LOW {
-                        let looked = state.look().await;
-                        state.looked(looked);
-                    }
                 }
                 hint = woken.recv() => match hint {
                     Ok(wakeups) => state.woken(&wakeups),
@@ -223,22 +222,30 @@ impl State {
         Ok(())
     }
 
+    /// Whether to read another page: the wake-ups of those before may all be of agents that are at work or left
+    /// alone.
+    fn wants_more(&self) -> bool {
+        self.more && self.ready.len() < LOW && self.later.len() < MOST_LATER
+    }
+
     /// Reads from the beginning again, with a later horizon.
     async fn look_again(&mut self) {
         self.horizon = self.clock.now() + HORIZON;
         self.cursor = None;
         self.later.clear();
-        let looked = self.look().await;
-        self.looked(looked);
+        self.has_looked().await;
     }
 
-    /// If the store could not be read, schedules another read after `LONGEST`.
-    fn looked(&mut self, looked: Result<()>) {
-        if let Err(error) = looked {
+    /// Reads the next page and returns true; if the store cannot be read, schedules another read after
+    /// `LONGEST`.
+    async fn has_looked(&mut self) -> bool {
+        let looked = self.look().await;
+        if let Err(error) = &looked {
             let now = self.clock.now();
             self.outage.met(&error.to_string(), now);
             self.horizon = now + LONGEST;
         }
+        looked.is_ok()
     }
 
     fn woken(&mut self, wakeups: &[Wakeup]) {

@@ -190,14 +190,19 @@ impl Engine {
         // Read after the items, so that items that are added between the two reads are saved once.
         let rows = self.pending(agent, ROWS).await?;
         let mut done = Commit::new(self.now());
-        // Of a tree that was pruned meanwhile there is nothing to save.
-        let mut last = u64::MAX;
         let mut more = rows.len() == ROWS as usize;
-        if let (Some(thread), Some(item)) = (kept(&**store, agent).await?, items.last()) {
-            in_time(&**self.clock(), thread_store.save(&thread.key, &items)).await?;
-            last = item.seq;
-            more |= items.len() == ITEMS as usize;
-        }
+        let last = match (kept(&**store, agent).await?, items.last()) {
+            (Some(thread), Some(item)) => {
+                in_time(&**self.clock(), thread_store.save(&thread.key, &items)).await?;
+                more |= items.len() == ITEMS as usize;
+                item.seq
+            }
+            // The rest of a commit whose items are all saved. Items that were added since are not among those
+            // read.
+            (Some(_), None) => first.first,
+            // Of a tree that was pruned meanwhile there is nothing to save.
+            (None, _) => u64::MAX,
+        };
         let saved = rows.iter().filter(|row| row.first <= last);
         done.writes.extend(saved.map(|row| Write::PruneEntity(EntityKind::PendingSave, row.id())));
         if items.len() == ITEMS as usize

@@ -6,9 +6,7 @@ use std::{
 };
 
 use clap::Args;
-use entourage::DATABASE;
-use entourage_store::Error;
-use entourage_store_sqlite::{Copied, copy};
+use entourage_store::{Error, database::Copied};
 use serde_json::json;
 
 use super::{
@@ -40,8 +38,7 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
-        let from = globals.settings()?.data.join(DATABASE);
-        let (to, tells) = (self.file.clone(), !globals.json && !globals.quiet);
+        let (database, tells) = (entourage::database(&globals.settings()?), !globals.json && !globals.quiet);
         let mut last = Instant::now();
         let tell = move |copied: Copied| {
             if tells && last.elapsed() >= TOLD {
@@ -49,8 +46,7 @@ impl Backup {
                 out::note(format!("{} of about {}", size(copied.bytes), size(copied.of)));
             }
         };
-        let copied = tokio::task::spawn_blocking(move || copy(from, to, tell)).await;
-        let copied = copied.map_err(|error| Failure::failed(format!("the copy broke off: {error}")))?;
+        let copied = database.copy(&self.file, Box::new(tell)).await;
         let bytes = copied.map_err(|error| unwritten(&self.file, error))?;
         if globals.json {
             out::json(&json!({ "file": self.file, "bytes": bytes }))?;

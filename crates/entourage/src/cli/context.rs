@@ -30,7 +30,7 @@ impl Context {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         // Only an engine that can run agents knows its tools and the window and price of its model.
         let settings = globals.settings()?;
-        let is_begun = entourage::is_begun(&settings);
+        let is_begun = entourage::is_begun(&settings).await?;
         let purpose = if is_begun { Purpose::Work { files: false, begins: false } } else { Purpose::Look };
         let backend = backend::connect(globals, &settings, purpose).await?;
         let agent = self.agent.find(&*backend).await?;

@@ -1,8 +1,7 @@
 //! `entourage migrate`: migrates the database to this program's version.
 
 use clap::Args;
-use entourage::DATABASE;
-use entourage_store_sqlite::{SqliteStore, VERSION};
+use entourage_store::database::Migrated;
 use serde_json::json;
 
 use super::{backend::Result, failure::Exit, globals::Globals, out};
@@ -21,20 +20,18 @@ There is no way back: an older program cannot read the database afterwards. Each
 pub(crate) struct Migrate {}
 
 impl Migrate {
-    pub(crate) fn run(self, globals: &Globals) -> Result<Exit> {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let settings = globals.settings()?;
-        let path = settings.data.join(DATABASE);
-        let before = SqliteStore::version_of(&path)?.filter(|version| *version > 0);
-        entourage::migrate(&settings)?;
+        let path = entourage::database(&settings).place();
+        let Migrated { before, version } = entourage::migrate(&settings).await?;
         if globals.json {
-            out::json(&json!({ "path": path, "before": before, "version": VERSION }))?;
+            out::json(&json!({ "path": path, "before": before, "version": version }))?;
             return Ok(Exit::Done);
         }
-        let path = path.display();
         out::result(match before {
-            None => format!("{path} was created with version {VERSION}"),
-            Some(VERSION) => format!("{path} already has version {VERSION}"),
-            Some(before) => format!("{path} was migrated from version {before} to version {VERSION}"),
+            None => format!("{path} was created with version {version}"),
+            Some(before) if before == version => format!("{path} already has version {version}"),
+            Some(before) => format!("{path} was migrated from version {before} to version {version}"),
         })?;
         Ok(Exit::Done)
     }

@@ -208,7 +208,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Webhooks(webhooks) => webhooks.run(&globals).await,
         Command::Backup(backup) => backup.run(&globals).await,
         Command::Prune(prune) => prune.run(&globals).await,
-        Command::Migrate(migrate) => migrate.run(&globals),
+        Command::Migrate(migrate) => migrate.run(&globals).await,
         Command::Completions(completions) => completions.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Settings(settings) => settings.run(&globals),

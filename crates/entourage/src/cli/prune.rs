@@ -43,7 +43,7 @@ impl Prune {
             if let Some(running) = Running::find(&settings.data, globals.quiet).await {
                 return Err(running.in_the_way("prune"));
             }
-            match entourage::look_only(&settings) {
+            match entourage::look_only(&settings).await {
                 Ok(engine) => break engine,
                 Err(error) => patience.wait(error).await?,
             }

@@ -268,8 +268,8 @@ impl Run {
 
 /// Shows a new user what to try next, after a run of the rehearsal.
 fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) {
-    let (again, database) = (globals.again(), settings.data.join(entourage::DATABASE));
-    out::note(format!("Every step is on disk, and so are notes: {}. Try next:", database.display()));
+    let (again, database) = (globals.again(), entourage::database(settings).place());
+    out::note(format!("Every step is on disk, and so are notes: {database}. Try next:"));
     out::note(format!("  entourage tree {root}{again}     the agents and who started them"));
     out::note(format!("  entourage tail {root}{again}     every step, in order"));
     out::note(format!("  entourage doctor{again}     how to set up a real model"));

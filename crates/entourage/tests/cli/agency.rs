@@ -108,7 +108,7 @@ fn a_mistake_in_an_agency_is_reported_in_one_line() {
 fn send_to_chat(place: &Place, chat: &str) -> AgentId {
     let settings = Settings::load(Some(&place.data()), None).expect("settings");
     let said = async {
-        let client = entourage::look(&settings).expect("an engine").client(Owner::local());
+        let client = entourage::look(&settings).await.expect("an engine").client(Owner::local());
         let stays = CancellationToken::new();
         stays.cancel();
         let speech = Speech { chat: chat.into(), text: "Hello".into(), ..Speech::default() };

@@ -19,7 +19,7 @@ impl Run<'_> {
         index: usize,
         work: Delegate,
     ) -> Result<()> {
-        let call = &calls[index];
+        let (call, again) = (&calls[index], work.clone());
         let (kind, title, thread) = match work.to {
             Target::Child { agent, question } => {
                 return self.reactivate(calls, index, (agent, question), work.text).await;
@@ -121,6 +121,11 @@ impl Run<'_> {
                     full => full.to_string(),
                 };
                 self.finish(calls, index, failed(call, why), vec![]).await
+            }
+            // Another agent of the same kind has just created the same thread: this one writes in it, too.
+            Err(Interrupt::Store(StoreError::AgentExists { .. })) if is_new => {
+                self.batch.extend(waiting);
+                Box::pin(self.delegate(calls, index, again)).await
             }
             Ok(()) if !work.wait => {
                 let given = handed_over(call, task.id, &worker);

@@ -42,13 +42,13 @@ pub(crate) struct Local {
 
 impl Local {
     /// An engine to read and write rows; no agent runs.
-    pub(crate) fn to_look(settings: &Settings) -> entourage::Result<Self> {
-        Ok(Self::at(entourage::look_only(settings)?))
+    pub(crate) async fn to_look(settings: &Settings) -> entourage::Result<Self> {
+        Ok(Self::at(entourage::look_only(settings).await?))
     }
 
     /// An engine to read; writes may be lost.
-    pub(crate) fn to_read(settings: &Settings) -> entourage::Result<Self> {
-        Ok(Self::at(entourage::read_only(settings)?))
+    pub(crate) async fn to_read(settings: &Settings) -> entourage::Result<Self> {
+        Ok(Self::at(entourage::read_only(settings).await?))
     }
 
     /// Wraps this engine; no agent runs.

@@ -232,7 +232,10 @@ pub(crate) async fn connect(
     settings: &entourage::Settings,
     purpose: Purpose,
 ) -> Result<Box<dyn Backend>> {
-    if matches!(purpose, Purpose::Read | Purpose::Look) && !globals.quiet && !entourage::is_begun(settings) {
+    if matches!(purpose, Purpose::Read | Purpose::Look)
+        && !globals.quiet
+        && !entourage::is_begun(settings).await?
+    {
         let data = settings.data.display();
         out::note(out::stderr().dim(format!("note: there is no database in {data} yet")));
     }
@@ -255,8 +258,8 @@ pub(crate) async fn connect(
             return Ok(Box::new(Remote::new(&running, settings)?));
         }
         let opened = match purpose {
-            Purpose::Read => Local::to_read(settings),
-            Purpose::Look => Local::to_look(settings),
+            Purpose::Read => Local::to_read(settings).await,
+            Purpose::Look => Local::to_look(settings).await,
             Purpose::Work { .. } => Local::to_work(settings).await,
         };
         match opened {

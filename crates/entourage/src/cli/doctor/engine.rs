@@ -6,11 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use entourage::{DATABASE, Error, Settings, settings::FILE};
+use entourage::{Error, Settings, settings::FILE};
 use entourage_engine::kinds::Severity;
 use entourage_server::{Auth, check_auth};
-use entourage_store::Error as StoreError;
-use entourage_store_sqlite::damage;
+use entourage_store::{Database, Error as StoreError, database::Health};
 
 use super::{Finding, broken, good, remark};
 use crate::cli::{
@@ -20,9 +19,6 @@ use crate::cli::{
 
 /// The size of a small commit, in bytes.
 const PROBE: usize = 64 * 1024;
-
-/// The largest database that is read in full, in bytes: a second or two.
-const READ_ALL: u64 = 1 << 30;
 
 /// Which file the settings came from.
 pub(super) fn settings(settings: &Settings) -> Vec<Finding> {
@@ -80,13 +76,7 @@ fn open_to_others(settings: &Settings) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
 
     let is_open = |path: &Path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
-    let database = settings.data.join(DATABASE);
-    let files = ["", "-wal", "-shm", ".lock"].map(|end| {
-        let mut name = database.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    });
-    files.into_iter().find(|file| is_open(&settings.data) && is_open(file))
+    entourage::database(settings).files().into_iter().find(|file| is_open(&settings.data) && is_open(file))
 }
 
 /// File permissions are not checked on this system.
@@ -119,7 +109,7 @@ pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding 
 }
 
 /// Whether the database opens, and an engine to read it with if it does.
-pub(super) fn database(
+pub(super) async fn database(
     settings: &Settings,
     running: Option<&Running>,
     repair: bool,
@@ -128,13 +118,13 @@ pub(super) fn database(
         let backend = Remote::new(running, settings)?;
         return Ok((good("database", format!("in use by process {}", running.pid)), Some(Box::new(backend))));
     }
-    let path = settings.data.join(DATABASE);
-    if !path.exists() {
+    let place = entourage::database(settings);
+    if !place.is_begun().await.map_err(Error::from)? {
         return Ok((good("database", "is created at the first run"), None));
     }
-    let finding = match entourage::look(settings) {
+    let finding = match entourage::look(settings).await {
         Ok(engine) => {
-            return Ok((whole(&path), Some(Box::new(Local::at(engine)))));
+            return Ok((whole(&*place).await, Some(Box::new(Local::at(engine)))));
         }
         // Another process that works there is no fault, unless the file must be repaired.
         Err(Error::Store(error @ StoreError::InUse { .. })) if !repair => {
@@ -147,20 +137,19 @@ pub(super) fn database(
 }
 
 /// Whether every page of a database that opens can be read.
-fn whole(path: &Path) -> Finding {
-    let shown = path.display();
-    let bytes = fs::metadata(path).map_or(0, |file| file.len());
-    if bytes > READ_ALL {
-        return good("database", format!("{shown} opens; it is too large to read in full here"));
-    }
+async fn whole(database: &dyn Database) -> Finding {
+    let shown = database.place();
     let damaged = |why: String| {
         let next = "Stop every program that works on it, move it and its `-wal` file away, and restore a copy \
                     that `entourage backup` wrote (docs/operations.md)";
         broken("database", format!("{shown} is damaged: {why}. {next}"))
     };
-    match damage(path) {
-        Ok(None) => good("database", format!("{shown} is intact")),
-        Ok(Some(why)) => damaged(why),
+    match database.health().await {
+        Ok(Health::Intact) => good("database", format!("{shown} is intact")),
+        Ok(Health::TooLarge) => {
+            good("database", format!("{shown} opens; it is too large to read in full here"))
+        }
+        Ok(Health::Damaged(why)) => damaged(why),
         Err(error) => damaged(error.to_string()),
     }
 }

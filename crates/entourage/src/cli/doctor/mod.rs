@@ -94,7 +94,7 @@ impl Doctor {
         findings.push(engine::data(&settings));
         let running = Running::find(&settings.data, globals.quiet).await;
         findings.push(engine::server(&settings, running.as_ref()));
-        let (database, backend) = engine::database(&settings, running.as_ref(), self.repair)?;
+        let (database, backend) = engine::database(&settings, running.as_ref(), self.repair).await?;
         findings.push(database);
         if let Some(backend) = backend {
             findings.extend(maintenance::maintenance(&*backend, self.repair).await);

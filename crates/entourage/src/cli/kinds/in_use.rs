@@ -1,6 +1,6 @@
 //! The kinds that the engine uses, and the number of open runs of each version.
 
-use entourage::{DATABASE, Error, Settings, types::Kind};
+use entourage::{Error, Settings, types::Kind};
 use entourage_engine::InUse;
 use entourage_store::Error as StoreError;
 use entourage_types::Owner;
@@ -79,10 +79,10 @@ pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>
         let (kinds, _) = entourage::loaded_kinds(settings)?;
         Ok(kinds.iter().map(|kind| Used::new(kind, open_runs)).collect())
     };
-    if !settings.data.join(DATABASE).exists() {
+    if !entourage::is_begun(settings).await? {
         return of_files(Some(0));
     }
-    match entourage::read_only(settings) {
+    match entourage::read_only(settings).await {
         Ok(engine) => {
             let used = engine.client(Owner::local()).kinds_in_use().await?;
             Ok(used.into_iter().map(Used::from).collect())

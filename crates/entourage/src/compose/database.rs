@@ -1,0 +1,117 @@
+//! The database of these settings, and engines that read and write rows without running agents.
+
+use std::{path::Path, sync::Arc};
+
+use entourage_engine::Engine;
+use entourage_llm::Rehearsal;
+use entourage_store::{Database, MemoryStore, Store, database::Migrated};
+use entourage_store_sqlite::{Durability, SqliteFile};
+
+use super::{kinds::loaded_kinds, webhooks::outbox};
+use crate::{Error, Result, Settings, settings};
+
+/// The name of the database in the data directory.
+const DATABASE: &str = "entourage.db";
+
+/// The database of these settings, which need not exist yet.
+#[must_use]
+pub fn database(settings: &Settings) -> Arc<dyn Database> {
+    Arc::new(SqliteFile::new(settings.data.join(DATABASE), store_settings(&settings.store)))
+}
+
+/// Whether the data directory has a database, or a remainder of one.
+///
+/// # Errors
+/// When that cannot be found out.
+pub async fn is_begun(settings: &Settings) -> Result<bool> {
+    Ok(database(settings).is_begun().await?)
+}
+
+/// Migrates the database of these settings to this program's version.
+///
+/// # Errors
+/// When it cannot be opened; it then has its old version, or one in between.
+pub async fn migrate(settings: &Settings) -> Result<Migrated> {
+    make_directory(&settings.data)?;
+    Ok(database(settings).migrate().await?)
+}
+
+/// Opens the database, and creates it if there is none.
+pub(super) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
+    make_directory(&settings.data)?;
+    Ok(database(settings).open().await?)
+}
+
+/// An engine to read and write rows: no agent runs in it, and it has no model and no tools.
+///
+/// # Errors
+/// When the database or the kinds cannot be read.
+pub async fn look(settings: &Settings) -> Result<Engine> {
+    looked_at(settings, open(settings).await?)
+}
+
+/// Like [`look`], but creates no database: if there is none yet, the engine is empty and keeps nothing.
+///
+/// # Errors
+/// As for [`look`].
+pub async fn look_only(settings: &Settings) -> Result<Engine> {
+    if is_begun(settings).await? { look(settings).await } else { empty(settings) }
+}
+
+/// An engine to read, also where nothing can be written, such as on a read-only disk. It may lose what is
+/// written to it.
+///
+/// # Errors
+/// When the database or the kinds cannot be read.
+pub async fn read_only(settings: &Settings) -> Result<Engine> {
+    if !is_begun(settings).await? {
+        return empty(settings);
+    }
+    looked_at(settings, database(settings).open_to_read().await?)
+}
+
+fn empty(settings: &Settings) -> Result<Engine> {
+    looked_at(settings, Arc::new(MemoryStore::default()))
+}
+
+fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
+    let (kinds, _) = loaded_kinds(settings)?;
+    let (outbox, _) = outbox(settings)?;
+    Ok(Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
+}
+
+fn store_settings(set: &settings::Store) -> entourage_store_sqlite::Settings {
+    let durability = match set.durability {
+        settings::Durability::Full => Durability::Full,
+        settings::Durability::Normal => Durability::Normal,
+    };
+    entourage_store_sqlite::Settings { durability, migrate: set.migrate, ..Default::default() }
+}
+
+/// Creates the data directory, private to its owner: what agents write is private.
+fn make_directory(path: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|cause| Error::DataDirectory { path: path.to_owned(), cause })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The store's own tests show what each of these settings does.
+    #[test]
+    fn the_store_opens_with_the_durability_and_migration_settings() {
+        let opened = |text: &str| {
+            let settings: Settings = toml::from_str(text).expect("valid");
+            let chosen = store_settings(&settings.store);
+            (chosen.durability, chosen.migrate)
+        };
+        assert_eq!(opened(""), (Durability::Full, true));
+        assert_eq!(opened("store.durability = \"full\""), (Durability::Full, true));
+        assert_eq!(opened("store.durability = \"normal\""), (Durability::Normal, true));
+        assert_eq!(opened("store.migrate = false"), (Durability::Full, false));
+    }
+}

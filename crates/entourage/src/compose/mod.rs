@@ -1,0 +1,161 @@
+//! Builds an engine from its settings: the only module that knows every crate.
+
+mod database;
+mod kinds;
+mod model;
+mod tools;
+mod webhooks;
+
+use std::{sync::Arc, time::Duration};
+
+use entourage_engine::{
+    Engine, Pruned, Retention, Tracer, Transport,
+    dispatch::{self, Advance, Dispatcher, Embedded},
+    kinds::Finding,
+};
+use entourage_llm::Choice;
+use entourage_tools::{Files, Problem, builtin};
+use tokio::task::JoinSet;
+
+use crate::{
+    Error, Result, Settings,
+    connect::{connect, named_once},
+    settings,
+    telemetry::{self, Exporter},
+};
+
+pub use database::{database, is_begun, look, look_only, migrate, read_only};
+pub use kinds::{loaded_kinds, unchecked, unpriced};
+pub use model::{choice, choice_offline};
+pub use tools::tool_settings;
+#[cfg(feature = "server")]
+pub use webhooks::check_webhooks;
+
+use webhooks::outbox;
+
+/// How often old data is pruned.
+const FORGETTING: Duration = Duration::from_secs(60 * 60);
+
+/// An engine, with the decisions that were made while it was built.
+#[derive(Clone)]
+pub struct Entourage {
+    /// The engine.
+    pub engine: Engine,
+    /// Which model it uses, and why.
+    pub choice: Choice,
+    /// Remarks on the files of kinds, and the mistakes for which files are left out.
+    pub remarks: Vec<Finding>,
+    /// MCP servers whose settings cannot be used. Servers that cannot be connected are retried instead.
+    pub problems: Vec<Problem>,
+    dispatcher: Arc<dyn Dispatcher>,
+    retention: Retention,
+    traces: Option<Arc<Exporter>>,
+    transport: Arc<dyn Transport>,
+    /// Connects MCP servers until it is dropped.
+    _connecting: Arc<JoinSet<()>>,
+}
+
+/// How long the end of the process waits for traces to be sent.
+const LAST_TRACES: Duration = Duration::from_secs(1);
+
+impl Entourage {
+    /// Builds the engine: database, kinds, tools, model. It connects MCP servers in the background; only
+    /// agents that may use one wait for that. No agent works until [`Entourage::work`].
+    ///
+    /// # Errors
+    /// The first problem; nothing was changed then.
+    pub async fn open(settings: &Settings) -> Result<Self> {
+        let (loaded, mut remarks) = loaded_kinds(settings)?;
+        if let Some(files) = tool_settings(settings).files {
+            Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
+        }
+        let choice = choice(settings).await?;
+        let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
+        let (outbox, transport) = outbox(settings)?;
+        let store = database::open(settings).await?;
+        let tools = tool_settings(settings);
+        let (servers, problems) = named_once(tools.mcp.clone());
+        let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
+        let builder = Engine::builder(store, Arc::clone(&choice.model)).tracer(tracer).outbox(outbox);
+        let files = settings.clone();
+        let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
+        let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
+        let dispatch = dispatch_settings(&settings.dispatch);
+        let engine = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after).build();
+        remarks.extend(engine.leave_out_unusable());
+        let connecting = Arc::new(connect(&engine, servers));
+        let retention = settings.retention.into();
+        Ok(Self {
+            engine,
+            choice,
+            remarks,
+            problems,
+            dispatcher: Arc::new(Embedded::new(dispatch)),
+            retention,
+            traces,
+            transport,
+            _connecting: connecting,
+        })
+    }
+
+    /// Runs all agents until the engine is [stopping](Engine::stopping), and prunes data that is older than
+    /// the settings keep.
+    ///
+    /// # Errors
+    /// When the database cannot be read at all.
+    pub async fn work(self) -> Result<()> {
+        let engine = self.engine.clone();
+        let forgetting = forget(engine.clone(), self.retention);
+        let (worked, ()) = tokio::join!(self.deliver(Arc::new(engine)), forgetting);
+        worked
+    }
+
+    /// Delivers wake-ups to `advance` instead of to the engine itself, sends webhook deliveries, and runs the
+    /// engine's maintenance, until the engine is stopping.
+    ///
+    /// # Errors
+    /// When the database cannot be read at all.
+    pub async fn deliver(self, advance: Arc<dyn Advance>) -> Result<()> {
+        let (store, clock) = (Arc::clone(self.engine.store()), Arc::clone(self.engine.clock()));
+        let stop = self.engine.stopping().clone();
+        // The tasks end with this function, however it ends.
+        let mut beside = JoinSet::new();
+        let engine = self.engine.clone();
+        beside.spawn(async move { engine.deliver(self.transport).await });
+        beside.spawn(async move { self.engine.keep_up().await });
+        let ended = self.dispatcher.run(advance, store, clock, stop).await;
+        if let Some(traces) = self.traces {
+            traces.flush(LAST_TRACES).await;
+        }
+        Ok(ended?)
+    }
+}
+
+/// Prunes data that is older than its retention from time to time, until the engine is stopping.
+async fn forget(engine: Engine, retention: Retention) {
+    if retention == Retention::default() {
+        return;
+    }
+    while !engine.stopping().is_cancelled() {
+        match engine.prune(&retention).await {
+            Ok(pruned) if pruned == Pruned::default() => {}
+            Ok(Pruned { events, trees, requests, deliveries }) => {
+                tracing::info!(events, trees, requests, deliveries, "pruned old data");
+            }
+            Err(error) => tracing::warn!(%error, "old data could not be pruned; it is tried again later"),
+        }
+        let next = engine.clock().now() + FORGETTING;
+        tokio::select! {
+            () = engine.clock().sleep_until(next) => {}
+            () = engine.stopping().cancelled() => {}
+        }
+    }
+}
+
+fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
+    dispatch::Settings {
+        concurrency: set.concurrency.max(1),
+        grace: Duration::from_secs(set.grace_seconds),
+        give_up_after: set.give_up_after.max(1),
+    }
+}
