@@ -243,6 +243,36 @@ async fn modify_expires_the_open_question_and_runs_the_new_instruction() {
     assert_eq!(actions(&world, root.id).await, [(Action::Modify, InterventionStatus::Applied)]);
 }
 
+/// With one worker, the sub-agent of the dropped work is deleted only after the new work has begun.
+#[tokio::test]
+async fn modify_delegates_the_new_work_to_a_new_sub_agent() {
+    let model = ScriptedModel::deciding(|request: &Request| {
+        let researcher = request.system.contains("You are the Researcher");
+        Some(Ok(match (researcher, request.messages.last()) {
+            (true, Some(Message::User(text))) if text.contains("first") => {
+                Script::call("ask_user", json!({"question": "Which?"}))
+            }
+            (true, _) => Script::text("It is there."),
+            (false, Some(Message::User(text))) if text.contains("second") => {
+                Script::call("send_message", json!({"recipient": "researcher", "message": "second"}))
+            }
+            (false, Some(Message::User(_))) => {
+                Script::call("send_message", json!({"recipient": "researcher", "message": "first"}))
+            }
+            (false, Some(Message::Output { text, .. })) => Script::text(format!("<{text}>")),
+            _ => Script::text("?"),
+        }))
+    });
+    let world = World::builder(model).tools(first_tools()).places(1).start().await;
+    let root = world.ask("Find the first.").await;
+    world.question(root.id).await;
+    world.asleep(&root).await;
+    person(&world).intervene(root.id, Action::Modify, Some("Find the second.")).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, root.id).await;
+    assert_eq!(lines.last().map(String::as_str), Some("turn: <It is there.>[]"), "{lines:?}");
+}
+
 #[tokio::test]
 async fn modify_cancels_the_sub_agent_of_the_dropped_work() {
     let model = ScriptedModel::deciding(|request: &Request| {

@@ -190,7 +190,7 @@ impl Auditor {
                 }
             }
         }
-        let query = EntityQuery { page: page(), ..EntityQuery::of(EntityKind::Note) };
+        let query = EntityQuery { page: page(), ..EntityQuery::of(EntityKind::NOTE) };
         let mut notes: BTreeMap<String, usize> = BTreeMap::new();
         for entity in store.entities(&Scope::All, query).await.unwrap() {
             *notes.entry(Note::from_entity(&entity).unwrap().title).or_default() += 1;

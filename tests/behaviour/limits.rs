@@ -8,7 +8,7 @@ use std::{
 use entourage_engine::Speech;
 use entourage_llm::{Message, Price, Request, Script, ScriptedModel, ToolChoice};
 use entourage_store::Page;
-use entourage_testkit::{Effects, FakeClock, TestTool, World};
+use entourage_testkit::{Effects, FakeClock, HeldModel, TestTool, World};
 use entourage_tests::{one_kind, plain, well_formed};
 use entourage_tools::{Effect, Outcome, Toolbox, Wait};
 use entourage_types::{Agent, Limits, Run, RunOptions, Status, StopReason, Usage};
@@ -210,4 +210,29 @@ async fn max_seconds_counts_time_at_work_and_not_time_asleep() {
     assert_eq!(requests.len(), 4, "the hour asleep did not count, both stretches of work did");
     assert_eq!(requests[3].tool_choice, ToolChoice::None);
     assert!((140_000..200_000).contains(&runs[0].worked_ms), "{}", runs[0].worked_ms);
+}
+
+/// A model that streams without end is silent never, and its run must end all the same.
+#[tokio::test]
+async fn max_seconds_cuts_off_a_model_call_and_leaves_a_last_one() {
+    for answers in [true, false] {
+        let model = HeldModel::new(ScriptedModel::new([Script::text("This much.")]));
+        let limits = Limits { max_seconds: 120, ..Limits::default() };
+        let kinds = one_kind(|kind| kind.limits = limits.clone());
+        let world = World::builder(model.clone()).kinds(kinds).start().await;
+        let root = world.ask("Tell me all.").await;
+        model.begun().await;
+        world.clock().advance(Duration::from_secs(121));
+        model.begun().await;
+        assert_eq!(model.cut_off(), 1);
+        if answers {
+            model.let_go(1);
+        } else {
+            world.clock().advance(Duration::from_secs(61));
+        }
+        let status = world.ended(root.id).await.status;
+        assert_eq!(status, if answers { Status::Succeeded } else { Status::Failed });
+        let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+        assert_eq!(runs[0].stop_reason, Some(StopReason::MaxTime));
+    }
 }

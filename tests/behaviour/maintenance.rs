@@ -59,7 +59,7 @@ struct RunsBetween(Arc<OnceLock<Engine>>);
 impl StoreLayer for RunsBetween {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
         let records =
-            |write: &Write| matches!(write, Write::Record(entity, _) if entity.kind == EntityKind::JobRun);
+            |write: &Write| matches!(write, Write::Record(entity, _) if entity.kind == EntityKind::JOB_RUN);
         if let Some(other) = self.0.get().filter(|_| commit.writes.iter().any(records)) {
             let job = of_interventions();
             other.job_run(&*job).await.map_err(|error| StoreError::Database(error.to_string()))?;

@@ -274,7 +274,7 @@ async fn an_idempotency_key_is_kept_for_the_retention_period() {
 async fn one_prune_deletes_more_records_than_a_page() {
     let world = World::scripted(&scripted_by_messages(), first_tools()).await;
     let request = |n: u32| Entity {
-        kind: EntityKind::Request,
+        kind: EntityKind::REQUEST,
         id: format!("key {n}"),
         owner: Owner::local(),
         root: None,

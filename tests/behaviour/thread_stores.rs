@@ -74,7 +74,7 @@ async fn wait_until_saved(world: &World) {
         loop {
             news.mark_unchanged();
             let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
-            let pending = EntityQuery::of(EntityKind::PendingSave);
+            let pending = EntityQuery::of(EntityKind::PENDING_SAVE);
             if due.is_empty() && world.store().entities(&Scope::All, pending).await.unwrap().is_empty() {
                 return;
             }

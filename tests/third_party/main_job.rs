@@ -196,7 +196,7 @@ async fn a_real_model_completes_calls_of_every_sort_of_tool() {
         assert!(used.contains(*tool), "`{tool}` never answered; those that did: {used:?}");
     }
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
-    let notes = EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::Note) };
+    let notes = EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::NOTE) };
     assert!(!store.entities(&Scope::All, notes).await.unwrap().is_empty(), "a note was kept");
 }
 

@@ -14,6 +14,8 @@ use crate::{
     run::{Interrupt, Run, session},
 };
 
+/// How often an activation begins again at once because what its commit expected has changed.
+const MOST_TRIES: u32 = 20;
 /// The pause before an agent is tried again while this node has lost its lease.
 const NO_LEASE: Duration = Duration::from_secs(1);
 
@@ -31,6 +33,7 @@ impl Engine {
     /// The same for wake-ups that may be [due](Due) by another node's clock.
     pub(crate) async fn advance_by(&self, agent: AgentId, due: Due) -> Result<()> {
         let live = &self.inner.live;
+        let mut tries = 0;
         while !live.is_deleting(agent) {
             let entered = live.enter(agent, self.stopping(), &**self.clock()).await;
             let done = tokio::select! {
@@ -44,7 +47,10 @@ impl Engine {
             };
             match done {
                 // What the commit expected has changed meanwhile: the activation reads it again.
-                Err(Error::Store(StoreError::NotInStatus { .. })) => continue,
+                Err(Error::Store(StoreError::NotInStatus { .. })) if tries < MOST_TRIES => {
+                    tries += 1;
+                    continue;
+                }
                 done => done?,
             }
             // A cancelled activation has something new to read, and may have left it unread.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use entourage_llm::Model;
 use entourage_store::{Layered, Store};
-use entourage_tools::{Notes, Toolbox};
+use entourage_tools::Toolbox;
 use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,6 @@ use crate::{
     feed::Feed,
     guardrail::Guardrails,
     memory::Memory,
-    notes::TreeNotes,
     outbox::Outbox,
     restart::Restarts,
     run::Reading,
@@ -130,15 +129,6 @@ impl Engine {
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         &self.inner.stopping
-    }
-
-    /// The notes of the tree that an agent belongs to.
-    pub(crate) fn notes(&self, agent: &Agent) -> Arc<dyn Notes> {
-        Arc::new(TreeNotes {
-            store: Arc::clone(&self.inner.store),
-            owner: agent.owner.clone(),
-            root: agent.root,
-        })
     }
 
     /// What an agent remembers.

@@ -57,7 +57,7 @@ pub enum Error {
     )]
     OtherCall(QuestionId),
     /// The agent was cancelled for good.
-    #[error("agent {0} was cancelled and takes no more messages")]
+    #[error("agent {0} was deleted and does nothing any more")]
     Gone(AgentId),
     /// The agent's state does not allow this now.
     #[error("not now: agent {agent} cannot do that, for {why}")]
@@ -75,8 +75,8 @@ pub enum Error {
     KeyReused,
     /// The agent of the first request with this idempotency key was pruned.
     #[error(
-        "agent {0}, which the first request with this idempotency key was about, was pruned and is not kept any more. \
-         With another key the request is a new one"
+        "agent {0}, which the first request with this idempotency key was about, was pruned and is not kept \
+         any more. With another key the request is a new one"
     )]
     Forgotten(AgentId),
     /// The caller asked for events after a number, and those that follow it were pruned.
@@ -95,8 +95,8 @@ pub enum Error {
     },
     /// The caller asked for events after a number that no event has yet.
     #[error(
-        "no event of tree {root} has number {after} yet; was an older copy of the database put back? Read the \
-         transcript, and go on without a number"
+        "no event of tree {root} has number {after} yet; was an older copy of the database put back? Read \
+         the transcript, and go on without a number"
     )]
     CursorAhead {
         /// The root of the tree.
@@ -106,8 +106,8 @@ pub enum Error {
     },
     /// The earlier items of a kept thread could not be loaded from the thread store.
     #[error(
-        "what was said before between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing was \
-         changed; say it again later", key.recipient, key.sender, key.chat
+        "what was said before between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing \
+         was changed; say it again later", key.recipient, key.sender, key.chat
     )]
     NotLoaded {
         /// Which thread.
@@ -120,7 +120,8 @@ pub enum Error {
     Store(#[from] entourage_store::Error),
     /// The engine stopped an activation that made no progress for too long.
     #[error(
-        "agent {agent} neither committed nor streamed anything for {seconds} s and was stopped; it goes on from its last commit"
+        "agent {agent} neither committed nor streamed anything for {seconds} s and was stopped; it goes on \
+         from its last commit"
     )]
     Stuck {
         /// Which agent.
@@ -151,12 +152,14 @@ impl Error {
     /// The error for a question that was closed before.
     pub(crate) fn not_open(question: &Question) -> Self {
         let Question { id, status, owner, updated, .. } = question;
-        let what = question.answer.as_deref().map(|answer| format!("`{answer}`, ")).unwrap_or_default();
-        let who = match status {
-            QuestionStatus::Expired => "by nobody".to_owned(),
-            _ => format!("by {owner}"),
+        let answer = question.answer.as_deref();
+        let how = match (status, answer) {
+            (QuestionStatus::Expired, Some(declared)) => format!("nobody answered, so `{declared}` applies"),
+            (QuestionStatus::Expired, None) => "nobody answered".to_owned(),
+            (_, Some(answer)) => format!("`{answer}`, by {owner}"),
+            (_, None) => format!("by {owner}"),
         };
-        Self::NotOpen { id: *id, status: *status, how: format!("{what}{who}, at {updated}") }
+        Self::NotOpen { id: *id, status: *status, how: format!("{how}, at {updated}") }
     }
 
     /// The error for a missing row.

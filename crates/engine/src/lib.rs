@@ -17,16 +17,17 @@ mod engine;
 mod error;
 mod feed;
 mod guardrail;
+mod in_time;
 mod interventions;
 pub mod kinds;
 pub mod maintenance;
 mod memory;
 pub mod metrics;
-mod notes;
 mod outbox;
 pub mod programs;
 mod prompt;
 mod questions;
+mod reader;
 pub mod responses;
 mod restart;
 mod retention;
@@ -48,8 +49,9 @@ mod watchdog;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    Block, Client, Entry, FailedAttempt, FoundInconsistency, InUse, JobRecord, NewAgent, PageEnd, Posted,
-    ReceiverRecord, Role, Room, RunBelow, Seen, Speech, Spoken, TranscriptRenderer, TreeUsage,
+    AgentFilter, Block, Client, Entry, FailedAttempt, FoundInconsistency, InUse, JobRecord, NewAgent,
+    PageEnd, Posted, ReceiverRecord, RecordFilter, Role, Room, RunBelow, Seen, Speech, Spoken,
+    TranscriptRenderer, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};

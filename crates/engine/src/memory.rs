@@ -1,21 +1,16 @@
-//! What an agent remembers beside its conversation: for its model to see, and for tools to read.
+//! What an agent remembers beside its conversation, for its model to see.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use entourage_store::{EntityQuery, ItemQuery, Page, Result, Store};
-use entourage_tools::Error as ToolError;
+use entourage_store::{EntityQuery, Page, Result, Store};
 use entourage_types::{
-    Agent, AgentId, ItemBody, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session,
-    Time,
+    Agent, AgentId, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session,
 };
 
 use crate::{prompt::Tail, sub_agents, toolset::Toolset};
 
 /// A page size above the most learnings that an agent can have.
 const ALL_LEARNINGS: u32 = 200;
-/// How many sessions are read in search of those since a given time.
-const SESSIONS: u32 = 50;
 /// The tool that an agent with learnings has.
 const LEARNS: &str = "save_learning";
 
@@ -71,58 +66,8 @@ impl Memory {
         Ok(tail)
     }
 
-    async fn found(&self, words: &str) -> Result<Vec<Session>> {
-        if words.is_empty() {
-            return self.latest_sessions(SESSIONS).await;
-        }
-        let query = EntityQuery {
-            parent: Some(self.agent),
-            text: Some(words.to_owned()),
-            page: Page { limit: SESSIONS, ..Page::default() },
-            ..EntityQuery::of(Session::KIND)
-        };
-        self.records(query).await
-    }
-
-    async fn whole_text(&self, item: u64) -> Result<Option<String>> {
-        let query = ItemQuery::of(self.agent, item, 1);
-        let found = self.store.items(&Scope::from(&self.owner), query).await?;
-        Ok(found.into_iter().find(|found| found.seq == item).and_then(|found| match found.body {
-            ItemBody::Message(message) => Some(message.text),
-            ItemBody::Output(output) => Some(output.text),
-            _ => None,
-        }))
-    }
-
     async fn records<R: Record>(&self, query: EntityQuery) -> Result<Vec<R>> {
         let found = self.store.entities(&Scope::from(&self.owner), query).await?;
         Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
     }
-}
-
-#[async_trait]
-impl entourage_tools::Memory for Memory {
-    async fn learnings(&self) -> entourage_tools::Result<Vec<Learning>> {
-        self.learnings().await.map_err(unreadable)
-    }
-
-    async fn sessions(
-        &self,
-        words: &str,
-        since: Time,
-        limit: usize,
-    ) -> entourage_tools::Result<Vec<Session>> {
-        let mut found = self.found(words).await.map_err(unreadable)?;
-        found.retain(|session| session.completed >= since);
-        found.truncate(limit);
-        Ok(found)
-    }
-
-    async fn text(&self, item: u64) -> entourage_tools::Result<Option<String>> {
-        self.whole_text(item).await.map_err(unreadable)
-    }
-}
-
-fn unreadable(error: entourage_store::Error) -> ToolError {
-    ToolError::Failed(format!("what you remember cannot be read: {error}"))
 }

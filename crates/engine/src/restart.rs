@@ -3,8 +3,8 @@
 //!
 //! How often in a row that happened to an open run is recorded in the store, since a count in memory ends
 //! with the process. It is recorded before the run's transcript is read, which may be what ends the process.
-//! Anything else that is written of the run resets the count. A clean end of the process is recorded too, and
-//! does not count.
+//! The first item or step that the run writes afterwards resets it, in the same commit. A clean end of the
+//! process is recorded too, and does not count. No clock decides: it may be wrong after a restart.
 
 use std::{
     collections::HashSet,
@@ -12,9 +12,9 @@ use std::{
     time::Duration,
 };
 
-use entourage_store::{AgentQuery, Claim, Commit, ItemQuery, Page, Store, Write};
+use entourage_store::{AgentQuery, Claim, Commit, Page, Store, Write};
 use entourage_types::{
-    Action, AgentId, Item, Post, PostBody, Run, Scope, ShownStatus, Status, Step, StepKey, StepState, Time,
+    Action, AgentId, Post, PostBody, Run, RunId, Scope, ShownStatus, Status, Step, StepKey, StepState, Time,
 };
 use tokio::sync::{Notify, OnceCell, Semaphore};
 
@@ -49,7 +49,8 @@ impl Default for Restarts {
 
 /// The agents that were at work when this process began.
 struct Left {
-    began: Time,
+    /// The agents whose last end this process has counted.
+    counted: Mutex<HashSet<AgentId>>,
     /// The agents that were not resumed yet.
     agents: Mutex<HashSet<AgentId>>,
     /// Those of them that wait for a turn.
@@ -128,10 +129,11 @@ pub(crate) enum TakeUp {
 
 impl Restarts {
     /// Returns an agent that an earlier process left at work, once; none for any other agent.
-    async fn take(&self, store: &dyn Store, agent: AgentId, now: Time) -> Result<Option<Taken<'_>>> {
+    async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Taken<'_>>> {
         let init = async || {
             let agents = Mutex::new(at_work(store).await?);
-            Ok::<_, Error>(Left { began: now, agents, in_line: Mutex::default(), said: Mutex::default() })
+            let (counted, in_line, said) = (Mutex::default(), Mutex::default(), Mutex::default());
+            Ok::<_, Error>(Left { counted, agents, in_line, said })
         };
         let left = self.left.get_or_try_init(init).await?;
         let is_left = locked(&left.agents).remove(&agent);
@@ -163,7 +165,7 @@ impl Engine {
     /// When the store fails.
     pub(crate) async fn take_up(&self, id: AgentId, entered: &ActivationGuard) -> Result<TakeUp> {
         let restarts = &self.inner.restarts;
-        let Some(mut taken) = restarts.take(&*self.inner.store, id, self.now()).await? else {
+        let Some(mut taken) = restarts.take(&*self.inner.store, id).await? else {
             return Ok(TakeUp::GoOn(None));
         };
         let came = self.count_restart(&taken, entered).await;
@@ -188,17 +190,11 @@ impl Engine {
         if run.status != Status::Running {
             return Ok(TakeUp::GoOn(None));
         }
-        let last = ItemQuery::of(id, agent.items.saturating_sub(1), 1);
-        let last = store.items(&Scope::All, last).await?;
-        let done = done_last(&run, steps.iter(), &last);
-        let of_key = |key| steps.iter().find(|step| step.key == key);
-        let counted = of_key(StepKey::Restart).filter(|counted| counted.updated > done);
-        // A process that recorded its clean end writes nothing more.
-        let ended = of_key(StepKey::ProcessEnded).filter(|ended| ended.updated >= done);
-        let in_order = ended.is_some_and(|end| counted.is_none_or(|counted| counted.updated <= end.updated));
+        let recorded = |key| steps.iter().find(|step| step.key == key).map_or(0, |step| step.attempt);
+        let in_order = recorded(StepKey::ProcessEnded) > 0;
         // This process counts each end only once.
-        let is_counted = counted.is_some_and(|counted| counted.updated >= left.began);
-        let ends = counted.map_or(0, |counted| counted.attempt) + u32::from(!in_order && !is_counted);
+        let is_counted = locked(&left.counted).contains(&id);
+        let ends = recorded(StepKey::Restart) + u32::from(!in_order && !is_counted);
         let most = self.inner.give_up_after.max(1);
         // A stop, deletion or pause need not wait for the run's turn, and the first two may also end a run
         // that was left.
@@ -224,8 +220,13 @@ impl Engine {
             }
         }
         let at = self.now();
-        let step = step_of(&run, StepKey::Restart, ends, at);
-        store.commit(Commit::fenced(&agent, at).write(Write::Step(step))).await?;
+        let mut commit =
+            Commit::fenced(&agent, at).write(Write::Step(step_of(run.id, StepKey::Restart, ends, at)));
+        if in_order {
+            commit.push(Write::Step(step_of(run.id, StepKey::ProcessEnded, 0, at)));
+        }
+        store.commit(commit).await?;
+        locked(&left.counted).insert(id);
         if ends < most {
             return Ok(TakeUp::GoOn(alone));
         }
@@ -263,9 +264,9 @@ fn action(post: &PostBody) -> Option<Action> {
     }
 }
 
-fn step_of(run: &Run, key: StepKey, attempt: u32, at: Time) -> Step {
+fn step_of(run: RunId, key: StepKey, attempt: u32, at: Time) -> Step {
     Step {
-        run: run.id,
+        run,
         key,
         state: StepState::Done(None),
         intent: None,
@@ -276,14 +277,12 @@ fn step_of(run: &Run, key: StepKey, attempt: u32, at: Time) -> Step {
     }
 }
 
-/// Returns when anything of a run was written last, except for the steps about its processes.
-fn done_last<'s>(run: &Run, steps: impl Iterator<Item = &'s Step>, items: &[Item]) -> Time {
-    let items = items.iter().rev().find(|item| item.run == run.id).map(|item| item.at);
-    let steps = steps.filter(|step| step.key.is_work()).map(|step| step.updated);
-    steps.chain(items).fold(run.started, Time::max)
-}
-
 /// Returns the write that records a clean end of the process that works on a run.
 pub(crate) fn ended_in_order(run: &Run, now: Time) -> Write {
-    Write::Step(step_of(run, StepKey::ProcessEnded, 1, now))
+    Write::Step(step_of(run.id, StepKey::ProcessEnded, 1, now))
+}
+
+/// Returns the write that resets the count of a run, which has done something.
+pub(crate) fn has_worked(run: &Run, now: Time) -> Write {
+    Write::Step(step_of(run.id, StepKey::Restart, 0, now))
 }

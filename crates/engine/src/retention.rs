@@ -56,12 +56,12 @@ impl Engine {
         let before = |kept: Option<Duration>| kept.map(|kept| self.now() - kept);
         if let Some(before) = before(retention.requests) {
             let old = |request: &Entity| request.created < before;
-            pruned.requests = self.prune_records(EntityKind::Request, old).await?;
+            pruned.requests = self.prune_records(EntityKind::REQUEST, old).await?;
         }
         if let Some(before) = before(retention.deliveries) {
             let pending = DeliveryStatus::Pending.as_str();
             let old = |delivery: &Entity| delivery.updated < before && delivery.status != pending;
-            pruned.deliveries = self.prune_records(EntityKind::Delivery, old).await?;
+            pruned.deliveries = self.prune_records(EntityKind::DELIVERY, old).await?;
         }
         let (events, trees) = (before(retention.events), before(retention.trees));
         let Some(youngest) = events.max(trees) else { return Ok(pruned) };

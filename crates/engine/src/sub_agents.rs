@@ -30,14 +30,14 @@ pub(crate) async fn of(
 ) -> Result<Vec<SubAgent>> {
     let scope = Scope::from(owner);
     let mut page = Page { limit: TASKS, newest_first: true, ..Page::default() };
-    let tasks_of = |page| EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Task) };
+    let tasks_of = |page| EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::TASK) };
     let mut tasks = records::<Task>(store, &scope, tasks_of(page.clone())).await?;
     if tasks.is_empty() {
         return Ok(Vec::new());
     }
     let status = Some(QuestionStatus::Open.as_str().to_owned());
     let query =
-        EntityQuery { root: Some(root), status, page: Page::all(), ..EntityQuery::of(EntityKind::Question) };
+        EntityQuery { root: Some(root), status, page: Page::all(), ..EntityQuery::of(EntityKind::QUESTION) };
     let open = records::<Question>(store, &scope, query).await?;
     let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
     let tree = store.agents(&scope, query).await?;
@@ -97,6 +97,7 @@ mod tests {
             result: None,
             post: None,
             run: None,
+            reactivated: 0,
             created: from.created,
             updated: from.created,
         })

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use entourage_store::{AgentQuery, Result, Store};
-use entourage_types::{Agent, AgentId, Owner, Scope, Status};
+use entourage_types::{Action, Agent, AgentId, Owner, Post, PostBody, Scope, Status};
 
 use crate::digest::digest;
 
@@ -43,12 +43,18 @@ pub(crate) async fn find(
     for nth in 2.. {
         let query = AgentQuery { root: Some(root), key: Some(key.clone()), ..AgentQuery::default() };
         match store.agents(scope, query).await?.into_iter().next() {
-            Some(found) if found.status != Status::Cancelled => return Ok(Ok(found)),
+            Some(found) if !is_ending(store, &found).await? => return Ok(Ok(found)),
             Some(_) => key = format!("{thread}#{nth}"),
             None => break,
         }
     }
     Ok(Err(key))
+}
+
+/// Whether an agent was deleted, or is to be deleted as soon as it reads that.
+async fn is_ending(store: &dyn Store, agent: &Agent) -> Result<bool> {
+    let deletes = |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Delete, .. });
+    Ok(agent.status == Status::Cancelled || store.inbox(agent.id).await?.iter().any(deletes))
 }
 
 /// Returns the name under which an agent writes: its kind's, so that the next agent of this kind in the chat

@@ -59,7 +59,7 @@ impl Versions {
 
 /// Whether a write stores a version of a kind.
 pub(crate) fn is_kind(write: &Write) -> bool {
-    matches!(write, Write::Record(Entity { kind: EntityKind::Kind, .. }, _))
+    matches!(write, Write::Record(Entity { kind: EntityKind::KIND, .. }, _))
 }
 
 impl Engine {
@@ -154,7 +154,7 @@ impl Engine {
         if let Some(kept) = self.inner.versions.kept().get(version) {
             return Ok(Some(Arc::clone(kept)));
         }
-        let found = self.store().entity(&Scope::All, EntityKind::Kind, version).await?;
+        let found = self.store().entity(&Scope::All, EntityKind::KIND, version).await?;
         let Some(entity) = found else { return Ok(None) };
         let kind: Arc<Kind> = Arc::new(serde_json::from_str(&entity.body)?);
         self.kept(&kind);
@@ -176,7 +176,7 @@ impl Engine {
             updated: at,
             text: None,
         };
-        Ok(Some(Write::entity(columns.entity(EntityKind::Kind, serde_json::to_string(kind)?))))
+        Ok(Some(Write::entity(columns.entity(EntityKind::KIND, serde_json::to_string(kind)?))))
     }
 
     /// Notes that a version is in the store.

@@ -50,6 +50,9 @@ pub enum Error {
         /// The cause, and what to do. It repeats no secret.
         why: String,
     },
+    /// A request of this process cannot be answered.
+    #[error("this is no HTTP request: {0}")]
+    Request(String),
     /// No token can be made with these settings, or with this owner and lifetime.
     #[error("no token can be made here: {0}")]
     Mint(String),

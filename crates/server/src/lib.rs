@@ -9,6 +9,7 @@ mod connections;
 mod deadline;
 mod error;
 mod extract;
+mod in_process;
 mod metrics;
 mod page;
 mod problem;
@@ -24,6 +25,7 @@ mod webhook;
 
 pub use auth::{Algorithm, Auth, Jwt, check_auth, mint};
 pub use error::Error;
+pub use in_process::InProcess;
 pub use problem::Problem;
 pub use router::router;
 pub use routes::openapi::{openapi, openapi_json};

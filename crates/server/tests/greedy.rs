@@ -129,7 +129,7 @@ impl Tool for Dig {
             content: content.into(),
             created: context.now,
         };
-        Ok(Outcome::Done(Done { text: "Noted.".into(), notes: vec![note], ..Done::default() }))
+        Ok(Outcome::Done(Done { text: "Noted.".into(), ..Done::default() }.with(&note)?))
     }
 }
 

@@ -53,7 +53,11 @@ async fn an_answer_must_be_either_a_text_or_a_refusal() {
     }
     let refused = site.post(&path, &json!({"verdict": "retry"})).await.problem(422, "invalid-request");
     assert!(refused.detail.contains("which is about information"), "{refused:?}");
-    site.post(&path, &json!({"answer": "  "})).await.problem(422, "invalid-request");
+    let empty = site.post(&path, &json!({"answer": "  "})).await.problem(422, "invalid-body");
+    assert!(empty.detail.contains("`answer` is empty"), "{empty:?}");
+    let wrong =
+        site.post(&path, &json!({"answer": "blue", "digest": "x"})).await.problem(422, "invalid-body");
+    assert!(wrong.detail.contains("`digest` go with an approval"), "{wrong:?}");
 }
 
 #[tokio::test]

@@ -84,7 +84,7 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
         return None;
     }
     let is_for_all =
-        matches!(query.kind, EntityKind::Request | EntityKind::Delivery | EntityKind::PendingSave);
+        matches!(query.kind, EntityKind::REQUEST | EntityKind::DELIVERY | EntityKind::PENDING_SAVE);
     match (query.status.as_deref(), scope.owner()) {
         (Some("open" | "pending" | "queued" | "running" | "waiting" | "standing"), _) => Some(OPEN),
         (

@@ -316,7 +316,7 @@ mod tests {
     fn record(owner: &str, id: &str, body: &str) -> Commit {
         let now = Time::now();
         Commit::new(now).write(Write::entity(Entity {
-            kind: EntityKind::Request,
+            kind: EntityKind::REQUEST,
             id: id.to_owned(),
             owner: Owner::new(owner),
             root: None,

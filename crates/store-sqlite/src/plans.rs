@@ -78,7 +78,7 @@ fn usage_queries_use_the_owner_and_day_key_or_the_run_indexes() {
 
 #[test]
 fn entity_lists_use_their_indexes() {
-    let (all, agent) = (EntityQuery::of(EntityKind::Task), Some(AgentId::new()));
+    let (all, agent) = (EntityQuery::of(EntityKind::TASK), Some(AgentId::new()));
     let status = Some("open".to_owned());
     assert_plans(
         vec![
@@ -144,12 +144,12 @@ fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::TempDir, Conne
 
 /// The kinds of entities that are listed over everything that an owner has.
 const NOUNS: [EntityKind; 6] = [
-    EntityKind::Task,
-    EntityKind::Question,
-    EntityKind::Intervention,
-    EntityKind::Delivery,
-    EntityKind::Grant,
-    EntityKind::Chat,
+    EntityKind::TASK,
+    EntityKind::QUESTION,
+    EntityKind::INTERVENTION,
+    EntityKind::DELIVERY,
+    EntityKind::GRANT,
+    EntityKind::CHAT,
 ];
 
 /// The pages that the API, the command line and the maintenance jobs read first, with their names.
@@ -202,7 +202,7 @@ fn first_pages() -> Vec<(String, Select)> {
             }
         }
     }
-    let of_all = [EntityKind::Request, EntityKind::Delivery];
+    let of_all = [EntityKind::REQUEST, EntityKind::DELIVERY];
     for (scope, kinds) in [(&own, NOUNS.as_slice()), (&Scope::All, of_all.as_slice())] {
         for kind in kinds {
             for page in pages(&format!("{kind}_40")) {

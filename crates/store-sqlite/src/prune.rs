@@ -59,9 +59,20 @@ pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
         connection.prepare_cached(of_agent)?.execute([&id])?;
     }
     // The index of entities by tree begins with the kind.
-    for kind in EntityKind::WORDS {
-        let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;
-        of_tree.execute([*kind, id.as_str()])?;
+    let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;
+    for kind in kinds(connection)? {
+        of_tree.execute([&kind, &id])?;
     }
     Ok(())
+}
+
+/// The nouns that there are records of: one step in the index for each.
+fn kinds(connection: &Connection) -> Result<Vec<String>> {
+    let mut each = connection.prepare_cached(
+        "WITH RECURSIVE kinds (kind) AS (SELECT min(kind) FROM entities UNION ALL \
+         SELECT (SELECT min(entities.kind) FROM entities WHERE entities.kind > kinds.kind) FROM kinds \
+         WHERE kinds.kind IS NOT NULL) SELECT kind FROM kinds WHERE kind IS NOT NULL",
+    )?;
+    let found = each.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(found)
 }

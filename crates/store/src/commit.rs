@@ -1,8 +1,8 @@
 //! Commits: a fence, expectations and writes.
 
 use entourage_types::{
-    Agent, AgentId, CommitId, Entity, EntityKind, Epoch, Item, Owner, Post, PostId, Record, RecordEvent, Run,
-    Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, CommitId, Entity, EntityKind, Epoch, Item, Owner, Post, PostId, Record, RecordEvent,
+    RecordWrite, Run, Step, Time, Wakeup, WakeupId,
 };
 
 /// Changes that a store applies as a whole or not at all.
@@ -163,13 +163,20 @@ impl Commit {
     }
 }
 
+impl From<RecordWrite> for Write {
+    fn from(write: RecordWrite) -> Self {
+        let (entity, event) = write.into_parts();
+        Self::Record(entity, event)
+    }
+}
+
 impl Write {
     /// Creates the write of a record, new or changed, with the event that it emits.
     ///
     /// # Errors
     /// None in practice: records are plain data.
     pub fn record<R: Record>(record: &R) -> serde_json::Result<Self> {
-        Ok(Self::Record(record.entity()?, record.event().map(Box::new)))
+        RecordWrite::of(record).map(Self::from)
     }
 
     /// Creates the write of a stored record, without an event.

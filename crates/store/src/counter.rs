@@ -11,7 +11,7 @@ use crate::{Commit, Expect, Result, Store, Write};
 /// When the store fails.
 pub async fn next_number(store: &dyn Store, owner: &Owner, name: &str, commit: &mut Commit) -> Result<u64> {
     let id = Counter::id_of(owner, name);
-    let known = store.entity(&Scope::from(owner), EntityKind::Counter, &id).await?;
+    let known = store.entity(&Scope::from(owner), EntityKind::COUNTER, &id).await?;
     let version = known.as_ref().map_or(0, |known| known.version);
     let last = known.map(|known| Counter::from_entity(&known)).transpose()?.map_or(0, |counter| counter.last);
     let counter = Counter { owner: owner.clone(), name: name.to_owned(), last: last + 1, updated: commit.at };

@@ -95,7 +95,8 @@ pub enum Error {
     DiskFull(String),
     /// The database cannot be used at present, whatever the request; nothing was written.
     #[error(
-        "the database cannot be used now: {cause} ({detail}). Nothing was written; work goes on by itself once it can"
+        "the database cannot be used now: {cause} ({detail}). Nothing was written; work goes on by itself \
+         once it can"
     )]
     Unavailable {
         /// What keeps it from being used, and what to do; names no path.

@@ -15,6 +15,7 @@ mod memory;
 mod notes;
 mod outcome;
 mod owners;
+mod reader;
 mod source;
 mod tls;
 mod tool;
@@ -23,7 +24,7 @@ mod web;
 pub use agents::{AskUser, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, Wait};
 pub use all::{Settings, builtin};
 pub use arguments::{Checker, TextSchema, parse, schema_of, spec_of};
-pub use context::{Context, Memory, Notes};
+pub use context::Context;
 pub use entourage_types::Effect;
 pub use error::Error;
 pub use files::{Files, FilesSettings, ListFiles, ReadFile};
@@ -36,6 +37,7 @@ pub use memory::{ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, U
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use owners::Owners;
+pub use reader::{Reach, Reader, RecordQuery, find};
 pub use source::{Address, Source};
 pub use tool::{Caller, Tool, Toolbox};
 pub use web::{

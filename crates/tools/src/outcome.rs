@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use entourage_types::{AgentId, Learning, Note, QuestionId};
+use entourage_types::{AgentId, QuestionId, Record, RecordWrite};
 use serde_json::Value;
+
+use crate::{Error, Result};
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,10 +27,11 @@ pub struct Done {
     pub text: String,
     /// Additional data for a user interface.
     pub details: Option<Value>,
-    /// Notes to store, in the same commit as the output.
-    pub notes: Vec<Note>,
-    /// Learnings to store, new or changed, in the same commit as the output.
-    pub learnings: Vec<Learning>,
+    /// Records to store, new or changed, in the same commit as the output: of the caller's owner, in the
+    /// caller's tree or in none, and of nouns that tools may write ([`EntityKind::is_of_engine`] tells).
+    ///
+    /// [`EntityKind::is_of_engine`]: entourage_types::EntityKind::is_of_engine
+    pub records: Vec<RecordWrite>,
     /// The message to the user: makes a conversational kind stop after this turn.
     pub said: Option<String>,
     /// The answer of the run, which ends after this turn.
@@ -76,6 +79,18 @@ pub enum Target {
         /// The question that the text answers, of the agent or of one below it: required if several are open.
         question: Option<QuestionId>,
     },
+}
+
+impl Done {
+    /// Adds a record to store.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub fn with(mut self, record: &impl Record) -> Result<Self> {
+        let written = RecordWrite::of(record);
+        self.records.push(written.map_err(|error| Error::Failed(format!("it cannot be stored: {error}")))?);
+        Ok(self)
+    }
 }
 
 impl Outcome {

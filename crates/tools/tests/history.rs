@@ -6,7 +6,7 @@ use entourage_tools::{Caller, Context, Outcome, ReadOutput, Result, SearchAgentH
 use entourage_types::{AgentId, Owner, Session, SessionEnd, SessionId, Time};
 use serde_json::{Value, json};
 
-use crate::support::{Mind, call_in, context, kind};
+use crate::support::{Shelf, call_in, context, kind};
 
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
@@ -40,8 +40,10 @@ async fn text(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<St
 async fn a_history_search_returns_at_most_five_sessions_of_the_timeframe() {
     let mut context = context(kind("helper", &[]), true);
     context.now = Time::from_micros(1_000 * DAY);
-    let sessions = (1..=9).map(|number| session(number, 1_000 - i64::from(number) * 5)).collect();
-    context.memory = Arc::new(Mind(Vec::new(), sessions, String::new()));
+    // The latest is stored last.
+    let sessions: Vec<_> =
+        (1..=9).rev().map(|number| session(number, 1_000 - i64::from(number) * 5)).collect();
+    context.reader = Arc::new(Shelf::of(&sessions));
     let found = async |arguments| text(&context, &SearchAgentHistory, arguments).await.unwrap();
     assert_eq!(found(json!({ "query": "boats" })).await.matches("## Session").count(), 5);
     let week = found(json!({ "query": "boats", "timeframe": "last_week" })).await;
@@ -56,7 +58,7 @@ async fn a_long_output_is_read_in_parts_to_its_end() {
     kind.limits.max_output_chars = 1_200;
     let mut context = context(kind, true);
     let whole: String = (0..2_500).map(|n| char::from(b'a' + (n % 26) as u8)).collect();
-    context.memory = Arc::new(Mind(Vec::new(), Vec::new(), whole.clone()));
+    context.reader = Arc::new(Shelf { text: whole.clone(), ..Shelf::default() });
     let (mut read, mut from) = (String::new(), 0);
     while from < whole.len() {
         let part = text(&context, &ReadOutput, json!({ "item": 7, "from": from })).await.unwrap();

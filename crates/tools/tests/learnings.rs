@@ -6,15 +6,15 @@ use entourage_tools::{Error, Outcome, Result, RetireLearning, SaveLearning, Tool
 use entourage_types::{Learning, LearningStatus};
 use serde_json::{Value, json};
 
-use crate::support::{Mind, call_in, context, kind};
+use crate::support::{Shelf, call_in, context, kind};
 
 /// A call of an agent with these learnings.
 async fn call(mind: &[Learning], tool: &dyn Tool, arguments: Value) -> Result<Learning> {
     let mut context = context(kind("helper", &[]), true);
-    context.memory = Arc::new(Mind(mind.to_vec(), Vec::new(), String::new()));
+    context.reader = Arc::new(Shelf::of(mind));
     match call_in(&context, tool, arguments).await? {
         Outcome::Done(mut done) => {
-            let learning = done.learnings.remove(0);
+            let learning: Learning = done.records.remove(0).as_record().unwrap();
             assert!(done.text.contains(&learning.handle()), "{}", done.text);
             Ok(learning)
         }

@@ -10,8 +10,8 @@ use crate::support::{Shelf, call_in, context, done, fails, kind, offered};
 
 async fn new_note(title: &str, content: &str) -> Note {
     let mut done = done(&CreateNote, json!({ "title": title, "content": content })).await;
-    assert_eq!(done.notes.len(), 1);
-    done.notes.remove(0)
+    assert_eq!(done.records.len(), 1);
+    done.records.remove(0).as_record().unwrap()
 }
 
 #[tokio::test]
@@ -22,7 +22,7 @@ async fn a_repeated_call_writes_the_same_note() {
     let again = call_in(&context, &CreateNote, arguments).await.unwrap();
     assert_eq!(first, again);
     let Outcome::Done(done) = first else { panic!("not done") };
-    let note = &done.notes[0];
+    let note: Note = done.records[0].as_record().unwrap();
     assert_eq!((note.title.as_str(), note.content.as_str()), ("Plan", "first, second"));
     assert_eq!((note.agent, note.root, &note.owner), (context.agent, context.root, &context.owner));
     assert_eq!(done.text, "Noted in this conversation: Plan");
@@ -36,7 +36,7 @@ async fn a_repeated_call_writes_the_same_note() {
 /// Returns the text of a search of these notes.
 async fn found(notes: &[Note], arguments: Value) -> String {
     let mut context = context(kind("reader", &[]), true);
-    context.notes = Arc::new(Shelf(notes.to_vec()));
+    context.reader = Arc::new(Shelf::of(notes));
     match call_in(&context, &SearchNotes, arguments).await {
         Ok(Outcome::Done(done)) => done.text,
         other => panic!("not done: {other:?}"),

@@ -3,48 +3,51 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_tools::{Caller, Checker, Context, Done, Effect, Error, Memory, Notes, Outcome, Result, Tool};
-use entourage_types::{AgentId, CallId, Kind, Learning, Note, Owner, Reply, Session, Time, ToolSpec};
+use entourage_tools::{
+    Caller, Checker, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, Result, Tool,
+};
+use entourage_types::{AgentId, CallId, Entity, EntityKind, Kind, Owner, Record, Reply, Time, ToolSpec};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-/// Notes that match if they have all the words, ignoring case; the oldest first.
+/// Stored records, which match if their text has all the words, ignoring case; and one long text.
 #[derive(Default)]
-pub(crate) struct Shelf(pub(crate) Vec<Note>);
+pub(crate) struct Shelf {
+    pub(crate) records: Vec<Entity>,
+    pub(crate) text: String,
+}
 
-#[async_trait]
-impl Notes for Shelf {
-    async fn search(&self, text: &str, limit: u32) -> Result<Vec<Note>> {
-        let text = text.to_lowercase();
-        let has_all = |note: &&Note| {
-            let said = format!("{} {}", note.title, note.content).to_lowercase();
-            text.split_whitespace().all(|word| said.contains(word))
-        };
-        Ok(self.0.iter().filter(has_all).take(limit as usize).cloned().collect())
-    }
-
-    async fn latest(&self, limit: u32) -> Result<Vec<Note>> {
-        Ok(self.0.iter().rev().take(limit as usize).cloned().collect())
+impl Shelf {
+    pub(crate) fn of(records: &[impl Record]) -> Self {
+        let records = records.iter().map(|record| record.entity().unwrap()).collect();
+        Self { records, ..Self::default() }
     }
 }
 
-/// Fixed learnings and sessions, and one long text.
-#[derive(Default)]
-pub(crate) struct Mind(pub(crate) Vec<Learning>, pub(crate) Vec<Session>, pub(crate) String);
-
 #[async_trait]
-impl Memory for Mind {
-    async fn learnings(&self) -> Result<Vec<Learning>> {
-        Ok(self.0.clone())
+impl Reader for Shelf {
+    async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
+        let words = query.words.unwrap_or_default().to_lowercase();
+        let fits = |entity: &&Entity| {
+            let text = entity.text.as_deref().unwrap_or_default().to_lowercase();
+            entity.kind == query.kind
+                && query.status.is_none_or(|status| status == entity.status)
+                && words.split_whitespace().all(|word| text.contains(word))
+        };
+        let mut found: Vec<Entity> = self.records.iter().filter(fits).cloned().collect();
+        if query.newest_first {
+            found.reverse();
+        }
+        found.truncate(query.limit as usize);
+        Ok(found)
     }
 
-    async fn sessions(&self, words: &str, since: Time, limit: usize) -> Result<Vec<Session>> {
-        let fits = |known: &&Session| known.summary.contains(words) && known.completed >= since;
-        Ok(self.1.iter().filter(fits).take(limit).cloned().collect())
+    async fn record(&self, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        Ok(self.records.iter().find(|entity| (entity.kind, entity.id.as_str()) == (kind, id)).cloned())
     }
 
     async fn text(&self, item: u64) -> Result<Option<String>> {
-        Ok(Some(self.2.clone()).filter(|_| item == 7))
+        Ok(Some(self.text.clone()).filter(|_| item == 7))
     }
 }
 
@@ -69,8 +72,7 @@ pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
         owner: Owner::local(),
         kind: Arc::new(kind),
         now: Time::from_micros(0),
-        notes: Arc::new(Shelf::default()),
-        memory: Arc::new(Mind::default()),
+        reader: Arc::new(Shelf::default()),
         cancel: CancellationToken::new(),
     }
 }

@@ -38,7 +38,7 @@ impl Chat {
 }
 
 impl Record for Chat {
-    const KIND: EntityKind = EntityKind::Chat;
+    const KIND: EntityKind = EntityKind::CHAT;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {

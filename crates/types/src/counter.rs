@@ -26,7 +26,7 @@ impl Counter {
 }
 
 impl Record for Counter {
-    const KIND: EntityKind = EntityKind::Counter;
+    const KIND: EntityKind = EntityKind::COUNTER;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {

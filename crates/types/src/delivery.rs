@@ -96,7 +96,7 @@ impl Occasion {
     #[must_use]
     pub fn of_task(task: &Task) -> Option<Self> {
         match task.status {
-            Status::Queued if task.updated > task.created => Some(Self::TaskReactivated),
+            Status::Queued if task.reactivated > 0 => Some(Self::TaskReactivated),
             Status::Queued => Some(Self::TaskCreated),
             Status::Succeeded => Some(Self::TaskCompleted),
             Status::Failed => Some(Self::TaskFailed),
@@ -126,7 +126,7 @@ impl Subject {
 }
 
 impl Record for Delivery {
-    const KIND: EntityKind = EntityKind::Delivery;
+    const KIND: EntityKind = EntityKind::DELIVERY;
     type Status = DeliveryStatus;
 
     /// The record belongs to no tree, so that deleting a tree removes no pending delivery.

@@ -1,42 +1,115 @@
 //! The one shape in which the records of the applications are stored.
 
+use std::{
+    collections::BTreeSet,
+    convert::Infallible,
+    fmt,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+};
+
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{AgentId, EventBody, Owner, Time, status::words};
+use crate::{AgentId, EventBody, Owner, Time};
 
-words! {
-    /// The noun that a stored entity is.
-    EntityKind, "kind of entity" {
-        /// A task.
-        Task => "task",
-        /// A question.
-        Question => "question",
-        /// A standing approval.
-        Grant => "grant",
-        /// An intervention by a person.
-        Intervention => "intervention",
-        /// A note.
-        Note => "note",
-        /// A learning.
-        Learning => "learning",
-        /// A closed session.
-        Session => "session",
-        /// The recorded answer to a request that carried an idempotency key.
-        Request => "request",
-        /// A version of a kind with which a run has started.
-        Kind => "kind",
-        /// The last run of a job of the engine's maintenance.
-        JobRun => "job_run",
-        /// An event to be delivered to a receiver outside the engine.
-        Delivery => "delivery",
-        /// A chat: a name, and the tree it refers to.
-        Chat => "chat",
-        /// A thread that a thread store keeps as well.
-        Thread => "thread",
-        /// Items of such a thread that the thread store has yet to save.
-        PendingSave => "pending_save",
-        /// The last integer id given under a name.
-        Counter => "counter",
+/// The noun that a stored entity is. The nouns of the engine are constants; an application adds its own with
+/// [`EntityKind::new`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EntityKind(&'static str);
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident => $word:literal),+ $(,)?) => {
+        impl EntityKind {
+            $($(#[$doc])* pub const $name: Self = Self($word);)+
+
+            /// The nouns of the engine.
+            const KNOWN: &'static [Self] = &[$(Self::$name),+];
+        }
+    };
+}
+
+kinds! {
+    /// A task.
+    TASK => "task",
+    /// A question.
+    QUESTION => "question",
+    /// A standing approval.
+    GRANT => "grant",
+    /// An intervention by a person.
+    INTERVENTION => "intervention",
+    /// A note.
+    NOTE => "note",
+    /// A learning.
+    LEARNING => "learning",
+    /// A closed session.
+    SESSION => "session",
+    /// The recorded answer to a request that carried an idempotency key.
+    REQUEST => "request",
+    /// A version of a kind with which a run has started.
+    KIND => "kind",
+    /// The last run of a job of the engine's maintenance.
+    JOB_RUN => "job_run",
+    /// An event to be delivered to a receiver outside the engine.
+    DELIVERY => "delivery",
+    /// A chat: a name, and the tree it refers to.
+    CHAT => "chat",
+    /// A thread that a thread store keeps as well.
+    THREAD => "thread",
+    /// Items of such a thread that the thread store has yet to save.
+    PENDING_SAVE => "pending_save",
+    /// The last integer id given under a name.
+    COUNTER => "counter",
+}
+
+impl EntityKind {
+    /// A noun of an application: a word of lower-case letters and underscores that no noun of the engine has.
+    #[must_use]
+    pub const fn new(word: &'static str) -> Self {
+        Self(word)
+    }
+
+    /// The word, as stored and shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+
+    /// Whether only the engine writes records of this noun. Notes, learnings and the nouns of applications are
+    /// also written by tools.
+    #[must_use]
+    pub fn is_of_engine(self) -> bool {
+        ![Self::NOTE, Self::LEARNING].contains(&self) && Self::KNOWN.contains(&self)
+    }
+}
+
+impl fmt::Debug for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl fmt::Display for EntityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0)
+    }
+}
+
+impl FromStr for EntityKind {
+    type Err = Infallible;
+
+    /// The noun of a stored row. Words that are no constants are kept for the life of the process, each once.
+    fn from_str(word: &str) -> Result<Self, Infallible> {
+        static OTHERS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+        if let Some(known) = Self::KNOWN.iter().find(|known| known.0 == word) {
+            return Ok(*known);
+        }
+        let mut others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = others.get(word) {
+            return Ok(Self(known));
+        }
+        let word: &'static str = Box::leak(word.to_owned().into_boxed_str());
+        others.insert(word);
+        Ok(Self(word))
     }
 }
 
@@ -109,6 +182,60 @@ pub struct RecordEvent {
     pub body: EventBody,
 }
 
+impl RecordEvent {
+    /// The event that shows a record as it is now, for nouns without an event of their own.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub fn of<R: Record>(record: &R, root: AgentId, agent: AgentId) -> serde_json::Result<Self> {
+        let Columns { id, status, .. } = record.columns();
+        let (kind, status) = (R::KIND.as_str().to_owned(), status.to_owned());
+        let body = EventBody::Record { kind, id, status, record: serde_json::to_value(record)? };
+        Ok(Self { root, agent, body })
+    }
+}
+
+/// A record that is to be written, with the event that reports it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordWrite {
+    entity: Entity,
+    event: Option<Box<RecordEvent>>,
+}
+
+impl RecordWrite {
+    /// Creates the write of a record, new or changed.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub fn of<R: Record>(record: &R) -> serde_json::Result<Self> {
+        Ok(Self { entity: record.entity()?, event: record.event()?.map(Box::new) })
+    }
+
+    /// The stored form.
+    #[must_use]
+    pub const fn entity(&self) -> &Entity {
+        &self.entity
+    }
+
+    /// The event, if one is emitted.
+    #[must_use]
+    pub fn event(&self) -> Option<&RecordEvent> {
+        self.event.as_deref()
+    }
+
+    /// The stored form and the event.
+    #[must_use]
+    pub fn into_parts(self) -> (Entity, Option<Box<RecordEvent>>) {
+        (self.entity, self.event)
+    }
+
+    /// Returns the record, if it is one of this type.
+    #[must_use]
+    pub fn as_record<R: Record>(&self) -> Option<R> {
+        if self.entity.kind == R::KIND { R::from_entity(&self.entity).ok() } else { None }
+    }
+}
+
 /// A noun that is stored as an [`Entity`].
 pub trait Record: Serialize + DeserializeOwned {
     /// The noun.
@@ -120,8 +247,11 @@ pub trait Record: Serialize + DeserializeOwned {
     fn columns(&self) -> Columns;
 
     /// The event that reports a change of the record to followers of a tree. None where none is emitted.
-    fn event(&self) -> Option<RecordEvent> {
-        None
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+        Ok(None)
     }
 
     /// The stored form.

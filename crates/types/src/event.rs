@@ -120,6 +120,17 @@ pub enum EventBody {
         /// The session.
         session: Box<Session>,
     },
+    /// A record of a noun without an event of its own changed.
+    Record {
+        /// Which noun.
+        kind: String,
+        /// Its id.
+        id: String,
+        /// Its status as of then.
+        status: String,
+        /// The record as of then.
+        record: serde_json::Value,
+    },
 }
 
 impl EventBody {
@@ -137,6 +148,7 @@ impl EventBody {
             Self::Grant { .. } => "grant",
             Self::Question { .. } => "question",
             Self::Session { .. } => "session",
+            Self::Record { .. } => "record",
         }
     }
 }

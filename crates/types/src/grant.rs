@@ -44,7 +44,7 @@ words! {
 }
 
 impl Record for Grant {
-    const KIND: EntityKind = EntityKind::Grant;
+    const KIND: EntityKind = EntityKind::GRANT;
     type Status = GrantStatus;
 
     fn columns(&self) -> Columns {
@@ -60,11 +60,11 @@ impl Record for Grant {
         }
     }
 
-    fn event(&self) -> Option<RecordEvent> {
-        Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+        Ok(Some(RecordEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Grant { grant: Box::new(self.clone()) },
-        })
+        }))
     }
 }

@@ -74,7 +74,7 @@ pub struct Intervention {
 }
 
 impl Record for Intervention {
-    const KIND: EntityKind = EntityKind::Intervention;
+    const KIND: EntityKind = EntityKind::INTERVENTION;
     type Status = InterventionStatus;
 
     fn columns(&self) -> Columns {
@@ -90,11 +90,11 @@ impl Record for Intervention {
         }
     }
 
-    fn event(&self) -> Option<RecordEvent> {
-        Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+        Ok(Some(RecordEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Intervention { intervention: Box::new(self.clone()) },
-        })
+        }))
     }
 }

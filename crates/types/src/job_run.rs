@@ -46,7 +46,7 @@ impl JobRun {
 }
 
 impl Record for JobRun {
-    const KIND: EntityKind = EntityKind::JobRun;
+    const KIND: EntityKind = EntityKind::JOB_RUN;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {

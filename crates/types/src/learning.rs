@@ -48,7 +48,7 @@ words! {
 }
 
 impl Record for Learning {
-    const KIND: EntityKind = EntityKind::Learning;
+    const KIND: EntityKind = EntityKind::LEARNING;
     type Status = LearningStatus;
 
     fn columns(&self) -> Columns {

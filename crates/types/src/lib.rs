@@ -53,7 +53,7 @@ pub use context::{ContextPolicy, Section, Sessions};
 pub use counter::Counter;
 pub use day::Day;
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
-pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent};
+pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus};

@@ -24,7 +24,7 @@ pub struct Note {
 }
 
 impl Record for Note {
-    const KIND: EntityKind = EntityKind::Note;
+    const KIND: EntityKind = EntityKind::NOTE;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {

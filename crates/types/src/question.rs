@@ -233,7 +233,7 @@ impl From<Verdict> for Answer {
 }
 
 impl Record for Question {
-    const KIND: EntityKind = EntityKind::Question;
+    const KIND: EntityKind = EntityKind::QUESTION;
     type Status = QuestionStatus;
 
     fn columns(&self) -> Columns {
@@ -249,11 +249,11 @@ impl Record for Question {
         }
     }
 
-    fn event(&self) -> Option<RecordEvent> {
-        Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+        Ok(Some(RecordEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Question { question: Box::new(self.clone()) },
-        })
+        }))
     }
 }

@@ -52,7 +52,7 @@ words! {
 }
 
 impl Record for Session {
-    const KIND: EntityKind = EntityKind::Session;
+    const KIND: EntityKind = EntityKind::SESSION;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {
@@ -68,11 +68,11 @@ impl Record for Session {
         }
     }
 
-    fn event(&self) -> Option<RecordEvent> {
-        Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+        Ok(Some(RecordEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Session { session: Box::new(self.clone()) },
-        })
+        }))
     }
 }

@@ -39,6 +39,9 @@ pub struct Task {
     /// The run that worked on it, once that has ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub run: Option<RunId>,
+    /// How often more was said about it after it had ended.
+    #[serde(default)]
+    pub reactivated: u32,
     /// When it was assigned.
     pub created: Time,
     /// When it last changed.
@@ -60,12 +63,13 @@ impl Task {
     /// already has its output.
     #[must_use]
     pub fn again(self, at: Time) -> Self {
-        Self { status: Status::Queued, wait: false, result: None, updated: at, ..self }
+        let reactivated = self.reactivated + 1;
+        Self { status: Status::Queued, wait: false, result: None, reactivated, updated: at, ..self }
     }
 }
 
 impl Record for Task {
-    const KIND: EntityKind = EntityKind::Task;
+    const KIND: EntityKind = EntityKind::TASK;
     type Status = Status;
 
     fn columns(&self) -> Columns {
@@ -81,11 +85,11 @@ impl Record for Task {
         }
     }
 
-    fn event(&self) -> Option<RecordEvent> {
-        Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+        Ok(Some(RecordEvent {
             root: self.root,
             agent: self.to,
             body: EventBody::Task { task: Box::new(self.clone()) },
-        })
+        }))
     }
 }

@@ -32,7 +32,7 @@ pub struct KeptThread {
 }
 
 impl Record for KeptThread {
-    const KIND: EntityKind = EntityKind::Thread;
+    const KIND: EntityKind = EntityKind::THREAD;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {
@@ -74,7 +74,7 @@ impl PendingSave {
 }
 
 impl Record for PendingSave {
-    const KIND: EntityKind = EntityKind::PendingSave;
+    const KIND: EntityKind = EntityKind::PENDING_SAVE;
     type Status = &'static str;
 
     fn columns(&self) -> Columns {

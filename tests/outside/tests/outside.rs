@@ -3,13 +3,15 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use entourage::{
-    MemoryStore, Model,
+    Engine, Kinds, MemoryStore, Model, NewAgent, Owner,
     agency::{Agency, Agent, RunItem, StreamEvent},
     async_trait,
     models::{self, Deltas, Message, Reply, Request},
     serde_json::{self, Value, json},
-    types::{CallId, StopReason, ToolCall, Usage},
+    tools::Toolbox,
+    types::{CallId, Event, EventBody, Kind, StopReason, ToolCall, Usage},
 };
+use outside::goals::{Goal, SetGoal, open_goals};
 
 /// A custom model, two tools, a store layer and a guardrail work together.
 #[test]
@@ -74,6 +76,77 @@ impl Model for Lead {
     fn describe(&self) -> String {
         "lead".into()
     }
+}
+
+/// Sets the goal that it is told, and ends.
+struct Eager;
+
+#[async_trait]
+impl Model for Eager {
+    async fn call(&self, request: Request, _: &mut dyn Deltas) -> models::Result<Reply> {
+        let (text, calls) = match request.messages.last() {
+            Some(Message::User(text)) => {
+                let (tool, arguments) = ("set_goal".into(), json!({ "text": text }));
+                (String::new(), vec![ToolCall { id: CallId::new(), tool, arguments }])
+            }
+            Some(Message::Output { text, .. }) => (text.clone(), Vec::new()),
+            _ => ("?".into(), Vec::new()),
+        };
+        Ok(Reply { text, calls, model: self.describe(), usage: Usage::default(), cost: None })
+    }
+
+    fn describe(&self) -> String {
+        "eager".into()
+    }
+}
+
+/// A noun of the application is written by its tool with the output, found by its words and its status, and
+/// reported by an event; a record of the engine's nouns is not.
+#[test]
+fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
+    let work = async {
+        let store = Arc::new(MemoryStore::default());
+        let kinds = Kinds::none().with(Kind::bare("eager"));
+        let tools = Toolbox::new().with(SetGoal);
+        let engine = Engine::builder(store, Arc::new(Eager)).kinds(kinds).tools(tools).build();
+        let client = engine.client(Owner::local());
+        let new = |text: &str| NewAgent { message: Some(text.into()), ..NewAgent::default() };
+        let agent = client.create(new("learn to sail"), None).await?;
+        engine.advance(agent.id).await?;
+        client.send(agent.id, "learn to sail", None).await?;
+        engine.advance(agent.id).await?;
+        client.send(agent.id, "cross the sea", None).await?;
+        engine.advance(agent.id).await?;
+
+        let texts = |goals: Vec<Goal>| goals.into_iter().map(|goal| goal.text).collect::<Vec<_>>();
+        assert_eq!(texts(open_goals(&client, None).await?), ["learn to sail", "cross the sea"]);
+        assert_eq!(texts(open_goals(&client, Some("sea")).await?), ["cross the sea"]);
+        assert!(open_goals(&engine.client(Owner::new("eve")), None).await?.is_empty());
+
+        let goal = open_goals(&client, Some("sail")).await?.remove(0);
+        let (goal, version) = client.versioned::<Goal>(goal.id).await?;
+        let reached = Goal { reached: true, ..goal.clone() };
+        client.save(&reached, version).await?;
+        assert!(client.save(&reached, version).await.is_err(), "it was written since");
+        let eve = engine.client(Owner::new("eve"));
+        let in_her_name = Goal { id: "hers".into(), owner: Owner::new("eve"), ..goal.clone() };
+        assert!(eve.save(&in_her_name, 0).await.is_err(), "the tree is another owner's");
+        assert_eq!(texts(open_goals(&client, None).await?), ["cross the sea"]);
+        assert!(client.record::<Goal>(&goal.id).await?.reached);
+        let events = client.events(agent.id, 0, 100).await?;
+        let told = |event: &Event| match &event.body {
+            EventBody::Record { kind, status, record, .. } => {
+                Some(format!("{kind} {status} {}", record["text"]))
+            }
+            _ => None,
+        };
+        assert_eq!(
+            events.iter().filter_map(told).collect::<Vec<_>>(),
+            ["goal open \"learn to sail\"", "goal open \"cross the sea\"", "goal reached \"learn to sail\""]
+        );
+        Ok::<_, entourage::engine::Error>(())
+    };
+    entourage::runtime().expect("there are threads").block_on(work).expect("it works");
 }
 
 /// The run of a delegated message is kept with the caller's, under the names of its fields.

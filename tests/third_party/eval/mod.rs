@@ -129,7 +129,7 @@ async fn records(data: &Path) -> (Vec<String>, Vec<String>, String) {
             entourage_tests::plain(&items).into_iter().map(|line| format!("    {} {line}", agent.kind)),
         );
     }
-    let notes = store.entities(&Scope::All, EntityQuery::of(EntityKind::Note)).await.unwrap();
+    let notes = store.entities(&Scope::All, EntityQuery::of(EntityKind::NOTE)).await.unwrap();
     let notes = notes.iter().map(|entity| {
         let note: Note = serde_json::from_str(&entity.body).unwrap();
         format!("{}\n{}", note.title, note.content)

@@ -1,9 +1,9 @@
 //! Chats by name: finding the tree of one, listing them, and deleting one.
 
-use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{Action, Agent, AgentId, Chat, EntityKind, PostId, Record, Status, Time};
 
-use super::{Client, intervene::intervention};
+use super::{Client, RecordFilter, intervene::intervention};
 use crate::{Error, Result, thread};
 
 /// A page size above the most threads that people can open in one chat; the limits of a tree are far lower.
@@ -41,9 +41,9 @@ impl Client {
         let mut found = Vec::new();
         page.limit = PAGE;
         loop {
-            let status = Some(Chat::OPEN.to_owned());
-            let query = EntityQuery { status, page: page.clone(), ..EntityQuery::of(EntityKind::Chat) };
-            let some: Vec<Chat> = self.select(query).await?;
+            let filter =
+                RecordFilter { status: Some(Chat::OPEN), page: page.clone(), ..RecordFilter::default() };
+            let some: Vec<Chat> = self.records(filter).await?;
             let is_last = some.len() < PAGE as usize;
             page.after = some.last().map(|chat| chat.id.clone());
             found.extend(some.into_iter().filter(|chat| fits(&chat.name)));
@@ -65,8 +65,8 @@ impl Client {
                 // Another caller wrote in the chat at the same moment, or an agent was created in it: try
                 // again.
                 Err(Error::Store(
-                    StoreError::Exists { kind: EntityKind::Chat, .. }
-                    | StoreError::NotInStatus { kind: EntityKind::Chat, .. }
+                    StoreError::Exists { kind: EntityKind::CHAT, .. }
+                    | StoreError::NotInStatus { kind: EntityKind::CHAT, .. }
                     | StoreError::TreeFull { .. },
                 )) => {}
                 root => break root?,
@@ -162,7 +162,7 @@ impl Client {
 
     async fn known_chat(&self, chat: &str) -> Result<Option<Chat>> {
         let id = thread::chat_id(&self.owner, chat);
-        let found = self.engine.store().entity(&self.scope, EntityKind::Chat, &id).await?;
+        let found = self.engine.store().entity(&self.scope, EntityKind::CHAT, &id).await?;
         Ok(found.map(|entity| Chat::from_entity(&entity)).transpose()?)
     }
 

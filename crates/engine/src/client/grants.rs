@@ -1,13 +1,12 @@
 //! Grants: the standing approvals of a person, and how they are revoked.
 
-use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
-    About, AgentId, Answer, EntityKind, Grant, GrantId, GrantStatus, Proposal, Question, QuestionStatus,
-    Record, Verdict,
+    About, AgentId, Answer, Grant, GrantId, GrantStatus, Proposal, Question, QuestionStatus, Verdict,
 };
 
-use super::Client;
-use crate::{Error, Result};
+use super::{Client, RecordFilter};
+use crate::Result;
 
 impl Client {
     /// Grants: of one tree or of all, of one agent or of all, in one status or in any.
@@ -21,9 +20,8 @@ impl Client {
         status: Option<GrantStatus>,
         page: Page,
     ) -> Result<Vec<Grant>> {
-        let status = status.map(|status| status.as_str().into());
-        let query = EntityQuery { root, parent: agent, status, page, ..EntityQuery::of(EntityKind::Grant) };
-        self.select(query).await
+        let status = status.map(GrantStatus::as_str);
+        self.records(RecordFilter { root, agent, status, page, ..RecordFilter::default() }).await
     }
 
     /// Revokes a grant: the engine asks again about the next call that its rule holds back. Revoking twice is
@@ -49,13 +47,9 @@ impl Client {
     pub(super) async fn covered_with(&self, question: &Question, answer: &Answer) -> Result<Vec<Question>> {
         let grants = answer.verdict() == Some(Verdict::ApproveAlways);
         let Some(granted) = question.proposal.as_ref().filter(|_| grants) else { return Ok(Vec::new()) };
-        let query = EntityQuery {
-            parent: Some(question.agent),
-            status: Some(QuestionStatus::Open.as_str().into()),
-            page: Page { limit: u32::MAX, ..Page::default() },
-            ..EntityQuery::of(EntityKind::Question)
-        };
-        let mut open: Vec<Question> = self.select(query).await?;
+        let (agent, status) = (Some(question.agent), Some(QuestionStatus::Open.as_str()));
+        let filter = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let mut open: Vec<Question> = self.records(filter).await?;
         let is_covered = |other: &Proposal| (&other.tool, &other.rule) == (&granted.tool, &granted.rule);
         open.retain(|other| other.id != question.id && other.about == About::Approval);
         open.retain(|other| other.proposal.as_deref().is_some_and(is_covered));
@@ -63,8 +57,6 @@ impl Client {
     }
 
     async fn grant(&self, id: GrantId) -> Result<Grant> {
-        let found = self.engine.store().entity(&self.scope, EntityKind::Grant, &id.to_string()).await?;
-        let found = found.ok_or_else(|| Error::not_found("grant", id))?;
-        Ok(Grant::from_entity(&found)?)
+        self.record(id).await
     }
 }

@@ -1,12 +1,12 @@
 //! Interventions in an agent's work: at any time, also while it waits.
 
-use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
+use entourage_store::{Commit, Expect, Page, Write};
 use entourage_types::{
-    Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
-    PostBody, PostId, Status, Time, WaitingOn, WakeupId,
+    Action, Agent, AgentId, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
+    Status, Time, WaitingOn, WakeupId,
 };
 
-use super::{Client, checked_text};
+use super::{Client, RecordFilter, checked_text};
 use crate::{Error, Result, interventions::post_of};
 
 impl Client {
@@ -88,7 +88,7 @@ impl Client {
     /// The intervention of the first request with a key. Completes a deletion if the process ended during it.
     async fn done_before(&self, agent: AgentId, action: Action, first: &str) -> Result<Intervention> {
         let id: InterventionId = first.parse().map_err(|_| Error::KeyReused)?;
-        let mut done: Intervention = self.record(id.to_string(), "intervention").await?;
+        let mut done: Intervention = self.record(id).await?;
         if action == Action::Delete {
             self.engine.delete(agent).await?;
             done.status = InterventionStatus::Applied;
@@ -102,8 +102,7 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn interventions(&self, id: AgentId, page: Page) -> Result<Vec<Intervention>> {
         let agent = self.agent(id).await?;
-        let query = EntityQuery { parent: Some(agent.id), page, ..EntityQuery::of(EntityKind::Intervention) };
-        self.select(query).await
+        self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
     }
 
     async fn is_possible(&self, agent: &Agent, action: Action) -> Result<()> {

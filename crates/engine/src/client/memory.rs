@@ -1,9 +1,9 @@
 //! What agents remember, for their owner to see.
 
-use entourage_store::{EntityQuery, Page};
-use entourage_types::{Action, AgentId, Intervention, Learning, Record, Session};
+use entourage_store::Page;
+use entourage_types::{Action, AgentId, Intervention, Learning, Session};
 
-use super::Client;
+use super::{Client, RecordFilter};
 use crate::Result;
 
 impl Client {
@@ -22,8 +22,7 @@ impl Client {
     /// [`crate::Error::NotFound`].
     pub async fn sessions(&self, agent: AgentId, page: Page) -> Result<Vec<Session>> {
         let agent = self.agent(agent).await?;
-        let query = EntityQuery { parent: Some(agent.id), page, ..EntityQuery::of(Session::KIND) };
-        self.select(query).await
+        self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
     }
 
     /// Requests that an agent's session be closed, that is summed up and archived, once the agent rests. The

@@ -1,7 +1,7 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 //!
 //! One file per intent: agencies, answer, chats, context, create, grants, intervene, kinds, memory, nested,
-//! operate, read, send, speak, steps, tell, transcript, usage, wake, webhooks. What several of them need:
+//! operate, read, records, send, speak, steps, tell, transcript, usage, wake, webhooks. What several of them need:
 //! once, page.
 
 mod agencies;
@@ -18,6 +18,7 @@ mod once;
 mod operate;
 mod page;
 mod read;
+mod records;
 mod send;
 mod speak;
 mod steps;
@@ -39,6 +40,8 @@ pub use kinds::InUse;
 pub use nested::RunBelow;
 pub use operate::{FoundInconsistency, JobRecord};
 pub use page::{PageEnd, Room};
+pub use read::AgentFilter;
+pub use records::RecordFilter;
 pub use send::Posted;
 pub use speak::{Speech, Spoken};
 pub use transcript::{Entry, Role, TranscriptRenderer};

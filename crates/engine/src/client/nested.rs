@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{EntityQuery, ItemQuery, Page, RunQuery};
-use entourage_types::{CallId, EntityKind, Item, ItemBody, Run, RunId, Status, Task, TaskId};
+use entourage_store::{ItemQuery, Page, RunQuery};
+use entourage_types::{CallId, Item, ItemBody, Run, RunId, Status, Task, TaskId};
 
-use super::Client;
+use super::{Client, RecordFilter};
 use crate::{Error, Result};
 
 /// A run that works or worked for another run.
@@ -72,11 +72,9 @@ impl Client {
             return Ok(tasks);
         }
         let calls: HashSet<CallId> = items.iter().flat_map(calls_of).collect();
-        let page = Page::all();
-        let status = Some(Status::Queued.as_str().to_owned());
-        let query =
-            EntityQuery { parent: Some(run.agent), status, page, ..EntityQuery::of(EntityKind::Task) };
-        for task in self.select::<Task>(query).await? {
+        let (agent, status) = (Some(run.agent), Some(Status::Queued.as_str()));
+        let filter = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
+        for task in self.records::<Task>(filter).await? {
             if calls.contains(&task.call) && !tasks.iter().any(|other| other.id == task.id) {
                 tasks.push(task);
             }
@@ -175,6 +173,7 @@ mod tests {
             result: None,
             post: None,
             run: None,
+            reactivated: 0,
             created: at,
             updated: at,
         };

@@ -20,7 +20,7 @@ impl Client {
     /// done is not refused.
     pub(super) async fn first_answer(&self, key: Option<&str>, request: &str) -> Result<Option<String>> {
         let Some(id) = key.map(|key| self.request_id(key)) else { return Ok(None) };
-        let found = self.engine.store().entity(&self.scope, EntityKind::Request, &id).await?;
+        let found = self.engine.store().entity(&self.scope, EntityKind::REQUEST, &id).await?;
         let Some(found) = found else { return Ok(None) };
         let first: Request = serde_json::from_str(&found.body)?;
         if first.request == digest(request) { Ok(Some(first.answer)) } else { Err(Error::KeyReused) }
@@ -49,12 +49,12 @@ impl Client {
                 text: None,
             };
             // The first expectation: if another one fails, the other request may have caused that.
-            commit.expect.insert(0, Expect::Absent(EntityKind::Request, id));
-            commit.push(Write::entity(columns.entity(EntityKind::Request, body)));
+            commit.expect.insert(0, Expect::Absent(EntityKind::REQUEST, id));
+            commit.push(Write::entity(columns.entity(EntityKind::REQUEST, body)));
         }
         match self.engine.commit(commit).await {
             Ok(_) => Ok(None),
-            Err(StoreError::Exists { kind: EntityKind::Request, .. }) => {
+            Err(StoreError::Exists { kind: EntityKind::REQUEST, .. }) => {
                 self.first_answer(key, request).await?.ok_or(Error::KeyReused).map(Some)
             }
             Err(error) => Err(error.into()),

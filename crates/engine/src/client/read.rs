@@ -1,13 +1,28 @@
 //! Reading: agents, trees, transcripts, runs, steps, questions, tasks, events.
 
-use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery};
+use entourage_store::{AgentQuery, ItemQuery, Page, RunQuery};
 use entourage_types::{
-    Agent, AgentId, EntityKind, Event, Item, Note, Question, QuestionId, QuestionStatus, Record, Run, RunId,
-    ShownStatus, Status, Task, TaskId,
+    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Run, RunId, ShownStatus, Status,
+    Task, TaskId,
 };
 
-use super::Client;
+use super::{Client, RecordFilter};
 use crate::{Error, Result, Watch};
+
+/// Which agents.
+#[derive(Debug, Clone, Default)]
+pub struct AgentFilter {
+    /// Only those that people created.
+    pub roots: bool,
+    /// In this status.
+    pub status: Option<ShownStatus>,
+    /// Of this tree.
+    pub root: Option<AgentId>,
+    /// With something in their inbox.
+    pub unread: bool,
+    /// Which page.
+    pub page: Page,
+}
 
 impl Client {
     /// One agent.
@@ -24,7 +39,16 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn agents(&self, roots: bool, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
-        let query = AgentQuery { roots, status, page, ..AgentQuery::default() };
+        self.select_agents(AgentFilter { roots, status, page, ..AgentFilter::default() }).await
+    }
+
+    /// The agents that a filter selects.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn select_agents(&self, filter: AgentFilter) -> Result<Vec<Agent>> {
+        let AgentFilter { roots, status, root, unread, page } = filter;
+        let query = AgentQuery { roots, status, root, unread, page, ..AgentQuery::default() };
         Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 
@@ -98,7 +122,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn question(&self, id: QuestionId) -> Result<Question> {
-        self.record(id.to_string(), "question").await
+        self.record(id).await
     }
 
     /// Questions, of one tree or of all.
@@ -111,7 +135,8 @@ impl Client {
         status: Option<QuestionStatus>,
         page: Page,
     ) -> Result<Vec<Question>> {
-        self.records(root, status.map(QuestionStatus::as_str), page).await
+        let status = status.map(QuestionStatus::as_str);
+        self.records(RecordFilter { root, status, page, ..RecordFilter::default() }).await
     }
 
     /// All questions that one agent has asked.
@@ -119,9 +144,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn questions_of(&self, agent: AgentId) -> Result<Vec<Question>> {
-        let page = Page { limit: u32::MAX, ..Page::default() };
-        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::Question) };
-        self.select(query).await
+        self.records(RecordFilter { agent: Some(agent), page: Page::all(), ..RecordFilter::default() }).await
     }
 
     /// One task.
@@ -129,7 +152,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn task(&self, id: TaskId) -> Result<Task> {
-        self.record(id.to_string(), "task").await
+        self.record(id).await
     }
 
     /// Tasks, of one tree or of all.
@@ -142,7 +165,8 @@ impl Client {
         status: Option<Status>,
         page: Page,
     ) -> Result<Vec<Task>> {
-        self.records(root, status.map(Status::as_str), page).await
+        let status = status.map(Status::as_str);
+        self.records(RecordFilter { root, status, page, ..RecordFilter::default() }).await
     }
 
     /// Notes, of one tree or of all.
@@ -150,7 +174,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn notes(&self, root: Option<AgentId>, page: Page) -> Result<Vec<Note>> {
-        self.records(root, None, page).await
+        self.records(RecordFilter { root, page, ..RecordFilter::default() }).await
     }
 
     /// Events of the tree with this root: those with numbers above `after`, or from the first that is kept.
@@ -197,28 +221,5 @@ impl Client {
     pub async fn watch(&self, root: AgentId, after: impl Into<Option<u64>>) -> Result<Watch> {
         self.agent(root).await?;
         self.engine.inner.feed.watch(self.scope.clone(), root, after.into(), self.budget.clone()).await
-    }
-
-    pub(super) async fn record<R: Record>(&self, id: String, noun: &'static str) -> Result<R> {
-        match self.engine.store().entity(&self.scope, R::KIND, &id).await? {
-            Some(entity) => Ok(R::from_entity(&entity)?),
-            None => Err(Error::not_found(noun, id)),
-        }
-    }
-
-    async fn records<R: Record>(
-        &self,
-        root: Option<AgentId>,
-        status: Option<&str>,
-        page: Page,
-    ) -> Result<Vec<R>> {
-        let query = EntityQuery { root, status: status.map(Into::into), page, ..EntityQuery::of(R::KIND) };
-        self.select(query).await
-    }
-
-    /// The records that a query selects.
-    pub(super) async fn select<R: Record>(&self, query: EntityQuery) -> Result<Vec<R>> {
-        let found = self.engine.store().entities(&self.scope, query).await?;
-        Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)
     }
 }

@@ -91,8 +91,8 @@ impl Client {
                 // again.
                 Err(Error::Store(
                     StoreError::AgentExists { .. }
-                    | StoreError::Exists { kind: EntityKind::Chat, .. }
-                    | StoreError::NotInStatus { kind: EntityKind::Chat, .. },
+                    | StoreError::Exists { kind: EntityKind::CHAT, .. }
+                    | StoreError::NotInStatus { kind: EntityKind::CHAT, .. },
                 )) => {}
                 done => return done,
             }

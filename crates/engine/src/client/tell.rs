@@ -1,9 +1,9 @@
 //! Sends a text to an agent, which may be waiting for it as an answer.
 
-use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_store::{Commit, Error as StoreError, Page, Write};
 use entourage_types::{About, AgentId, Answer, Question, QuestionStatus};
 
-use super::{Client, Posted, checked_text, send::request_of};
+use super::{Client, Posted, RecordFilter, checked_text, send::request_of};
 use crate::{Error, Result, questions::closing};
 
 impl Client {
@@ -16,8 +16,9 @@ impl Client {
     /// As for [`Client::send`].
     pub async fn tell(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
-        let open = |question: &Question| question.status == QuestionStatus::Open;
-        let mut asked: Vec<Question> = self.questions_of(to).await?.into_iter().filter(open).collect();
+        let (agent, status) = (Some(to), Some(QuestionStatus::Open.as_str()));
+        let open = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let mut asked: Vec<Question> = self.records(open).await?;
         let question = asked.pop().filter(|last| asked.is_empty() && last.about == About::Information);
         let Some(question) = question else { return self.send(to, text, key).await };
         let commit = closing(question, Answer::Text(text.to_owned()), Commit::new(self.engine.now()))?.0;

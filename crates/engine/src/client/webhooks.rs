@@ -108,7 +108,7 @@ impl Client {
     }
 
     async fn retry(&self, id: DeliveryId, status: DeliveryStatus) -> Result<()> {
-        let (kind, key, now) = (EntityKind::Delivery, id.to_string(), self.engine.now());
+        let (kind, key, now) = (EntityKind::DELIVERY, id.to_string(), self.engine.now());
         let Some(entity) = self.engine.store().entity(&self.scope, kind, &key).await? else { return Ok(()) };
         let delivery = Delivery {
             status: DeliveryStatus::Pending,

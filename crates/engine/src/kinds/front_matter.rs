@@ -28,7 +28,7 @@ pub(crate) fn front_matter<'a, T: DeserializeOwned>(
     text: &'a str,
 ) -> Result<Read<'a, T>, Finding> {
     let (front, body, body_line) = split(text).map_err(|(line, why)| Finding::mistake(file, line, why))?;
-    let matter = serde_saphyr::from_str(front).map_err(|error| mistake(file, &error))?;
+    let matter = serde_saphyr::from_str(front).map_err(|error| mistake(file, front, &error))?;
     Ok(Read { front: Cow::Borrowed(front), matter, body, body_line })
 }
 
@@ -47,16 +47,35 @@ pub(super) fn lenient_front_matter<'a, T: DeserializeOwned>(
         Ok(matter) => return Ok((Read { front: Cow::Borrowed(front), matter, body, body_line }, Vec::new())),
         Err(error) => error,
     };
-    let Some((repaired, lines)) = lenient::repaired(front, keys) else { return Err(mistake(file, &error)) };
-    let matter = serde_saphyr::from_str(&repaired).map_err(|error| mistake(file, &error))?;
+    let Some((repaired, lines)) = lenient::repaired(front, keys) else {
+        return Err(mistake(file, front, &error));
+    };
+    let matter = serde_saphyr::from_str(&repaired).map_err(|error| mistake(file, &repaired, &error))?;
     let remark = |line| Finding::remark(file, line + 2, "this is no YAML; the text is taken as it stands");
     let remarks = lines.into_iter().map(remark).collect();
     Ok((Read { front: Cow::Owned(repaired), matter, body, body_line }, remarks))
 }
 
-fn mistake(file: &str, error: &serde_saphyr::Error) -> Finding {
+fn mistake(file: &str, front: &str, error: &serde_saphyr::Error) -> Finding {
     let line = error.location().map_or(1, |at| at.line() as usize) + 1;
-    Finding::mistake(file, line, plain(error))
+    let why =
+        error.location().and_then(|at| wrong_number(front, at.line() as usize, at.column() as usize, error));
+    Finding::mistake(file, line, why.unwrap_or_else(|| plain(error)))
+}
+
+/// What is wrong with a value that is not the number that is wanted; none if the error is about something else.
+/// Lines and columns count from 1.
+fn wrong_number(front: &str, line: usize, column: usize, error: &serde_saphyr::Error) -> Option<String> {
+    let wanted = match plain(error).strip_prefix("invalid ")? {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
+        "f32" | "f64" => "a number",
+        _ => return None,
+    };
+    let text = front.lines().nth(line.checked_sub(1)?)?;
+    let (before, value) = text.split_at_checked(column.checked_sub(1)?)?;
+    let value = value.split([',', '}', ']', '#']).next()?.trim();
+    let key = before.trim_end().strip_suffix(':')?.rsplit(['{', ',', ' ']).next()?.trim();
+    Some(format!("`{key}` is `{value}`, and must be {wanted}"))
 }
 
 /// The front matter, the body, and the line the body begins at.

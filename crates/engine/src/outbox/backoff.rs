@@ -52,6 +52,7 @@ mod tests {
             result: None,
             post: None,
             run: None,
+            reactivated: 0,
             created: at,
             updated: at,
         };

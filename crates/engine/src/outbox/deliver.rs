@@ -8,13 +8,15 @@ use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, 
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
 use super::{Hint, Receiver, Transport, Undelivered, backoff, queue::Queue};
-use crate::{Engine, Result, metrics};
+use crate::{Engine, Result, in_time::in_time, metrics};
 
 /// Rows per page.
 const PAGE: u32 = 500;
 /// How far ahead deliveries are held in memory, and how often the store is read for deliveries without a
 /// hint.
 const HORIZON: Duration = Duration::from_secs(5 * 60);
+/// How long a transport may take for one delivery.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The delay after which a delivery is tried again if its outcome could not be recorded.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -86,7 +88,7 @@ impl Engine {
     async fn attempt(&self, id: DeliveryId, transport: &dyn Transport) -> Result<Option<Time>> {
         // A delivery whose outcome cannot be recorded would be repeated again and again.
         self.store().ready().await?;
-        let found = self.store().entity(&Scope::All, EntityKind::Delivery, &id.to_string()).await?;
+        let found = self.store().entity(&Scope::All, EntityKind::DELIVERY, &id.to_string()).await?;
         let Some(entity) = found else { return Ok(None) };
         let mut delivery = Delivery::from_entity(&entity)?;
         if delivery.status != DeliveryStatus::Pending || delivery.due > self.now() {
@@ -97,7 +99,9 @@ impl Engine {
             |receiver: &Receiver| receiver.name == delivery.receiver && receiver.owner == delivery.owner;
         let known = self.inner.outbox.receivers().iter().any(is_its);
         let brought = match known {
-            true => transport.deliver(&delivery).await,
+            true => in_time(&**self.clock(), PATIENCE, transport.deliver(&delivery))
+                .await
+                .unwrap_or_else(|why| Err(Undelivered::because(why))),
             false => Err(Undelivered::because("no receiver of this name is configured any more")),
         };
         let now = self.now();
@@ -145,7 +149,7 @@ pub(crate) async fn each(
     loop {
         let page = Page { after, limit: PAGE, ..Page::default() };
         let status = Some(status.as_str().to_owned());
-        let query = EntityQuery { status, page, ..EntityQuery::of(EntityKind::Delivery) };
+        let query = EntityQuery { status, page, ..EntityQuery::of(EntityKind::DELIVERY) };
         let found = engine.store().entities(scope, query).await?;
         for entity in &found {
             show(Delivery::from_entity(entity)?);

@@ -161,6 +161,7 @@ mod tests {
             result: None,
             post: None,
             run: None,
+            reactivated: 0,
             created: at,
             updated: at,
         }
@@ -185,7 +186,7 @@ mod tests {
             receiver("other", "bob", &Occasion::ALL),
         ]);
         assert_eq!(deliveries_of(&outbox, task("ada")), [("all".to_owned(), Occasion::TaskCreated)]);
-        let again = Task { updated: Time::from_micros(2), ..task("ada") };
+        let again = Task { reactivated: 1, ..task("ada") };
         assert_eq!(deliveries_of(&outbox, again), [("all".to_owned(), Occasion::TaskReactivated)]);
         let done = Task { status: Status::Succeeded, ..task("ada") };
         let names: Vec<_> = deliveries_of(&outbox, done).into_iter().map(|(name, _)| name).collect();

@@ -9,8 +9,8 @@ use crate::{
 };
 
 /// The output of calls beside the first one.
-const ONE: &str = "Not done: one call for each message, and the first one was made. If this is \
-                   still wanted, say so in words, or make the call on a later message.";
+const ONE: &str = "Not done: one call for each message, and the first one was made. If this is still wanted, \
+                   say so in words, or make the call on a later message.";
 /// The output of calls where only a text is wanted.
 const WORDS: &str = "Not done: the task has ended. Write what the user shall read of its result.";
 /// The remark on a result that the user reads as it is.

@@ -44,7 +44,7 @@ use crate::{
     Engine,
     activations::ActivationGuard,
     programs,
-    restart::{Alone, ended_in_order},
+    restart::{Alone, ended_in_order, has_worked},
     toolset::Position,
     versions::is_kind,
 };
@@ -141,7 +141,8 @@ impl<'h> Run<'h> {
         }
         let (name, known) = (&self.agent.kind, self.engine.kinds().names());
         Err(Interrupt::failed(format!(
-            "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the agent again"
+            "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the \
+             agent again"
         )))
     }
 
@@ -240,7 +241,12 @@ impl<'h> Run<'h> {
         self.batch.take_commit(&self.agent, at)
     }
 
-    async fn apply(&mut self, commit: Commit) -> Result<()> {
+    async fn apply(&mut self, mut commit: Commit) -> Result<()> {
+        if self.steps.get(&StepKey::Restart).is_some_and(|counted| counted.attempt > 0)
+            && commit.writes.iter().any(|write| self.is_work(write))
+        {
+            commit.push(has_worked(&self.record, commit.at));
+        }
         let steps: Vec<Step> = commit
             .writes
             .iter()
@@ -258,6 +264,15 @@ impl<'h> Run<'h> {
         self.inbox.committed(committed.inbox);
         self.steps.committed(steps);
         Ok(())
+    }
+
+    /// Whether a write is progress of the run.
+    fn is_work(&self, write: &Write) -> bool {
+        match write {
+            Write::Item(item) => item.run == self.record.id,
+            Write::Step(step) => step.key.is_work(),
+            _ => false,
+        }
     }
 
     /// Appends an item that is not the result of a step, and returns the write that stores it.

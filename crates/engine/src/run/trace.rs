@@ -145,7 +145,7 @@ impl Run<'_> {
     async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
         let Some(task) = self.record.tasks.first() else { return Ok(None) };
         let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &task.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::TASK, &task.to_string()).await?;
         Ok(found.map(|entity| Task::from_entity(&entity)).transpose()?.map(|task| task.call))
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use entourage_store::{Error as StoreError, Write};
 use entourage_types::{Agent, Item, ItemBody, KeptThread, Output, OutputEffect, RunId, ThreadKey, ToolCall};
 
-use super::{ThreadStoreError, in_time, kept, pending};
-use crate::{Engine, thread};
+use super::{PATIENCE, ThreadStoreError, kept, pending};
+use crate::{Engine, in_time::in_time, thread};
 
 /// A thread whose beginning could not be loaded.
 #[derive(Debug)]
@@ -44,7 +44,8 @@ impl Engine {
         let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
         let mut writes = vec![Write::record(&thread)?];
         if is_new && is_first {
-            let loaded = in_time(&**self.clock(), thread_store.load(&thread.key)).await;
+            let loaded = in_time(&**self.clock(), PATIENCE, thread_store.load(&thread.key)).await;
+            let loaded = loaded.unwrap_or_else(|why| Err(why.into()));
             match loaded.and_then(|loaded| Ok(whole(loaded)?)) {
                 Ok((bodies, loaded)) => {
                     writes.extend(self.begin_with(agent, bodies));

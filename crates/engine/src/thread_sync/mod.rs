@@ -5,16 +5,15 @@
 mod begin;
 mod save;
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Committed, Result as Stored, Store, StoreLayer, Write};
 use entourage_types::{
     AgentId, EntityKind, Item, ItemBody, KeptThread, PendingSave, Record, Scope, ThreadKey, Time,
 };
-use futures::FutureExt;
 
-use crate::{Clock, Engine};
+use crate::Engine;
 
 pub(crate) use begin::NotLoaded;
 
@@ -74,7 +73,7 @@ impl StoreLayer for Keeping {
 
 /// The kept thread of an agent, if it is one.
 async fn kept(store: &dyn Store, agent: AgentId) -> Stored<Option<KeptThread>> {
-    let found = store.entity(&Scope::All, EntityKind::Thread, &agent.to_string()).await?;
+    let found = store.entity(&Scope::All, EntityKind::THREAD, &agent.to_string()).await?;
     Ok(found.map(|entity| KeptThread::from_entity(&entity)).transpose()?)
 }
 
@@ -82,19 +81,6 @@ async fn kept(store: &dyn Store, agent: AgentId) -> Stored<Option<KeptThread>> {
 fn pending(agent: AgentId, first: u64, thread: &KeptThread, at: Time) -> Stored<Write> {
     let pending = PendingSave { agent, owner: thread.key.owner.clone(), first, from: first, at };
     Ok(Write::record(&pending)?)
-}
-
-/// The result of a call of a thread store, within its time. A panic in it becomes an error.
-async fn in_time<T>(
-    clock: &dyn Clock,
-    said: impl Future<Output = Result<T, ThreadStoreError>>,
-) -> Result<T, ThreadStoreError> {
-    let end = clock.now() + PATIENCE;
-    tokio::select! {
-        biased;
-        said = AssertUnwindSafe(said).catch_unwind() => said.unwrap_or_else(|_| Err("it crashed".into())),
-        () = clock.sleep_until(end) => Err(format!("it took longer than {} s", PATIENCE.as_secs()).into()),
-    }
 }
 
 impl Engine {

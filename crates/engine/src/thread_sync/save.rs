@@ -11,8 +11,8 @@ use entourage_store::{Commit, EntityQuery, Error as StoreError, ItemQuery, Page,
 use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
 use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 
-use super::{PATIENCE, ThreadStore, ThreadStoreError, in_time, kept};
-use crate::Engine;
+use super::{PATIENCE, ThreadStore, ThreadStoreError, kept};
+use crate::{Engine, in_time::in_time};
 
 /// The most threads that are saved at once.
 const PLACES: usize = 8;
@@ -153,7 +153,7 @@ impl Engine {
         let mut after = None;
         loop {
             let page = Page { after, limit: ROWS, ..Page::default() };
-            let query = EntityQuery { page, ..EntityQuery::of(EntityKind::PendingSave) };
+            let query = EntityQuery { page, ..EntityQuery::of(EntityKind::PENDING_SAVE) };
             let found = match self.store().entities(&Scope::All, query).await {
                 Ok(found) => found,
                 // Rows whose items are saved meanwhile are removed, and the cursor may be among them: read
@@ -193,7 +193,7 @@ impl Engine {
         let mut more = rows.len() == ROWS as usize;
         let last = match (kept(&**store, agent).await?, items.last()) {
             (Some(thread), Some(item)) => {
-                in_time(&**self.clock(), thread_store.save(&thread.key, &items)).await?;
+                in_time(&**self.clock(), PATIENCE, thread_store.save(&thread.key, &items)).await??;
                 more |= items.len() == ITEMS as usize;
                 item.seq
             }
@@ -204,7 +204,7 @@ impl Engine {
             (None, _) => u64::MAX,
         };
         let saved = rows.iter().filter(|row| row.first <= last);
-        done.writes.extend(saved.map(|row| Write::PruneEntity(EntityKind::PendingSave, row.id())));
+        done.writes.extend(saved.map(|row| Write::PruneEntity(EntityKind::PENDING_SAVE, row.id())));
         if items.len() == ITEMS as usize
             && let Some(row) = rows.iter().rfind(|row| row.first <= last)
         {
@@ -220,7 +220,7 @@ impl Engine {
     /// The pending saves of a thread, in order.
     async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
         let page = Page { limit, ..Page::default() };
-        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::PendingSave) };
+        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::PENDING_SAVE) };
         let rows = self.store().entities(&Scope::All, query).await?;
         Ok(rows.iter().map(PendingSave::from_entity).collect::<serde_json::Result<_>>()?)
     }

@@ -149,7 +149,7 @@ async fn delete_chat(globals: &Globals, given: &str, chat: &str) -> Result<Exit>
 
 /// Connects to the engine. Returns it with the agency's name, after reading the agency's file where one is
 /// given.
-async fn connected(globals: &Globals, given: &str, purpose: Purpose) -> Result<(Box<dyn Backend>, String)> {
+async fn connected(globals: &Globals, given: &str, purpose: Purpose) -> Result<(Backend, String)> {
     let mut settings = globals.settings()?;
     let agency = chosen(&mut settings, given)?;
     Ok((backend::connect(globals, &settings, purpose).await?, agency))

@@ -67,7 +67,7 @@ fn since(text: &str) -> Result<Time, String> {
 impl Agents {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let agents = self.found(&*backend).await?;
+        let agents = self.found(&backend).await?;
         for agent in &agents {
             match globals.json {
                 true => out::json(&out::shown(agent)?)?,
@@ -96,7 +96,7 @@ impl Agents {
         Ok(Exit::Done)
     }
 
-    async fn found(&self, backend: &dyn backend::Backend) -> Result<Vec<Agent>> {
+    async fn found(&self, backend: &backend::Backend) -> Result<Vec<Agent>> {
         let most = self.limit as usize;
         let narrow = self.kind.is_some() || self.search.is_some();
         let limit = Some(self.limit).filter(|_| !narrow);

@@ -137,7 +137,7 @@ pub(super) fn arguments(text: &str) -> Result<Value, String> {
 impl Answer {
     pub(crate) async fn run(self, globals: &Globals) -> backend::Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let id = self.question.find(&*backend).await?;
+        let id = self.question.find(&backend).await?;
         let given = match self.given.answer(self.arguments) {
             Reply::Text(words) => {
                 let open = backend.questions(None).await?;

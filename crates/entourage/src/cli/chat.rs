@@ -3,8 +3,6 @@
 mod again;
 mod wish;
 
-use std::sync::Arc;
-
 use clap::Args;
 use entourage::{Kinds, Settings};
 use entourage_engine::{Entry, Role};
@@ -74,7 +72,7 @@ impl Chat {
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind)?;
         let (kinds, _) = entourage::loaded_kinds(&settings)?;
         let interrupt = interrupt::token();
-        let backend: Arc<dyn Backend> = backend::connect(globals, &settings, purpose).await?.into();
+        let backend = backend::connect(globals, &settings, purpose).await?;
         if let Some(kind) = &kind {
             backend.expect_kind(kind).await?;
         }
@@ -97,7 +95,7 @@ impl Chat {
         let mut lines = Lines::edited(settings.data.join(HISTORY));
         talk.edited = lines.is_edited();
         if let Some(agent) = self.agent {
-            let agent = talk.backend.agent(agent.find(&*talk.backend).await?).await?;
+            let agent = talk.backend.agent(agent.find(&talk.backend).await?).await?;
             talk.begin(&agent, Begun::Before).await?;
         }
         let exit = loop {
@@ -118,7 +116,7 @@ impl Chat {
 
 /// A conversation.
 struct Talk<'a> {
-    backend: Arc<dyn Backend>,
+    backend: Backend,
     globals: &'a Globals,
     settings: &'a Settings,
     /// The kind that a first message goes to.
@@ -197,7 +195,7 @@ impl Talk<'_> {
         let root = agent.root;
         let aloud = self.kinds.get(&agent.kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         let view = View::new(self.globals, root, aloud, self.edited);
-        let (backend, interrupt) = (Arc::clone(&self.backend), self.interrupt.clone());
+        let (backend, interrupt) = (self.backend.clone(), self.interrupt.clone());
         let mut session = Session::new(backend, root, begun, view, interrupt).await?;
         session.resume().await?;
         if begun == Begun::Before {
@@ -223,7 +221,7 @@ impl Talk<'_> {
     /// Shows the conversation so far.
     async fn greet(&self, session: &mut Session) -> Result<()> {
         let paint = out::stdout();
-        for entry in transcript(&*self.backend, session.root(), |_| false).await? {
+        for entry in transcript(&self.backend, session.root(), |_| false).await? {
             // Entries that arrive meanwhile are shown as they arrive.
             if entry.item_seq.is_some_and(|seq| seq >= self.shown) {
                 continue;
@@ -269,7 +267,7 @@ impl Talk<'_> {
         let spoken = session.view.said();
         let new = self.shown..session.heard;
         let was_shown = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < self.shown);
-        for entry in transcript(&*self.backend, session.root(), was_shown).await? {
+        for entry in transcript(&self.backend, session.root(), was_shown).await? {
             let is_new = entry.item_seq.is_some_and(|seq| new.contains(&seq) && spoken != Some(seq));
             if is_new && entry.role == Role::Assistant {
                 out::result(entry.text.trim())?;

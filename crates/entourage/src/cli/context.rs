@@ -33,7 +33,7 @@ impl Context {
         let is_begun = entourage::is_begun(&settings).await?;
         let purpose = if is_begun { Purpose::Work { files: false, begins: false } } else { Purpose::Look };
         let backend = backend::connect(globals, &settings, purpose).await?;
-        let agent = self.agent.find(&*backend).await?;
+        let agent = self.agent.find(&backend).await?;
         let seen = backend.context(agent).await?;
         if globals.json {
             out::json(&seen)?;

@@ -35,12 +35,12 @@ impl Export {
             return Err(Failure::usage("give either --markdown or --json"));
         }
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let id = self.agent.find(&*backend).await?;
+        let id = self.agent.find(&backend).await?;
         let agent = backend.agent(id).await?;
         if !globals.json {
             out::result(head(&agent, backend.is_at_work(Some(agent.root))))?;
         }
-        each_item(&*backend, id, |item| match globals.json {
+        each_item(&backend, id, |item| match globals.json {
             true => out::json(item),
             false => out::result(section(item, &agent.kind)),
         })

@@ -42,7 +42,7 @@ impl Grants {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = match self.agent {
-            Some(agent) => Some(agent.find(&*backend).await?),
+            Some(agent) => Some(agent.find(&backend).await?),
             None => None,
         };
         let grants = backend.grants(agent).await?;
@@ -66,7 +66,7 @@ impl Grants {
 impl Revoke {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-        let grant = self.grant.find(&*backend).await?;
+        let grant = self.grant.find(&backend).await?;
         let grant = backend.revoke(grant).await?;
         if globals.json {
             out::json(&grant)?;

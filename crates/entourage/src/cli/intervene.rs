@@ -61,7 +61,7 @@ async fn intervene(
     globals: &Globals,
 ) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-    let agent = agent.find(&*backend).await?;
+    let agent = agent.find(&backend).await?;
     let done = backend.intervene(agent, action, text).await?;
     if globals.json {
         out::json(&done)?;

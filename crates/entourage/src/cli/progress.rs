@@ -192,7 +192,8 @@ impl Progress {
             EventBody::Item { item: None, .. }
             | EventBody::Step { due: None, .. }
             | EventBody::Grant { .. }
-            | EventBody::Session { .. } => {}
+            | EventBody::Session { .. }
+            | EventBody::Record { .. } => {}
             EventBody::Intervention { intervention } => {
                 match intervention.status {
                     InterventionStatus::Pending => self.pending.insert(intervention.id, intervention.clone()),

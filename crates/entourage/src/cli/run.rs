@@ -3,7 +3,6 @@
 use std::{
     io::{IsTerminal, Read},
     path::PathBuf,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -68,6 +67,13 @@ const READING: [&str; 2] = ["list_files", "read_file"];
 /// How many of an agent's last items are searched for calls that read files.
 const LATELY: u64 = 200;
 
+/// A tree that existed before.
+struct Followed {
+    root: AgentId,
+    /// Whether it was given the task, which must not be given twice.
+    has_task: bool,
+}
+
 /// The result, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -98,7 +104,10 @@ impl Run {
                 // The tree was followed in another process, which has ended: it has the answer by now, or
                 // continues here.
                 Err(failure)
-                    if failure.who_is_gone().is_some() && followed.is_some() && self.task.is_none() =>
+                    if failure.who_is_gone().is_some()
+                        && followed
+                            .as_ref()
+                            .is_some_and(|followed| self.task.is_none() || followed.has_task) =>
                 {
                     tokio::time::sleep(AGAIN).await;
                 }
@@ -108,29 +117,30 @@ impl Run {
         self.once(globals, (started, &interrupt), &mut followed).await
     }
 
-    /// Runs the tree, or follows the process that does. `followed` is the root, once it is known, of a tree
-    /// that existed before.
+    /// Runs the tree, or follows the process that does. `followed` is set once it is known which tree that
+    /// existed before is meant.
     async fn once(
         &self,
         globals: &Globals,
         (started, interrupt): (Instant, &CancellationToken),
-        followed: &mut Option<AgentId>,
+        followed: &mut Option<Followed>,
     ) -> Result<Exit> {
-        let task = self.task.as_deref().map(text).transpose()?;
+        let has_task = followed.as_ref().is_some_and(|followed| followed.has_task);
+        let task = self.task.as_deref().filter(|_| !has_task).map(text).transpose()?;
         let mut settings = globals.settings()?;
         let purpose = Purpose::to_work(&mut settings, self.files.as_ref(), self.resume.is_none());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
-        let backend: Arc<dyn Backend> = backend::connect(globals, &settings, purpose).await?.into();
-        let root = match (&self.resume, *followed) {
+        let backend: Backend = backend::connect(globals, &settings, purpose).await?;
+        let root = match (&self.resume, followed.as_ref().map(|followed| followed.root)) {
             (Some(_), Some(root)) => root,
             (None, _) => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default(), None).await?.id,
-            (Some(Some(agent)), None) => backend.agent(agent.find(&*backend).await?).await?.root,
-            (Some(None), None) => newest_unfinished(&*backend).await?,
+            (Some(Some(agent)), None) => backend.agent(agent.find(&backend).await?).await?.root,
+            (Some(None), None) => newest_unfinished(&backend).await?,
         };
-        *followed = self.resume.is_some().then_some(root);
+        *followed = self.resume.is_some().then_some(Followed { root, has_task });
         let view = View::new(globals, root, false, false);
         let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
-        let mut session = Session::new(Arc::clone(&backend), root, begun, view, interrupt.clone()).await?;
+        let mut session = Session::new(backend.clone(), root, begun, view, interrupt.clone()).await?;
         if begun == Begun::Before && session.progress.status() == Status::Cancelled {
             return Err(entourage_engine::Error::Gone(root).into());
         }
@@ -142,7 +152,7 @@ impl Run {
         if begun == Begun::Before
             && !sees_files
             && !globals.quiet
-            && has_read_files(&*backend, root).await.unwrap_or(false)
+            && has_read_files(&backend, root).await.unwrap_or(false)
         {
             let next = "no directory is given now; --files DIR gives one";
             out::note(out::stderr().yellow(format!("note: agent {root} has read files before, and {next}")));
@@ -151,6 +161,7 @@ impl Run {
         backend.work(root).await?;
         if let (Some(task), Begun::Before) = (&task, begun) {
             session.tell(task).await?;
+            *followed = Some(Followed { root, has_task: true });
         }
         if begun == Begun::Now && !globals.quiet && !globals.json {
             out::note(out::stderr().dim(beside(root)));
@@ -159,7 +170,7 @@ impl Run {
         let end = session.until_rest(lines.as_mut(), Typed::Ignored).await?;
         let Session { progress, ends, .. } = session;
         if end == End::Interrupted {
-            self.leave(globals, &*backend, root).await;
+            self.leave(globals, &backend, root).await;
             if let Some(Rest::Paused(agents)) = progress.paused() {
                 intervene::note_paused(&agents, globals);
             }
@@ -167,7 +178,7 @@ impl Run {
         let first = ends.first().copied().unwrap_or(u64::MAX);
         let begins =
             |entry: &Entry| entry.role == Role::User && entry.item_seq.is_some_and(|seq| seq < first);
-        let answer = answers(&transcript(&*backend, root, begins).await?, &ends);
+        let answer = answers(&transcript(&backend, root, begins).await?, &ends);
         let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();
@@ -248,7 +259,7 @@ impl Run {
     }
 
     /// Stops waiting for the agents, and shows how to come back to them.
-    async fn leave(&self, globals: &Globals, backend: &dyn Backend, root: AgentId) {
+    async fn leave(&self, globals: &Globals, backend: &Backend, root: AgentId) {
         if !globals.quiet && !backend.is_at_work(Some(root)) {
             out::note(out::stderr().dim("stopping; Ctrl-C again ends at once"));
         }
@@ -276,7 +287,7 @@ fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) 
 }
 
 /// Whether an agent has recently called tools that read files.
-async fn has_read_files(backend: &dyn Backend, agent: AgentId) -> Result<bool> {
+async fn has_read_files(backend: &Backend, agent: AgentId) -> Result<bool> {
     let items = backend.agent(agent).await?.items;
     let lately = backend.items(agent, items.saturating_sub(LATELY)).await?;
     let reads = |call: &ToolCall| READING.contains(&call.tool.as_str());
@@ -288,7 +299,7 @@ pub(super) fn beside(root: AgentId) -> String {
     format!("{root}; from another terminal: entourage tree, tail --follow, steer @last \"…\", stop @last")
 }
 
-async fn newest_unfinished(backend: &dyn Backend) -> Result<AgentId> {
+async fn newest_unfinished(backend: &Backend) -> Result<AgentId> {
     backend.unfinished().await?.into_iter().next().ok_or_else(|| {
         Failure::usage(
             "there is nothing to resume: no agent is unfinished. `entourage agents` lists all agents",

@@ -5,7 +5,6 @@ mod typed;
 
 use std::{
     collections::{HashSet, VecDeque},
-    sync::Arc,
     time::Duration,
 };
 
@@ -18,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use typed::{ANSWERS, is_command};
 
 use super::{
-    backend::{Backend, Follow, Result},
+    backend::{Backend, Result, Stream},
     input::Lines,
     out,
     pieces::Pieces,
@@ -67,9 +66,9 @@ pub(crate) enum Begun {
 
 /// The session of one user with one tree.
 pub(crate) struct Session {
-    backend: Arc<dyn Backend>,
+    backend: Backend,
     root: AgentId,
-    follow: Box<dyn Follow>,
+    follow: Stream,
     pub(crate) progress: Progress,
     pub(crate) view: View,
     interrupt: CancellationToken,
@@ -102,7 +101,7 @@ pub(crate) struct Session {
 impl Session {
     /// Starts from the current state of a tree, which is not shown again.
     pub(crate) async fn new(
-        backend: Arc<dyn Backend>,
+        backend: Backend,
         root: AgentId,
         begun: Begun,
         view: View,
@@ -145,11 +144,7 @@ impl Session {
 
     /// Continues with another engine after the previous one is gone: from the last event that was read, with
     /// the line that was being handled, and then with the lines that were kept meanwhile.
-    pub(crate) async fn go_on(
-        &mut self,
-        backend: Arc<dyn Backend>,
-        kept: &mut VecDeque<String>,
-    ) -> Result<()> {
+    pub(crate) async fn go_on(&mut self, backend: Backend, kept: &mut VecDeque<String>) -> Result<()> {
         self.follow = backend.follow(self.root, self.progress.last).await?;
         self.backend = backend;
         self.rested = false;

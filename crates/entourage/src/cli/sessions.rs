@@ -51,7 +51,7 @@ impl Sessions {
 
 async fn list(agent: &Which<AgentId>, limit: u32, globals: &Globals) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-    let agent = agent.find(&*backend).await?;
+    let agent = agent.find(&backend).await?;
     let sessions = backend.sessions(agent, limit).await?;
     let paint = out::stdout();
     for session in &sessions {

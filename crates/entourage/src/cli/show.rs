@@ -33,14 +33,14 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let id = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
+        let id = self.agent.unwrap_or(Which::Last).find(&backend).await?;
         let agent = backend.agent(id).await?;
         let paint = out::stdout();
         if !globals.json {
             let (_, status) = words::standing(&agent, backend.is_at_work(Some(agent.root)), paint);
             out::result(text![paint.bold(&agent.kind), " ", status, " ", paint.dim(agent.id)])?;
         }
-        each_item(&*backend, id, |item| match globals.json {
+        each_item(&backend, id, |item| match globals.json {
             true => out::json(item),
             false => out::result(shown(item)),
         })
@@ -51,7 +51,7 @@ impl Show {
 
 /// Passes all items of an agent to `take`, a page at a time: a transcript may be long.
 pub(super) async fn each_item(
-    backend: &dyn Backend,
+    backend: &Backend,
     agent: AgentId,
     mut take: impl FnMut(&Item) -> Result<()>,
 ) -> Result<()> {

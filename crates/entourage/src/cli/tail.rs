@@ -43,7 +43,7 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
+        let agent = self.agent.unwrap_or(Which::Last).find(&backend).await?;
         let root = backend.agent(agent).await?.root;
         let members = backend.tree(root).await?.agents;
         let mut kinds = members.into_iter().map(|agent| (agent.id, agent.kind)).collect();

@@ -31,7 +31,7 @@ pub(crate) struct Tree {
 impl Tree {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let agent = self.agent.unwrap_or(Which::Last).find(&*backend).await?;
+        let agent = self.agent.unwrap_or(Which::Last).find(&backend).await?;
         let tree = backend.tree(agent).await?;
         let root = tree.agents.first().map_or(agent, |agent| agent.root);
         let questions = backend.questions(Some(root)).await?;

@@ -53,11 +53,11 @@ impl Usage {
         let Self { by, from, to, tree, agent, run } = self;
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let root = match tree {
-            Some(tree) => Some(tree.find(&*backend).await?),
+            Some(tree) => Some(tree.find(&backend).await?),
             None => None,
         };
         let agent = match agent {
-            Some(agent) => Some(agent.find(&*backend).await?),
+            Some(agent) => Some(agent.find(&backend).await?),
             None => None,
         };
         let query = UsageQuery { from, to, root, agent, run, by };

@@ -88,7 +88,8 @@ fn show(globals: &Globals, receiver: &ReceiverRecord) -> Result<()> {
         Some(failed) => {
             let ago = words::duration(now.since(failed.at));
             let attempts = failed.attempts;
-            let cause = format!("attempt {attempts} at {}, {ago} ago: {}", failed.delivery, failed.error);
+            let cause =
+                format!("{}, after {attempts} attempts, {ago} ago: {}", failed.delivery, failed.error);
             out::result(text!["  ", paint.red("failed:"), " ", cause])
         }
         None => Ok(()),

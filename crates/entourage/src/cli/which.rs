@@ -42,10 +42,10 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     const NONE: &'static str;
 
     /// The one that `@last` means: the newest; for questions, the only open one.
-    async fn last(backend: &dyn Backend) -> Result<Option<Self>>;
+    async fn last(backend: &Backend) -> Result<Option<Self>>;
 
     /// All candidates for a part of an id, each with a text that distinguishes it.
-    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>>;
+    async fn all(backend: &Backend) -> Result<Vec<(Self, String)>>;
 }
 
 impl<T: Named> FromStr for Which<T> {
@@ -65,14 +65,15 @@ impl<T: Named> FromStr for Which<T> {
         }
         let (noun, prefix) = (T::NOUN, T::PREFIX);
         Err(format!(
-            "no id of an {noun}. Give {prefix}_…, its first or last characters ({FEWEST} at least), or {LAST}"
+            "this is no id: {noun}. Give {prefix}_…, its first or last characters ({FEWEST} at least), or \
+             {LAST}"
         ))
     }
 }
 
 impl<T: Named> Which<T> {
     /// Finds the id.
-    pub(crate) async fn find(&self, backend: &dyn Backend) -> Result<T> {
+    pub(crate) async fn find(&self, backend: &Backend) -> Result<T> {
         let list = format!("`{}` lists them", T::LIST);
         let part = match self {
             Self::Id(id) => return Ok(*id),
@@ -115,13 +116,13 @@ impl Named for AgentId {
     const LIST: &'static str = "entourage agents";
     const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
 
-    async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
+    async fn last(backend: &Backend) -> Result<Option<Self>> {
         let (agents, _) =
             backend.agents(&Listed { roots: true, limit: Some(1), ..Listed::default() }).await?;
         Ok(agents.first().map(|agent| agent.id))
     }
 
-    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {
+    async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let mut all = Vec::new();
         let mut page = Listed::default();
         loop {
@@ -144,7 +145,7 @@ impl Named for QuestionId {
     const LIST: &'static str = "entourage tree";
     const NONE: &'static str = "no question is open";
 
-    async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
+    async fn last(backend: &Backend) -> Result<Option<Self>> {
         let open = backend.questions(None).await?;
         if let [_, _, ..] = open.as_slice() {
             let listed: Vec<String> = open
@@ -162,7 +163,7 @@ impl Named for QuestionId {
         Ok(open.first().map(|question| question.id))
     }
 
-    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {
+    async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let open = backend.questions(None).await?;
         Ok(open
             .into_iter()
@@ -178,11 +179,11 @@ impl Named for GrantId {
     const LIST: &'static str = "entourage grants";
     const NONE: &'static str = "no grant is in force";
 
-    async fn last(backend: &dyn Backend) -> Result<Option<Self>> {
+    async fn last(backend: &Backend) -> Result<Option<Self>> {
         Ok(backend.grants(None).await?.first().map(|grant| grant.id))
     }
 
-    async fn all(backend: &dyn Backend) -> Result<Vec<(Self, String)>> {
+    async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let standing = backend.grants(None).await?;
         Ok(standing.into_iter().map(|grant| (grant.id, grant.tool)).collect())
     }

@@ -149,6 +149,7 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Step { key, state: StepStatus::Retry, .. } => format!("{key} failed and is tried again"),
         EventBody::Step { .. } => return None,
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
+        EventBody::Record { kind, id, status, .. } => format!("{kind} {id}: {status}"),
         EventBody::Session { session } => {
             format!("session {} closed ({}): {}", session.number, session.reason, short(&session.summary))
         }

@@ -10,7 +10,9 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 /// # Errors
 /// A sentence on how to write it.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let span: Span = text.parse().map_err(|_| "write a number and a unit: 90m, 12h, 30d".to_owned())?;
+    let span: Span = text.parse().map_err(|_| {
+        "write a number and a unit, and no more than a few thousand years: 90m, 12h, 30d".to_owned()
+    })?;
     let time = span.to_duration(SpanRelativeTo::days_are_24_hours());
     let time = time.ok().and_then(|time| Duration::try_from(time).ok()).filter(|time| time.as_secs() > 0);
     time.ok_or_else(|| "give at least a second, in weeks, days, hours, minutes or seconds".to_owned())

@@ -17,9 +17,9 @@ fn comment_and_delete_work_and_an_invalid_intervention_is_refused() {
     assert!(refused.error(2).contains("it is not paused"), "{refused:?}");
     place.entourage(&["delete", id]).good();
     let gone = place.entourage(&["steer", id, "still there?"]);
-    assert!(gone.error(2).contains("was cancelled"), "{gone:?}");
+    assert!(gone.error(2).contains("was deleted"), "{gone:?}");
     let resumed = place.entourage(&["run", "--resume", "@last"]);
-    let why = "was cancelled and takes no more messages. Start a new one with `entourage run`";
+    let why = "was deleted and does nothing any more. Start a new one with `entourage run`";
     assert!(resumed.error(2).contains(why) && resumed.stdout.is_empty(), "{resumed:?}");
 }
 

@@ -42,7 +42,8 @@ impl Answer {
             ) => {
                 let written = self.usage.output;
                 return Err(failure.bad(&format!(
-                    "cut off at the limit of tokens, after {written}: raise `max_tokens`, or ask for less at once"
+                    "cut off at the provider's limit of tokens for one answer, after {written}: ask for less at once, or \
+                     use a model that writes more"
                 )));
             }
             Some(word @ ("content_filter" | "refusal")) => {

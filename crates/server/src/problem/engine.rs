@@ -2,10 +2,18 @@
 
 use entourage_engine::{Error, StoreError};
 
-use super::Problem;
+use super::{Cause, Problem};
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
+        let problem = Self::of(&error);
+        Self { cause: Cause::new(error), ..problem }
+    }
+}
+
+impl Problem {
+    /// What a caller outside this process is told.
+    fn of(error: &Error) -> Self {
         let text = error.to_string();
         match error {
             Error::NotFound { .. } | Error::UnknownAgency { .. } | Error::Forgotten(_) => {

@@ -3,7 +3,10 @@
 mod engine;
 mod rejection;
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use axum::{
     Json,
@@ -31,7 +34,36 @@ pub struct Problem {
     pub status: u16,
     /// The cause in this case, and what to do next.
     pub detail: String,
+    /// The engine's error, for callers within this process.
+    #[serde(skip)]
+    #[schema(ignore)]
+    cause: Cause,
 }
+
+/// The error of the engine behind a problem, if there is one. It never leaves the process: an extension of the
+/// response.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cause(Arc<Mutex<Option<entourage_engine::Error>>>);
+
+impl Cause {
+    fn new(error: entourage_engine::Error) -> Self {
+        Self(Arc::new(Mutex::new(Some(error))))
+    }
+
+    /// Takes the error.
+    pub(crate) fn take(&self) -> Option<entourage_engine::Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+// A problem is compared by what it says.
+impl PartialEq for Cause {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Cause {}
 
 /// Defines every problem: its slug, its title and its status.
 macro_rules! problems {
@@ -50,6 +82,7 @@ macro_rules! problems {
                     title: Cow::Borrowed($title),
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
+                    cause: Cause::default(),
                 }
             })+
         }
@@ -156,7 +189,9 @@ impl IntoResponse for Problem {
         }
         let scheme = if self.kind == kind::unauthorized() { "Bearer" } else { "Webhook-Signature" };
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let cause = std::mem::take(&mut self.cause);
         let mut response = (status, Json(self)).into_response();
+        response.extensions_mut().insert(cause);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         match status {

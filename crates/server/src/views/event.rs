@@ -138,6 +138,18 @@ enum EventBodyView {
         /// The session.
         session: Box<SessionView>,
     },
+    /// A record of an application changed.
+    Record {
+        /// Which noun.
+        kind: String,
+        /// Its id.
+        id: String,
+        /// Its status as of then.
+        status: String,
+        /// The record as of then.
+        #[schema(value_type = Object)]
+        record: serde_json::Value,
+    },
 }
 
 impl From<Event> for EventView {
@@ -169,6 +181,7 @@ impl From<EventBody> for EventBodyView {
             EventBody::Grant { grant } => Self::Grant { grant: Box::new((*grant).into()) },
             EventBody::Question { question } => Self::Question { question: Box::new((*question).into()) },
             EventBody::Session { session } => Self::Session { session: Box::new((*session).into()) },
+            EventBody::Record { kind, id, status, record } => Self::Record { kind, id, status, record },
         }
     }
 }

@@ -85,6 +85,7 @@ impl From<Task> for TaskView {
             run,
             created,
             updated,
+            reactivated: _,
         } = task;
         let result = result.map(|result| match result {
             TaskResult::Text(text) => TaskResultView::Text(text),

@@ -459,12 +459,12 @@ async fn migration_from_version_17_renames_stored_fields() {
     let posts = store.inbox(agent).await.unwrap();
     assert!(matches!(&posts[0].body, PostBody::Message { options: Some(found), .. } if *found == options));
     let record = async |kind, id: &str| store.entity(&Scope::All, kind, id).await.unwrap().unwrap();
-    let kind: Kind = serde_json::from_str(&record(EntityKind::Kind, "clerk@1").await.body).unwrap();
+    let kind: Kind = serde_json::from_str(&record(EntityKind::KIND, "clerk@1").await.body).unwrap();
     let names = |name: &str| vec![name.to_owned()];
     let (input, parallel, output) = (names("a"), names("b"), names("c"));
     assert_eq!(kind.guardrails, Guardrails { input, parallel, output, min_calls: 1, attempts: 2 });
-    let job = JobRun::from_entity(&record(EntityKind::JobRun, "waits").await).unwrap();
+    let job = JobRun::from_entity(&record(EntityKind::JOB_RUN, "waits").await).unwrap();
     assert_eq!((job.found, job.repaired, job.repaired_ever), (2, 1, 7));
-    let save = PendingSave::from_entity(&record(EntityKind::PendingSave, "x/4").await).unwrap();
+    let save = PendingSave::from_entity(&record(EntityKind::PENDING_SAVE, "x/4").await).unwrap();
     assert_eq!((save.agent, save.first, save.from), (agent, 4, 5));
 }

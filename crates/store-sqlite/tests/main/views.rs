@@ -102,6 +102,7 @@ async fn every_view_shows_names_and_readable_times() {
         result: Some(TaskResult::Text("dug".to_owned())),
         post: None,
         run: None,
+        reactivated: 0,
         created: AT,
         updated: AT,
     };

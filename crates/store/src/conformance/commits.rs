@@ -25,7 +25,7 @@ async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
     let all = Scope::All;
     let tree = AgentQuery { root: Some(known.root), ..AgentQuery::default() };
     assert_eq!(store.agents(&all, tree).await?.len(), 1, "an agent was made");
-    assert_eq!(store.entity(&all, EntityKind::Request, "a request").await?, None);
+    assert_eq!(store.entity(&all, EntityKind::REQUEST, "a request").await?, None);
     assert_eq!(store.inbox(known.id).await?, []);
     assert_eq!(store.due(at(1_000_000), None, 10).await?, []);
     assert_eq!(store.events(&all, known.root, 1, 10).await?, []);
@@ -81,14 +81,14 @@ pub async fn each_expectation_holds_or_refuses_the_commit(place: impl Place) -> 
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let unknown = Agent::root(owner(), "helper", "never made", at(0));
-    let kind = EntityKind::Request;
+    let kind = EntityKind::REQUEST;
     let (there, not_there) = ("there".to_owned(), "not there".to_owned());
     store.commit(Commit::new(at(1)).write(Write::entity(request(&owner(), &there, "open")))).await?;
 
     for holds in [
         Expect::Agent(known.id),
         Expect::Absent(kind, not_there.clone()),
-        Expect::Absent(EntityKind::Note, there.clone()),
+        Expect::Absent(EntityKind::NOTE, there.clone()),
         Expect::Status(kind, there.clone(), "open"),
         Expect::Version(kind, there.clone(), 1),
         Expect::Version(kind, not_there.clone(), 0),
@@ -142,7 +142,7 @@ pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
     }
     store.commit(commit).await?;
     assert_eq!(store.agent(&Scope::All, known.id).await?, Some(agent));
-    let twice = EntityQuery::of(EntityKind::Request);
+    let twice = EntityQuery::of(EntityKind::REQUEST);
     let words: Vec<_> = store.entities(&Scope::All, twice).await?.into_iter().map(|e| e.status).collect();
     assert_eq!(words, ["done"]);
     Ok(())

@@ -72,7 +72,7 @@ pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
                 commit.push(Write::entity(request(&owner(), name, &round.to_string())));
             }
             writing.commit(commit).await?;
-            let all = EntityQuery::of(EntityKind::Request);
+            let all = EntityQuery::of(EntityKind::REQUEST);
             let seen = writing.entities(&Scope::All, all).await?;
             assert!(seen.iter().all(|entity| entity.status == round.to_string()), "{seen:?}");
         }
@@ -80,7 +80,7 @@ pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
     });
     let mut reads = 0;
     while !writer.is_finished() || reads == 0 {
-        let all = EntityQuery::of(EntityKind::Request);
+        let all = EntityQuery::of(EntityKind::REQUEST);
         let seen = store.entities(&Scope::All, all).await?;
         assert!(seen.windows(2).all(|pair| pair[0].status == pair[1].status), "{seen:?}");
         reads += 1;

@@ -124,7 +124,7 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
         let refused = store.commit(commit).await;
         assert!(matches!(refused, Err(Error::RuleViolation(_))), "{write:?}: {refused:?}");
     }
-    assert_eq!(store.entity(&Scope::All, EntityKind::Request, "before").await?, None);
+    assert_eq!(store.entity(&Scope::All, EntityKind::REQUEST, "before").await?, None);
     assert_eq!(store.agent(&Scope::All, theirs.id).await?, Some(theirs));
     Ok(())
 }
@@ -221,10 +221,10 @@ pub async fn an_event_of_a_missing_tree_is_refused(place: impl Place) -> Result<
         assert_eq!(store.events(&Scope::All, root.id, 0, 10).await?.len(), told);
     }
     let other = new_root(&store, owner()).await?;
-    let astray = Write::Record(question(&tree).entity()?, question(&other).event().map(Box::new));
+    let astray = Write::Record(question(&tree).entity()?, question(&other).event()?.map(Box::new));
     let refused = store.commit(Commit::new(at(2)).write(astray)).await;
     assert!(matches!(refused, Err(Error::RuleViolation(_))), "told in another tree: {refused:?}");
-    let asked = store.entities(&Scope::All, EntityQuery::of(EntityKind::Question)).await?;
+    let asked = store.entities(&Scope::All, EntityQuery::of(EntityKind::QUESTION)).await?;
     assert_eq!(asked, []);
     Ok(())
 }
@@ -237,7 +237,7 @@ pub async fn an_entity_cannot_be_taken_by_another_owner(place: impl Place) -> Re
     store.commit(write(&owner(), "open")).await?;
     let refused = store.commit(write(&stranger(), "stolen")).await;
     assert!(matches!(&refused, Err(Error::Exists { id, .. }) if id == "one"), "{refused:?}");
-    let kept = store.entity(&Scope::All, EntityKind::Request, "one").await?;
+    let kept = store.entity(&Scope::All, EntityKind::REQUEST, "one").await?;
     assert_eq!(kept, Some(request(&owner(), "one", "open")));
     Ok(())
 }

@@ -21,7 +21,7 @@ pub async fn every_field_of_an_entity_reads_back(place: impl Place) -> Result<()
     let store = place.open().await?;
     let root = new_root(&store, owner()).await?;
     let mut entity = Entity {
-        kind: EntityKind::Note,
+        kind: EntityKind::NOTE,
         id: "an id ' of any sort".to_owned(),
         owner: owner(),
         root: Some(root.id),
@@ -36,14 +36,14 @@ pub async fn every_field_of_an_entity_reads_back(place: impl Place) -> Result<()
     keep(&store, &entity).await?;
     let same_id = request(&owner(), &entity.id, "done");
     keep(&store, &same_id).await?;
-    assert_eq!(store.entity(&Scope::All, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
+    assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, &entity.id).await?.as_ref(), Some(&entity));
     entity = Entity { root: None, parent: None, text: None, updated: at(9), version: 2, ..entity };
     entity.status = "changed".to_owned();
     entity.body = "[]".to_owned();
     keep(&store, &entity).await?;
-    assert_eq!(store.entity(&Scope::All, EntityKind::Note, &entity.id).await?.as_ref(), Some(&entity));
-    assert_eq!(store.entity(&Scope::All, EntityKind::Request, &entity.id).await?, Some(same_id));
-    assert_eq!(store.entity(&Scope::All, EntityKind::Note, "no such id").await?, None);
+    assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, &entity.id).await?.as_ref(), Some(&entity));
+    assert_eq!(store.entity(&Scope::All, EntityKind::REQUEST, &entity.id).await?, Some(same_id));
+    assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, "no such id").await?, None);
     Ok(())
 }
 
@@ -57,11 +57,11 @@ pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Place)
     for task in [&a, &b, &c, &done] {
         store.commit(Commit::new(at(1)).write(Write::record(&task.clone())?)).await?;
     }
-    let all = EntityQuery::of(EntityKind::Task);
+    let all = EntityQuery::of(EntityKind::TASK);
     let [a, b, c] = [a, b, c].map(|task| task.id.to_string());
     for (query, expected) in [
         (all.clone(), vec![&a, &b, &c]),
-        (EntityQuery::of(EntityKind::Note), vec![]),
+        (EntityQuery::of(EntityKind::NOTE), vec![]),
         (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b]),
         (EntityQuery { parent: Some(child.id), ..all.clone() }, vec![&b]),
         (EntityQuery { status: Some("queued".to_owned()), ..all.clone() }, vec![&a, &c]),
@@ -91,7 +91,7 @@ pub async fn pages_of_entities_go_both_ways(place: impl Place) -> Result<()> {
             loop {
                 let page = Page { after, limit, newest_first, ..Page::default() };
                 let found =
-                    ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::Request) }).await?;
+                    ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::REQUEST) }).await?;
                 after = found.last().cloned();
                 seen.extend(found);
                 if after.is_none() {
@@ -104,7 +104,7 @@ pub async fn pages_of_entities_go_both_ways(place: impl Place) -> Result<()> {
     }
     for hidden in ["their m", "no such row"] {
         let page = Page { after: Some(hidden.to_owned()), ..Page::default() };
-        let query = EntityQuery { page, ..EntityQuery::of(EntityKind::Request) };
+        let query = EntityQuery { page, ..EntityQuery::of(EntityKind::REQUEST) };
         let refused = ids(&store, &scope, query).await;
         assert!(matches!(&refused, Err(Error::NoRow { after }) if after == hidden), "{refused:?}");
     }
@@ -112,7 +112,7 @@ pub async fn pages_of_entities_go_both_ways(place: impl Place) -> Result<()> {
 }
 
 async fn search(store: &impl Store, owner: &Owner, text: &str) -> Result<Vec<String>> {
-    let query = EntityQuery { text: Some(text.to_owned()), ..EntityQuery::of(EntityKind::Note) };
+    let query = EntityQuery { text: Some(text.to_owned()), ..EntityQuery::of(EntityKind::NOTE) };
     let notes = store.entities(&Scope::Owner(owner.clone()), query).await?;
     notes.iter().map(|entity| Ok(Note::from_entity(entity)?.title)).collect()
 }
@@ -146,7 +146,7 @@ pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
     let far = format!("spade{}clay", " ".repeat(100_000));
     assert_eq!(search(&store, &owner(), &far).await?, ["Spade", "Shed"]);
     assert_eq!(search(&store, &stranger(), "spade").await?, ["Theirs"]);
-    let query = EntityQuery { text: Some("spade".to_owned()), ..EntityQuery::of(EntityKind::Note) };
+    let query = EntityQuery { text: Some("spade".to_owned()), ..EntityQuery::of(EntityKind::NOTE) };
     let first = Page { limit: 1, ..Page::default() };
     let limited = EntityQuery { page: first, root: Some(agent.id), ..query.clone() };
     assert_eq!(store.entities(&Scope::All, limited).await?.len(), 1);
@@ -216,7 +216,7 @@ pub async fn a_page_ends_at_the_requested_number_of_bytes(place: impl Place) -> 
     let scope = Scope::Owner(owner());
     for (bytes, expected) in [(0, 1), (9_000, 1), (25_000, 3), (usize::MAX, 5)] {
         let page = Page { bytes, ..Page::default() };
-        let found = ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::Request) }).await?;
+        let found = ids(&store, &scope, EntityQuery { page, ..EntityQuery::of(EntityKind::REQUEST) }).await?;
         assert_eq!(found, names[..expected], "{bytes} bytes");
     }
     Ok(())

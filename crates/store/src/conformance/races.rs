@@ -105,21 +105,21 @@ pub async fn two_writers_cannot_both_create_or_change_a_record(place: impl Handl
         let id = round.to_string();
         let record = |status| Write::entity(request(&owner(), &id, status));
         let make = |status| {
-            Commit::new(at(1)).expect(Expect::Absent(EntityKind::Request, id.clone())).write(record(status))
+            Commit::new(at(1)).expect(Expect::Absent(EntityKind::REQUEST, id.clone())).write(record(status))
         };
         let outcomes = both(&handles, round, make("open"), make("open")).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::Exists { .. }));
         let change = |status| {
-            let expected = Expect::Status(EntityKind::Request, id.clone(), "open");
+            let expected = Expect::Status(EntityKind::REQUEST, id.clone(), "open");
             Commit::new(at(2)).expect(expected).write(record(status))
         };
         let outcomes = both(&handles, round, change("one"), change("other")).await?;
         one_of(&outcomes, |refusal| matches!(refusal, Error::NotInStatus { .. }));
-        let found = handles[1].entity(&Scope::All, EntityKind::Request, &id).await?;
+        let found = handles[1].entity(&Scope::All, EntityKind::REQUEST, &id).await?;
         let expected = if outcomes.0.is_ok() { "one" } else { "other" };
         assert_eq!(found.as_ref().map(|found| (found.status.as_str(), found.version)), Some((expected, 2)));
         let change = |status| {
-            let expected = Expect::Version(EntityKind::Request, id.clone(), 2);
+            let expected = Expect::Version(EntityKind::REQUEST, id.clone(), 2);
             Commit::new(at(3)).expect(expected).write(record(status))
         };
         let outcomes = both(&handles, round, change("one"), change("other")).await?;
@@ -140,7 +140,7 @@ pub async fn a_counter_gives_each_number_once(place: impl Handles) -> Result<()>
         let ((one, first), (other, second)) = (number(0).await?, number(1).await?);
         assert_eq!((one, other), (round + 1, round + 1));
         let outcomes = both(&handles, round, first, second).await?;
-        one_of(&outcomes, |refusal| matches!(refusal, Error::OtherVersion { kind: EntityKind::Counter, .. }));
+        one_of(&outcomes, |refusal| matches!(refusal, Error::OtherVersion { kind: EntityKind::COUNTER, .. }));
     }
     Ok(())
 }

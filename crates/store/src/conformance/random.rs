@@ -186,9 +186,9 @@ impl Known {
     fn expect(&self, hope: &Hope) -> Expect {
         match hope {
             Hope::Agent(nth) => Expect::Agent(self.agent(*nth).id),
-            Hope::Absent(id) => Expect::Absent(EntityKind::Request, id.to_string()),
-            Hope::Status(id, open) => Expect::Status(EntityKind::Request, id.to_string(), word(*open)),
-            Hope::Version(id, version) => Expect::Version(EntityKind::Request, id.to_string(), *version),
+            Hope::Absent(id) => Expect::Absent(EntityKind::REQUEST, id.to_string()),
+            Hope::Status(id, open) => Expect::Status(EntityKind::REQUEST, id.to_string(), word(*open)),
+            Hope::Version(id, version) => Expect::Version(EntityKind::REQUEST, id.to_string(), *version),
             Hope::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
             Hope::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
         }
@@ -362,7 +362,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{:?}", store.events(&scope, agent.id, 0, 10_000).await?));
             read.push(format!("{:?}", store.inbox(agent.id).await?));
         }
-        for kind in [EntityKind::Task, EntityKind::Question, EntityKind::Request] {
+        for kind in [EntityKind::TASK, EntityKind::QUESTION, EntityKind::REQUEST] {
             let query = EntityQuery { page: everything(), ..EntityQuery::of(kind) };
             read.push(format!("{:?}", store.entities(&scope, query.clone()).await?));
             let text = Some("word1".to_owned());

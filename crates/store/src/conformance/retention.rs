@@ -98,10 +98,10 @@ pub async fn a_pruned_agent_leaves_no_rows(place: impl Place) -> Result<()> {
     assert_eq!(kept, runs[2..]);
     assert!(store.steps(&Scope::All, runs[0]).await?.is_empty());
     assert_eq!(store.steps(&Scope::All, runs[2]).await?.len(), 1);
-    for (kind, left) in [(EntityKind::Question, 1), (EntityKind::Note, 1), (EntityKind::Request, 1)] {
+    for (kind, left) in [(EntityKind::QUESTION, 1), (EntityKind::NOTE, 1), (EntityKind::REQUEST, 1)] {
         assert_eq!(store.entities(&Scope::All, EntityQuery::of(kind)).await?.len(), left, "{kind}");
     }
-    let words = EntityQuery { text: Some("metres".to_owned()), ..EntityQuery::of(EntityKind::Note) };
+    let words = EntityQuery { text: Some("metres".to_owned()), ..EntityQuery::of(EntityKind::NOTE) };
     assert_eq!(store.entities(&Scope::All, words).await?.len(), 1);
     assert_eq!(store.agents(&Scope::All, AgentQuery::default()).await?.len(), 1);
     assert_eq!(numbers(&store, other.id).await?.len(), 5);
@@ -143,16 +143,16 @@ pub async fn a_pruned_entity_is_removed(place: impl Place) -> Result<()> {
     store.commit(new).await?;
     let [old, young] = ["old", "young"].map(|key| request(&owner(), key, "done").id);
     let own = claim(&store, tree.id).await?.agent;
-    let fenced = store.commit(Commit::fenced(&own, at(3)).write(forget(EntityKind::Request, &old))).await;
+    let fenced = store.commit(Commit::fenced(&own, at(3)).write(forget(EntityKind::REQUEST, &old))).await;
     assert!(matches!(fenced, Err(Error::RuleViolation(_))), "{fenced:?}");
     for _ in 0..2 {
-        let commit = Commit::new(at(3)).write(forget(EntityKind::Request, &old));
-        store.commit(commit.write(forget(EntityKind::Note, &kept.id.to_string()))).await?;
+        let commit = Commit::new(at(3)).write(forget(EntityKind::REQUEST, &old));
+        store.commit(commit.write(forget(EntityKind::NOTE, &kept.id.to_string()))).await?;
     }
-    let left = store.entities(&Scope::All, EntityQuery::of(EntityKind::Request)).await?;
+    let left = store.entities(&Scope::All, EntityQuery::of(EntityKind::REQUEST)).await?;
     assert_eq!(left.iter().map(|left| left.id.as_str()).collect::<Vec<_>>(), [young]);
-    assert_eq!(store.entities(&Scope::All, EntityQuery::of(EntityKind::Note)).await?.len(), 1);
-    let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::Request, old));
+    assert_eq!(store.entities(&Scope::All, EntityQuery::of(EntityKind::NOTE)).await?.len(), 1);
+    let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::REQUEST, old));
     store.commit(again).await?;
     Ok(())
 }

@@ -121,6 +121,7 @@ pub(crate) fn task(from: &Agent, to: AgentId) -> Task {
         result: None,
         post: None,
         run: None,
+        reactivated: 0,
         created: at(1),
         updated: at(1),
     }
@@ -165,7 +166,7 @@ pub(crate) fn note(agent: &Agent, title: &str, content: &str) -> Note {
 /// A record that belongs to no agent.
 pub(crate) fn request(owner: &Owner, id: &str, status: &str) -> Entity {
     Entity {
-        kind: EntityKind::Request,
+        kind: EntityKind::REQUEST,
         id: id.to_owned(),
         owner: owner.clone(),
         root: None,

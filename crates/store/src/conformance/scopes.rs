@@ -68,11 +68,11 @@ pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> 
                 !store.usage(&scope, query).await?.is_empty()
             }),
             ("steps", !store.steps(&scope, run.id).await?.is_empty()),
-            ("entity", store.entity(&scope, EntityKind::Note, &note.id).await?.is_some()),
-            ("entities", !store.entities(&scope, EntityQuery::of(EntityKind::Note)).await?.is_empty()),
+            ("entity", store.entity(&scope, EntityKind::NOTE, &note.id).await?.is_some()),
+            ("entities", !store.entities(&scope, EntityQuery::of(EntityKind::NOTE)).await?.is_empty()),
             ("search", {
                 let text = Some("chest".to_owned());
-                let query = EntityQuery { text, ..EntityQuery::of(EntityKind::Note) };
+                let query = EntityQuery { text, ..EntityQuery::of(EntityKind::NOTE) };
                 !store.entities(&scope, query).await?.is_empty()
             }),
             ("events", !store.events(&scope, agent.root, 0, 10).await?.is_empty()),

@@ -248,7 +248,7 @@ async fn lost_versions(stage: &Stage) -> Vec<Violation> {
     let runs = stage.store.runs(&Scope::All, query).await.unwrap_or_default();
     let mut lost = Vec::new();
     for run in runs {
-        let kept = stage.store.entity(&Scope::All, EntityKind::Kind, &run.kind_version).await;
+        let kept = stage.store.entity(&Scope::All, EntityKind::KIND, &run.kind_version).await;
         if !matches!(kept, Ok(Some(_))) {
             let what = format!("version `{}` of run {} is not kept", run.kind_version, run.id);
             lost.push(Violation { agent: Some(run.agent), ..stuck(what) });

@@ -1,5 +1,7 @@
 //! `send_message`: one tool for writing to a peer and for messages to the user.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use entourage_types::{Kind, Reply, ToolSpec};
 use schemars::JsonSchema;
@@ -45,7 +47,10 @@ impl Tool for SendMessage {
 
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
         let to_user = talks_to_user(caller.kind, caller.is_root);
-        let description = match (caller.peers, to_user) {
+        // An agent that people talk to is the one that its kind's name reaches: it cannot write to itself.
+        let is_itself = |peer: &Kind| caller.is_root && peer.name == caller.kind.name;
+        let peers: Vec<Arc<Kind>> = caller.peers.iter().filter(|peer| !is_itself(peer)).cloned().collect();
+        let description = match (&peers[..], to_user) {
             ([], false) => return None,
             ([], true) => "Say something to the user.".to_owned(),
             (peers, false) => {
@@ -63,11 +68,10 @@ impl Tool for SendMessage {
             schema.remove("additionalProperties");
         }
         let properties = &mut spec.parameters["properties"];
-        if caller.peers.is_empty() {
+        if peers.is_empty() {
             *properties = json!({ "message": { "type": "string", "description": "What to say." } });
         } else {
-            let recipients =
-                caller.peers.iter().map(|kind| kind.name.as_str()).chain(to_user.then_some(USER));
+            let recipients = peers.iter().map(|kind| kind.name.as_str()).chain(to_user.then_some(USER));
             let description = properties["recipient"]["description"].take();
             properties["recipient"] = json!({
                 "type": "string",

@@ -1,11 +1,13 @@
 //! Shared code of the tools for learnings: the limits, and the look-up by short name.
 
-use entourage_types::Learning;
+use entourage_types::{Learning, LearningStatus};
 
-use crate::{Context, Done, Error, Outcome, Result};
+use crate::{Context, Done, Error, Outcome, Reach, RecordQuery, Result, find};
 
 /// How many learnings an agent may have: it reads all of them before each answer.
 pub(super) const MOST: usize = 40;
+/// More than there may be.
+const ALL: u32 = 200;
 /// The longest learning, in characters.
 const LONGEST: usize = 300;
 
@@ -22,9 +24,16 @@ pub(super) fn checked(tool: &str, text: &str) -> Result<String> {
     Err(Error::Arguments { tool: tool.to_owned(), why })
 }
 
+/// Returns the caller's learnings that are not retired, oldest first.
+pub(super) async fn all(context: &Context) -> Result<Vec<Learning>> {
+    let status = Some(LearningStatus::Kept.as_str());
+    let query = RecordQuery { status, limit: ALL, ..RecordQuery::of::<Learning>(Reach::Agent) };
+    find(&*context.reader, query).await
+}
+
 /// Returns the caller's learning with this short name.
 pub(super) async fn named(context: &Context, handle: &str) -> Result<Learning> {
-    let learnings = context.memory.learnings().await?;
+    let learnings = all(context).await?;
     let handle = handle.trim();
     let mut found = learnings.iter().filter(|learning| learning.handle() == handle);
     match (found.next(), found.next()) {
@@ -39,7 +48,7 @@ pub(super) async fn named(context: &Context, handle: &str) -> Result<Learning> {
 }
 
 /// Returns the outcome that stores a learning.
-pub(super) fn keep(learning: Learning, said: &str) -> Outcome {
+pub(super) fn keep(learning: &Learning, said: &str) -> Result<Outcome> {
     let text = format!("{said} {}: {}", learning.handle(), learning.text);
-    Outcome::Done(Done { text, learnings: vec![learning], ..Done::default() })
+    Ok(Outcome::Done(Done { text, ..Done::default() }.with(learning)?))
 }

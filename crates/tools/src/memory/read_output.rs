@@ -46,7 +46,7 @@ impl Tool for ReadOutput {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { item, from } = parse(NAME, arguments)?;
-        let Some(text) = context.memory.text(item).await? else {
+        let Some(text) = context.reader.text(item).await? else {
             return Err(Error::Failed(format!("there is no result or message {item}")));
         };
         let (from, total) = (from.unwrap_or_default(), text.chars().count());

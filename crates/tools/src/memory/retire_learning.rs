@@ -42,6 +42,6 @@ impl Tool for RetireLearning {
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let before = named(context, &parse::<Arguments>(NAME, arguments)?.id).await?;
         let retired = Learning { status: LearningStatus::Retired, updated: context.now, ..before };
-        Ok(keep(retired, "Retired"))
+        keep(&retired, "Retired")
     }
 }

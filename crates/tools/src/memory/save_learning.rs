@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::learnings::{MOST, checked, keep};
+use super::learnings::{MOST, all, checked, keep};
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
 const NAME: &str = "save_learning";
@@ -42,7 +42,7 @@ impl Tool for SaveLearning {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let text = checked(NAME, &parse::<Arguments>(NAME, arguments)?.text)?;
-        if context.memory.learnings().await?.len() >= MOST {
+        if all(context).await?.len() >= MOST {
             let why = format!("you have {MOST} learnings, the most there may be: update or retire one");
             return Err(Error::NotAllowed(why));
         }
@@ -57,6 +57,6 @@ impl Tool for SaveLearning {
             created: context.now,
             updated: context.now,
         };
-        Ok(keep(learning, "Learned"))
+        keep(&learning, "Learned")
     }
 }

@@ -6,11 +6,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{
+    Caller, Context, Effect, Outcome, Reach, RecordQuery, Result, Source, Tool, find, parse, spec_of,
+};
 
 const NAME: &str = "search_agent_history";
 /// The maximum number of sessions.
 const LIMIT: usize = 5;
+/// How many sessions are read in search of those since a given time.
+const READ: u32 = 50;
 /// A day in microseconds.
 const DAY: i64 = 24 * 60 * 60 * 1_000_000;
 
@@ -72,13 +76,29 @@ impl Tool for SearchAgentHistory {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { query, timeframe } = parse(NAME, arguments)?;
-        let found = context.memory.sessions(query.trim(), timeframe.since(context.now), LIMIT).await?;
+        let found = sessions(context, query.trim(), timeframe.since(context.now)).await?;
         if found.is_empty() {
             let text = format!("No earlier conversation matches `{query}`. Try other or fewer words.");
             return Ok(Outcome::text(text));
         }
         Ok(Outcome::text(found.iter().map(section).collect::<Vec<_>>().join("\n\n")))
     }
+}
+
+/// Returns the caller's sessions that were closed at `since` or later: the best matches for the words, or the
+/// latest if there are no words.
+async fn sessions(context: &Context, words: &str, since: Time) -> Result<Vec<Session>> {
+    let words = Some(words.to_owned()).filter(|words| !words.is_empty());
+    let query = RecordQuery {
+        newest_first: words.is_none(),
+        words,
+        limit: READ,
+        ..RecordQuery::of::<Session>(Reach::Agent)
+    };
+    let mut found: Vec<Session> = find(&*context.reader, query).await?;
+    found.retain(|session| session.completed >= since);
+    found.truncate(LIMIT);
+    Ok(found)
 }
 
 fn section(session: &Session) -> String {

@@ -45,6 +45,6 @@ impl Tool for UpdateLearning {
         let Arguments { id, text } = parse(NAME, arguments)?;
         let text = checked(NAME, &text)?;
         let before = named(context, &id).await?;
-        Ok(keep(Learning { text, updated: context.now, ..before }, "Changed"))
+        keep(&Learning { text, updated: context.now, ..before }, "Changed")
     }
 }

@@ -75,11 +75,8 @@ impl Tool for CreateNote {
             content,
             created: context.now,
         };
-        Ok(Outcome::Done(Done {
-            text: format!("Noted in this conversation: {}", note.title),
-            details: Some(json!({ "note": note.id })),
-            notes: vec![note],
-            ..Done::default()
-        }))
+        let text = format!("Noted in this conversation: {}", note.title);
+        let done = Done { text, details: Some(json!({ "note": note.id })), ..Done::default() };
+        Ok(Outcome::Done(done.with(&note)?))
     }
 }

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Notes, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{
+    Caller, Context, Effect, Outcome, Reach, Reader, RecordQuery, Result, Source, Tool, find, parse, spec_of,
+};
 
 const NAME: &str = "search_notes";
 const LIMIT: u32 = 5;
@@ -59,8 +61,8 @@ impl Tool for SearchNotes {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { query, limit } = parse(NAME, arguments)?;
-        let (notes, limit) = (&*context.notes, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST));
-        let found = notes.search(&query, limit).await?;
+        let (notes, limit) = (&*context.reader, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST));
+        let found = with_all(notes, &query, limit).await?;
         if !found.is_empty() {
             return Ok(Outcome::text(sections(&found)));
         }
@@ -71,16 +73,28 @@ impl Tool for SearchNotes {
                 "No note has all the words of `{query}`. These have some of them:\n\n{found}"
             )));
         }
-        Ok(Outcome::text(without(&query, &notes.latest(NAMED).await?)))
+        Ok(Outcome::text(without(&query, &latest(notes).await?)))
     }
 }
 
+/// Returns the notes of the caller's tree with all of these words, best match first.
+async fn with_all(notes: &dyn Reader, words: &str, limit: u32) -> Result<Vec<Note>> {
+    let words = Some(words.to_owned());
+    find(notes, RecordQuery { words, limit, ..RecordQuery::of::<Note>(Reach::Tree) }).await
+}
+
+/// Returns the latest notes of the caller's tree, newest first.
+async fn latest(notes: &dyn Reader) -> Result<Vec<Note>> {
+    find(notes, RecordQuery { newest_first: true, limit: NAMED, ..RecordQuery::of::<Note>(Reach::Tree) })
+        .await
+}
+
 /// Returns the notes with some words of a query, sorted by the number of words, then by age, newest first.
-async fn with_some(notes: &dyn Notes, query: &str, limit: u32) -> Result<Vec<Note>> {
+async fn with_some(notes: &dyn Reader, query: &str, limit: u32) -> Result<Vec<Note>> {
     let words = words(query);
     let mut found: Vec<(usize, Note)> = Vec::new();
     for word in &words {
-        for note in notes.search(word, LIMIT_MOST).await? {
+        for note in with_all(notes, word, LIMIT_MOST).await? {
             if found.iter().all(|(_, known)| known.id != note.id) {
                 // Counted in the note itself: if many notes have a word, a search returns only some of them.
                 let text = format!("{} {}", note.title, note.content).to_lowercase();

@@ -105,7 +105,7 @@ impl Run<'_> {
         let page = Page::all();
         let status = Some(Status::Queued.as_str().to_owned());
         let query =
-            EntityQuery { parent: Some(self.agent.id), status, page, ..EntityQuery::of(EntityKind::Task) };
+            EntityQuery { parent: Some(self.agent.id), status, page, ..EntityQuery::of(EntityKind::TASK) };
         let scope = Scope::from(&self.agent.owner);
         let found = self.engine.inner.store.entities(&scope, query).await?;
         let mut tasks = found.iter().map(Task::from_entity).collect::<serde_json::Result<Vec<_>>>()?;

@@ -28,8 +28,8 @@ impl Run<'_> {
             return Ok(None);
         }
         Ok(Some(format!(
-            "`{}` waits for an answer of this very conversation and cannot answer you before; answer with what you \
-             have",
+            "`{}` waits for an answer of this very conversation and cannot answer you before; answer with \
+             what you have",
             agent.kind
         )))
     }
@@ -56,7 +56,7 @@ impl Run<'_> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let Some(agent) = store.agent(&scope, *met).await? else { return Ok(None) };
         let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
-        let Some(task) = store.entity(&scope, EntityKind::Task, &task.to_string()).await? else {
+        let Some(task) = store.entity(&scope, EntityKind::TASK, &task.to_string()).await? else {
             return Ok(None);
         };
         let task = Task::from_entity(&task)?;
@@ -77,7 +77,7 @@ impl Run<'_> {
             let page = Page::all();
             let status = Some(Status::Queued.as_str().to_owned());
             let query =
-                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::Task) };
+                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::TASK) };
             for entity in self.engine.inner.store.entities(&Scope::All, query).await? {
                 let task = Task::from_entity(&entity)?;
                 if task.wait && seen.insert(task.to) {

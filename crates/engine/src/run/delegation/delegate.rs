@@ -38,8 +38,8 @@ impl Run<'_> {
             Ok(kept) => kept,
             Err(NotLoaded { key, .. }) => {
                 let why = format!(
-                    "what was said with `{}` before could not be loaded, and it was not asked; try again later, or \
-                     go on without",
+                    "what was said with `{}` before could not be loaded, and it was not asked; try again \
+                     later, or go on without",
                     key.recipient
                 );
                 return self.finish(calls, index, failed(call, why), vec![]).await;
@@ -60,6 +60,7 @@ impl Run<'_> {
             result: None,
             post: Some(post),
             run: None,
+            reactivated: 0,
             created: at,
             updated: at,
         };

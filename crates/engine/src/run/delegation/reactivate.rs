@@ -108,7 +108,7 @@ impl Run<'_> {
             return Ok(Err(format!("agent {id} was cancelled")));
         }
         let page = Page { newest_first: true, ..Page::all() };
-        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::Task) };
+        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::TASK) };
         for entity in store.entities(&scope, query).await? {
             let task = Task::from_entity(&entity)?;
             if task.to == id && task.status != Status::Cancelled {
@@ -125,7 +125,7 @@ impl Run<'_> {
             root: Some(self.agent.root),
             status: Some(QuestionStatus::Open.as_str().to_owned()),
             page: Page::all(),
-            ..EntityQuery::of(EntityKind::Question)
+            ..EntityQuery::of(EntityKind::QUESTION)
         };
         let found = store.entities(&scope, query).await?;
         let open: Vec<Question> =

@@ -214,7 +214,7 @@ impl Run<'_> {
     /// agent wrote, nor a text instead of a verdict, which is about the very address that it names.
     async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
         let (store, id) = (&self.engine.inner.store, question.to_string());
-        let found = store.entity(&self.scope(), EntityKind::Question, &id).await?;
+        let found = store.entity(&self.scope(), EntityKind::QUESTION, &id).await?;
         let question = found.map(|entity| Question::from_entity(&entity)).transpose()?;
         Ok(question
             .is_some_and(|question| question.about == About::Information && question.answered_by.is_none()))

@@ -7,6 +7,9 @@ use entourage_types::{Item, ItemBody, Notice, NoticeCode, StopReason, ToolCall};
 
 use crate::run::{Interrupt, Result, Run, guards::loop_detection};
 
+/// How long the last model call may take: what is said by then is worth more than nothing.
+const LAST_CALL: Duration = Duration::from_secs(60);
+
 /// A limit that is met, and the text that says so.
 pub(in crate::run) struct Met {
     reason: StopReason,
@@ -39,6 +42,22 @@ impl Run<'_> {
         let announced = self.append(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(announced);
         Ok(())
+    }
+
+    /// Returns how long the next model call may take: until the run's time is over; the last call, for which it
+    /// may be over already, a little longer.
+    pub(in crate::run) fn time_left(&self) -> Duration {
+        let most = Duration::from_secs(self.kind().limits.max_seconds);
+        if self.last_call().is_some() { LAST_CALL } else { most.saturating_sub(self.worked()) }
+    }
+
+    /// Announces the last model call after one that the end of the run's time has cut off; ends the run if that
+    /// was the last one.
+    pub(in crate::run) fn out_of_time(&mut self) -> Result<()> {
+        match self.last_call() {
+            Some(notice) => Err(stopped(notice)),
+            None => self.within_limits(),
+        }
     }
 
     /// Returns the notice that announced the last model call of this run, if there is one.

@@ -120,7 +120,7 @@ impl Run<'_> {
     pub(in crate::run) async fn applied(&self, id: InterventionId) -> Result<Option<Write>, StoreError> {
         let scope = Scope::from(&self.agent.owner);
         let store = &self.engine.inner.store;
-        let found = store.entity(&scope, EntityKind::Intervention, &id.to_string()).await?;
+        let found = store.entity(&scope, EntityKind::INTERVENTION, &id.to_string()).await?;
         let Some(entity) = found else { return Ok(None) };
         let record = Intervention::from_entity(&entity)?;
         let (status, updated) = (InterventionStatus::Applied, self.engine.now());

@@ -143,7 +143,7 @@ impl Run<'_> {
     /// Returns the write that reopens a task that has ended.
     pub(in crate::run) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
         let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::TASK, &id.to_string()).await?;
         let Some(task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else { return Ok(None) };
         if !matches!(task.status, Status::Succeeded | Status::Failed) {
             return Ok(None);

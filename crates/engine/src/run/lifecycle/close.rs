@@ -234,7 +234,7 @@ impl Run<'_> {
         writes: &mut Vec<Write>,
     ) -> Result<()> {
         let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::Task, &id.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::TASK, &id.to_string()).await?;
         let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
             return Ok(());
         };

@@ -101,7 +101,7 @@ impl Run<'_> {
         let digest = Digest { from: self.agent.items + 1, text, max_chars: None, used };
         let mut archived = session.entity()?;
         archived.text = Some(format!("{}\n{words}", session.summary));
-        let archived = Write::Record(archived, session.event().map(Box::new));
+        let archived = Write::Record(archived, session.event()?.map(Box::new));
         let mut writes = vec![self.append(ItemBody::Digest(digest), at), archived];
         self.record.stop_reason = Some(StopReason::Completed);
         self.record.ended = Some(at);

@@ -42,6 +42,15 @@ impl Tries {
     }
 }
 
+/// The outcome of one attempt.
+struct Attempt {
+    answer: Result<Reply, ModelError>,
+    /// The usage of unusable answers.
+    wasted: Vec<ModelUse>,
+    /// Whether the run's time was over before there was an answer.
+    out_of_time: bool,
+}
+
 impl Run<'_> {
     /// Asks the model for its next turn, once: after a crash the turn is read back.
     ///
@@ -90,7 +99,8 @@ impl Run<'_> {
         loop {
             let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
-            let (answer, wasted) = self.attempt(model.clone(), &pieces, &mut beside).await?;
+            let Attempt { answer, wasted, out_of_time } =
+                self.attempt(model.clone(), &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
@@ -100,6 +110,11 @@ impl Run<'_> {
                 }
                 Err(error) => error,
             };
+            if out_of_time {
+                // Announces the last call, or ends the run if this was the last one.
+                self.out_of_time()?;
+                continue;
+            }
             if matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
                 // The next request is a different one: its attempts count from one again.
                 (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
@@ -145,14 +160,14 @@ impl Run<'_> {
         }
     }
 
-    /// Makes one attempt. Returns its outcome and the usage of unusable answers. The end of the process, an
-    /// intervention or a refusing guardrail cancels it.
+    /// Makes one attempt. The end of the process, an intervention, a refusing guardrail or the end of the run's
+    /// time cancels it.
     async fn attempt(
         &mut self,
         model: Option<String>,
         pieces: &Pieces,
         beside: &mut ParallelGuardrails,
-    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
+    ) -> Result<Attempt> {
         // A person waits for a run that no other agent asked for; work for other agents lets such requests go
         // first.
         let priority = match self.control.take_hurry() {
@@ -187,7 +202,9 @@ impl Run<'_> {
             },
             wasted: Vec::new(),
         };
-        let mut refused = None;
+        let (mut refused, mut out_of_time) = (None, false);
+        let time_left = self.time_left();
+        let end = self.engine.now() + time_left;
         let answer = tokio::select! {
             biased;
             interrupt = beside.refusal() => {
@@ -198,6 +215,10 @@ impl Run<'_> {
             () = self.control.cancel().cancelled() => None,
             () = self.control.pulse().silence(&*self.engine.inner.clock, silent) => {
                 Some(Err(ModelError::TimedOut { model, after: silent }))
+            }
+            () = self.engine.inner.clock.sleep_until(end) => {
+                out_of_time = true;
+                Some(Err(ModelError::TimedOut { model, after: time_left }))
             }
         };
         if deltas.began && !matches!(answer, Some(Ok(_))) {
@@ -215,7 +236,7 @@ impl Run<'_> {
             let ModelUse { usage, cost, .. } = believed(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
-        Ok((said_something(answer, &mut wasted), wasted))
+        Ok(Attempt { answer: said_something(answer, &mut wasted), wasted, out_of_time })
     }
 
     /// Counts an answer and returns it as a turn with its usage. The turn goes into the commit that follows

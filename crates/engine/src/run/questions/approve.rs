@@ -60,7 +60,7 @@ impl Run<'_> {
             parent: Some(self.agent.id),
             status: Some(GrantStatus::Standing.as_str().into()),
             page: Page { limit: u32::MAX, ..Page::default() },
-            ..EntityQuery::of(EntityKind::Grant)
+            ..EntityQuery::of(EntityKind::GRANT)
         };
         let found = self.engine.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
         let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;

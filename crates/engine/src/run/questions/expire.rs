@@ -49,7 +49,7 @@ impl Run<'_> {
         id: QuestionId,
     ) -> Result<Option<Question>, StoreError> {
         let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::Question, &id.to_string()).await?;
+        let found = self.engine.inner.store.entity(&scope, EntityKind::QUESTION, &id.to_string()).await?;
         Ok(found.map(|entity| Question::from_entity(&entity)).transpose()?)
     }
 }

@@ -71,8 +71,8 @@ fn read(about: About, answer: &Answer) -> (String, bool) {
         (About::Approval, _) => ("The user rejected the call, and it was not made. Go on without.", true),
         (_, Answer::Text(text)) => (text.as_str(), false),
         (About::Doubt, Answer::Expired) => (
-            "The call was interrupted, and nobody said in time whether it took effect. It was given up; it may \
-             have taken effect.",
+            "The call was interrupted, and nobody said in time whether it took effect. It was given up; it \
+             may have taken effect.",
             true,
         ),
         (About::Doubt, _) => ("The call was interrupted and given up; it may have taken effect.", true),

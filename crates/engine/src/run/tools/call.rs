@@ -15,6 +15,7 @@ use futures::{
 };
 use serde_json::Value;
 
+use crate::reader::{self, Reader};
 use crate::run::{
     Interrupt, Result, Run,
     delegation::order::{Came, Order},
@@ -27,7 +28,8 @@ use crate::run::{
 };
 
 /// The output of calls after an answer.
-const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still needed first, then answer.";
+const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still \
+                            needed first, then answer.";
 
 /// The most calls of a turn that are made: enough to set a hundred agents to work at once.
 const MOST_MADE: usize = 128;
@@ -234,13 +236,11 @@ impl Run<'_> {
                 if let Some(refused) = self.refused(call, effect.as_ref()).await? {
                     return self.finish(calls, index, refused, vec![]).await;
                 }
-                let mut kept = Vec::with_capacity(done.notes.len() + done.learnings.len());
-                for note in &done.notes {
-                    kept.push(Write::record(note)?);
+                if let Some(why) = done.records.iter().find_map(|record| reader::refused(&self.agent, record))
+                {
+                    return self.finish(calls, index, failed(call, why), vec![]).await;
                 }
-                for learning in &done.learnings {
-                    kept.push(Write::record(learning)?);
-                }
+                let kept = done.records.into_iter().map(Write::from).collect();
                 let output = Output { effect, details: done.details, ..succeeded(call, done.text) };
                 self.finish(calls, index, output, kept).await
             }
@@ -282,8 +282,7 @@ impl Run<'_> {
             owner: self.agent.owner.clone(),
             kind: Arc::clone(&self.kind),
             now,
-            notes: self.engine.notes(&self.agent),
-            memory: Arc::new(self.engine.memory(&self.agent)),
+            reader: Arc::new(Reader::of(&self.engine.inner.store, &self.agent)),
             cancel: self.control.cancel().child_token(),
         }
     }
@@ -310,7 +309,8 @@ impl Run<'_> {
 /// Returns the output of the calls that are too many for one turn.
 fn too_many(calls: usize) -> String {
     format!(
-        "Not done: {calls} calls in one turn are too many, and the first {MOST_MADE} of them were made. Call what is still needed in the next turn."
+        "Not done: {calls} calls in one turn are too many, and the first {MOST_MADE} of them were made. Call \
+         what is still needed in the next turn."
     )
 }
 

@@ -1,10 +1,12 @@
 //! Finds the engine for a command: in the process that works in this data directory, otherwise in this
 //! process.
 
+mod api;
+mod connection;
+mod here;
 mod host;
-mod local;
 mod patience;
-mod remote;
+mod place;
 mod running;
 mod sent;
 mod sse;
@@ -13,24 +15,17 @@ mod tree;
 
 use std::{path::PathBuf, time::Duration};
 
-use async_trait::async_trait;
-use entourage_engine::{Entry, FoundInconsistency, JobRecord, ReceiverRecord, Seen, Signal, UsageQuery};
+use entourage_engine::Entry;
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
-use entourage_types::{
-    Action, Agent, AgentId, Answer, Chat, Cost, Event, Grant, GrantId, Intervention, Item, Owner, PostId,
-    Question, QuestionId, Session, ShownStatus, Status, Usage, UsageRow,
-};
+use entourage_types::{Agent, AgentId, Cost, Owner, ShownStatus, Usage};
 
 use super::{failure::Failure, globals::Globals, out};
 
-pub(crate) use local::Local;
+pub(crate) use connection::Backend;
 pub(crate) use patience::Patience;
-pub(crate) use remote::Remote;
 pub(crate) use running::Running;
-
-/// The statuses of an agent that has something to do or waits.
-const UNFINISHED: [Status; 3] = [Status::Queued, Status::Running, Status::Waiting];
+pub(crate) use stream::Stream;
 
 /// The pause between two checks whether another process works here again.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -41,114 +36,10 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 /// A part of a list, and where the next one begins.
 pub(crate) type Part<T> = (Vec<T>, Option<String>);
 
-/// An engine, in this process or another, as one owner sees it.
-#[async_trait]
-pub(crate) trait Backend: Send + Sync {
-    /// Fails if this kind does not exist.
-    async fn expect_kind(&self, name: &str) -> Result<()>;
-
-    /// Creates an agent with something to do. With a key, sending it again creates no second agent.
-    async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent>;
-
-    /// Writes to an agent and returns the post that it will read. With a key, sending it again posts nothing
-    /// twice.
-    async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId>;
-
-    /// Makes the agents of a tree work, unless another process runs them already.
-    async fn work(&self, root: AgentId) -> Result<()>;
-
-    /// Whether another process runs the agents of this tree, or of any tree.
-    fn is_at_work(&self, tree: Option<AgentId>) -> bool;
-
-    /// Stops waiting for the agents when a person ends the command. Nothing is lost.
-    async fn leave(&self) -> Left;
-
-    /// One agent.
-    async fn agent(&self, id: AgentId) -> Result<Agent>;
-
-    /// A page of agents, newest first, and where the next one begins.
-    async fn agents(&self, page: &Listed) -> Result<Part<Agent>>;
-
-    /// The roots of trees in which an agent has something to do or waits, newest first.
-    async fn unfinished(&self) -> Result<Vec<AgentId>>;
-
-    /// Whether an agent of a tree has something to do or waits.
-    async fn has_work(&self, root: AgentId) -> Result<bool>;
-
-    /// The tree that an agent belongs to.
-    async fn tree(&self, agent: AgentId) -> Result<Tree>;
-
-    /// Usage, added up.
-    async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>>;
-
-    /// A part of the conversation with an agent, oldest entry first, and the cursor of the part before it:
-    /// the last part, or the one that ends at `before`.
-    async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>>;
-
-    /// A page of an agent's transcript items, starting at an item; empty after the last.
-    async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>>;
-
-    /// Open questions, of one tree or of all, oldest first.
-    async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>>;
-
-    /// A question, open or not.
-    async fn question(&self, id: QuestionId) -> Result<Question>;
-
-    /// Answers a question.
-    async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question>;
-
-    /// Grants in force, of one agent or of all, newest first.
-    async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>>;
-
-    /// Revokes a grant.
-    async fn revoke(&self, id: GrantId) -> Result<Grant>;
-
-    /// Posts an intervention to an agent.
-    async fn intervene(&self, agent: AgentId, action: Action, text: Option<&str>) -> Result<Intervention>;
-
-    /// What an agent's model sees, block by block.
-    async fn context(&self, agent: AgentId) -> Result<Seen>;
-
-    /// The closed sessions of an agent, newest first.
-    async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>>;
-
-    /// A page of an agency's chats that were not deleted, and where the next one begins.
-    async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Part<Chat>>;
-
-    /// Deletes a chat of an agency, with all its agents.
-    async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()>;
-
-    /// The jobs of maintenance, each with its last run.
-    async fn jobs(&self) -> Result<Vec<JobRecord>>;
-
-    /// Runs a job now.
-    async fn run_job(&self, name: &str) -> Result<JobRecord>;
-
-    /// Everything that a job would find at this moment.
-    async fn inconsistencies(&self, job: &str) -> Result<Vec<FoundInconsistency>>;
-
-    /// The receivers of webhooks, each with its state.
-    async fn receivers(&self) -> Result<Vec<ReceiverRecord>>;
-
-    /// Sends everything again that did not arrive at a receiver.
-    async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord>;
-
-    /// The events of a tree after an event, or since the first that is kept, up to now.
-    async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>>;
-
-    /// Follows a tree from after an event.
-    async fn follow(&self, root: AgentId, after: u64) -> Result<Box<dyn Follow>>;
-
-    /// A text to show with the model's answers.
-    fn disclaimer(&self) -> Option<&'static str> {
-        None
-    }
-}
-
 /// The end of the conversation with an agent, oldest entry first. Reads back part by part, and stops at the
 /// part that has an entry for which `reaches` is true.
 pub(crate) async fn transcript(
-    backend: &dyn Backend,
+    backend: &Backend,
     agent: AgentId,
     reaches: impl Fn(&Entry) -> bool,
 ) -> Result<Vec<Entry>> {
@@ -161,13 +52,6 @@ pub(crate) async fn transcript(
             return Ok(parts.into_iter().rev().flatten().collect());
         }
     }
-}
-
-/// Follows what happens in a tree as it happens.
-#[async_trait]
-pub(crate) trait Follow: Send {
-    /// The next signal; dropping the future loses nothing.
-    async fn next(&mut self) -> Result<Signal>;
 }
 
 /// Which agents to list, newest first.
@@ -231,7 +115,7 @@ pub(crate) async fn connect(
     globals: &Globals,
     settings: &entourage::Settings,
     purpose: Purpose,
-) -> Result<Box<dyn Backend>> {
+) -> Result<Backend> {
     if matches!(purpose, Purpose::Read | Purpose::Look)
         && !globals.quiet
         && !entourage::is_begun(settings).await?
@@ -255,12 +139,12 @@ pub(crate) async fn connect(
                     return Err(running.in_the_way(option));
                 }
             }
-            return Ok(Box::new(Remote::new(&running, settings)?));
+            return Backend::there(&running, settings);
         }
         let opened = match purpose {
-            Purpose::Read => Local::to_read(settings).await,
-            Purpose::Look => Local::to_look(settings).await,
-            Purpose::Work { .. } => Local::to_work(settings).await,
+            Purpose::Read => Backend::to_read(settings).await,
+            Purpose::Look => Backend::to_look(settings).await,
+            Purpose::Work { .. } => Backend::to_work(settings).await,
         };
         match opened {
             Ok(local) => {
@@ -269,7 +153,7 @@ pub(crate) async fn connect(
                     let first = disclaimer.split_inclusive(". ").next().unwrap_or(disclaimer);
                     out::note(out::stderr().yellow(format!("note: {}", first.trim_end())));
                 }
-                return Ok(Box::new(local));
+                return Ok(local);
             }
             Err(error) => patience.wait(error).await?,
         }
@@ -282,12 +166,12 @@ pub(crate) async fn come(
     globals: &Globals,
     settings: &entourage::Settings,
     tree: Option<AgentId>,
-) -> Result<Remote> {
+) -> Result<Backend> {
     loop {
         let found = Running::find(&settings.data, globals.quiet).await;
         let is_it = |running: &Running| running.is_server() || (tree.is_some() && running.works_on(tree));
         if let Some(running) = found.filter(is_it) {
-            return Remote::new(&running, settings);
+            return Backend::there(&running, settings);
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -13,7 +13,7 @@ use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
-use super::{Result, remote};
+use super::{Result, connection};
 use crate::cli::{failure::Failure, out, words};
 
 /// The file in the data directory that announces it.
@@ -87,7 +87,7 @@ impl Running {
         if !is_alive(running.pid) {
             return None;
         }
-        let client = remote::client(Some(PATIENCE)).ok()?;
+        let client = connection::client(Some(PATIENCE)).ok()?;
         let answer = client.get(format!("{}/healthz", running.url)).send().await.ok()?;
         answer.status().is_success().then_some(running)
     }

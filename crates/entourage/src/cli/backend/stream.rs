@@ -2,16 +2,19 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use entourage_engine::{AgentDelta, Piece, Signal};
 use entourage_types::{AgentId, Backoff, Event, RunId};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use reqwest::Method;
 use serde::Deserialize;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until, timeout, timeout_at},
+};
 
 use super::{
-    Follow, Remote, Result,
+    Backend, Result,
+    place::Place,
     sse::{Message, Parser},
 };
 use crate::cli::failure::Failure;
@@ -23,9 +26,9 @@ const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_
 
 type Pieces = BoxStream<'static, reqwest::Result<Vec<u8>>>;
 
-/// A tree followed over HTTP.
-pub(super) struct Stream {
-    remote: Remote,
+/// Follows what happens in a tree as it happens.
+pub(crate) struct Stream {
+    backend: Backend,
     root: AgentId,
     /// The number of the last event, or where to begin.
     last: Option<u64>,
@@ -40,6 +43,8 @@ pub(super) struct Stream {
     is_silent: bool,
     parser: Parser,
     ready: VecDeque<Signal>,
+    /// Receives the reason why agents of this process cannot work any more; none if they are in another one.
+    broken: Option<watch::Receiver<Option<String>>>,
 }
 
 /// The source of the pieces. An attempt and the pause before it are kept, so that a caller that stops waiting
@@ -52,13 +57,17 @@ enum Connection {
 }
 
 impl Stream {
-    pub(super) async fn open(remote: Remote, root: AgentId, after: Option<u64>) -> Result<Self> {
-        let limit = remote.running.longest_silence();
-        let pieces = timeout(limit, connect(&remote, root, after)).await;
-        let pieces = pieces.unwrap_or_else(|_| Err(remote.running.lost("it does not answer")))?;
+    pub(super) async fn open(backend: Backend, root: AgentId, after: Option<u64>) -> Result<Self> {
+        let limit = backend.place.longest_silence();
+        let pieces = timeout(limit, connect(&backend, root, after)).await;
+        let pieces = pieces.unwrap_or_else(|_| Err(backend.place.lost("it does not answer")))?;
+        let broken = match &backend.place {
+            Place::Here(here) => Some(here.broken()),
+            Place::There(_) => None,
+        };
         let heard = Instant::now();
         Ok(Self {
-            remote,
+            backend,
             root,
             last: after,
             connection: Connection::Open(pieces),
@@ -68,6 +77,7 @@ impl Stream {
             is_silent: false,
             parser: Parser::default(),
             ready: VecDeque::new(),
+            broken,
         })
     }
 
@@ -75,9 +85,9 @@ impl Stream {
     /// dead. Connects again, for as long as it takes; a server that refuses connections counts as gone after
     /// some attempts.
     fn tell_of_silence(&mut self) {
-        self.remote.running.tell_of_silence(self.heard.elapsed(), "asking again, nothing is lost");
+        self.backend.place.tell_of_silence(self.heard.elapsed(), "asking again, nothing is lost");
         self.is_silent = true;
-        self.due = Instant::now() + self.remote.running.longest_silence();
+        self.due = Instant::now() + self.backend.place.longest_silence();
         if !matches!(self.connection, Connection::Pausing(_)) {
             self.attempts = 0;
             self.again();
@@ -88,9 +98,9 @@ impl Stream {
     fn hears(&mut self) {
         self.attempts = 0;
         self.heard = Instant::now();
-        self.due = self.heard + self.remote.running.longest_silence();
+        self.due = self.heard + self.backend.place.longest_silence();
         if std::mem::take(&mut self.is_silent) {
-            self.remote.running.tell_of_answer();
+            self.backend.place.tell_of_answer();
         }
     }
 
@@ -115,13 +125,13 @@ impl Stream {
                 Some(Err(_)) | None if self.attempts < ATTEMPTS => self.again(),
                 Some(Err(_)) | None => {
                     let why = "it closes each stream before it sends anything";
-                    return Err(self.remote.running.lost(why));
+                    return Err(self.backend.place.lost(why));
                 }
             },
             Connection::Pausing(until) => {
                 sleep_until(*until).await;
-                let (remote, root, last) = (self.remote.clone(), self.root, self.last);
-                let attempt = async move { connect(&remote, root, last).await };
+                let (backend, root, last) = (self.backend.clone(), self.root, self.last);
+                let attempt = async move { connect(&backend, root, last).await };
                 self.connection = Connection::Opening(attempt.boxed());
             }
             Connection::Opening(attempt) => match attempt.await {
@@ -130,7 +140,7 @@ impl Stream {
                     self.parser = Parser::default();
                 }
                 Err(failure) => {
-                    let is_gone = self.attempts >= ATTEMPTS || !self.remote.is_server();
+                    let is_gone = self.attempts >= ATTEMPTS || !self.backend.place.is_server();
                     // A caller that asks again tries once more.
                     self.again();
                     if is_gone {
@@ -167,25 +177,41 @@ impl Stream {
     }
 }
 
-async fn connect(remote: &Remote, root: AgentId, after: Option<u64>) -> Result<Pieces> {
+async fn connect(backend: &Backend, root: AgentId, after: Option<u64>) -> Result<Pieces> {
     let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
-    let response = remote.ask(Method::GET, &format!("agents/{root}/events{after}"), None).await?;
+    let response = backend.ask(Method::GET, &format!("agents/{root}/events{after}"), None).await?;
     Ok(response.bytes_stream().map(|piece| piece.map(Vec::from)).boxed())
 }
 
-#[async_trait]
-impl Follow for Stream {
-    async fn next(&mut self) -> Result<Signal> {
+impl Stream {
+    /// The next signal; dropping the future loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<Signal> {
         loop {
             if let Some(signal) = self.ready.pop_front() {
                 return Ok(signal);
             }
-            match timeout_at(self.due, self.come()).await {
-                Ok(came) => came?,
-                Err(_) => self.tell_of_silence(),
+            let mut broken = self.broken.clone();
+            tokio::select! {
+                came = timeout_at(self.due, self.come()) => match came {
+                    Ok(came) => came?,
+                    Err(_) => self.tell_of_silence(),
+                },
+                why = reason(&mut broken) => {
+                    return Err(Failure::failed(format!("the agents cannot work: {why}")));
+                }
             }
         }
     }
+}
+
+/// Waits for the reason why agents of this process cannot work any more.
+async fn reason(broken: &mut Option<watch::Receiver<Option<String>>>) -> String {
+    if let Some(broken) = broken
+        && let Ok(why) = broken.wait_for(Option::is_some).await
+    {
+        return why.clone().unwrap_or_default();
+    }
+    std::future::pending().await
 }
 
 /// The mark after the last stored event, as the server sends it.

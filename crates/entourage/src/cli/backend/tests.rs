@@ -15,7 +15,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{Backend, Local, Remote, Running, owner, transcript};
+use super::{Backend, Running, owner, transcript};
 
 /// The type of a problem whose body breaks off before its first byte.
 const BROKEN: &str = "application/problem+json\r\nContent-Length: 100";
@@ -25,7 +25,7 @@ const BROKEN: &str = "application/problem+json\r\nContent-Length: 100";
 /// connection. A problem is a conflict.
 pub(in crate::cli) async fn serving(
     answers: Vec<(&'static str, String)>,
-) -> (Remote, JoinHandle<Vec<String>>) {
+) -> (Backend, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let running = Running::here(listener.local_addr().unwrap());
     let asked = tokio::spawn(async move {
@@ -50,7 +50,7 @@ pub(in crate::cli) async fn serving(
         }
         asked
     });
-    (Remote::new(&running, &Settings::default()).unwrap(), asked)
+    (Backend::there(&running, &Settings::default()).unwrap(), asked)
 }
 
 /// A page of a conversation with these items.
@@ -100,10 +100,10 @@ async fn has_work_finds_the_work_of_a_tree_among_many_waiting_agents() {
     let engine = engine.build();
     let client = engine.client(owner());
     let idle = client.create(NewAgent::default(), None).await.unwrap().id;
-    for _ in 0..=super::local::PAGE {
+    for _ in 0..=super::api::PAGE {
         client.create(NewAgent { message: Some("Go".into()), ..NewAgent::default() }, None).await.unwrap();
     }
-    let backend = Local::at(engine);
+    let backend = Backend::at(engine).unwrap();
     assert!(!backend.has_work(idle).await.unwrap());
     backend.send(idle, "Go", None).await.unwrap();
     assert!(backend.has_work(idle).await.unwrap());
@@ -145,7 +145,7 @@ async fn an_invalid_transcript_cursor_is_refused() {
         Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
     let engine = engine.build();
     let agent = engine.client(owner()).create(NewAgent::default(), None).await.unwrap().id;
-    let backend = Local::at(engine);
+    let backend = Backend::at(engine).unwrap();
     assert!(backend.entries(agent, None).await.is_ok());
     assert!(backend.entries(agent, Some("nowhere".into())).await.is_err());
 }

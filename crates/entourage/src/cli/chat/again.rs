@@ -1,13 +1,13 @@
 //! Keeps a conversation when its engine goes away, such as a server that ends: waits for the next engine, and
 //! keeps what the user types meanwhile.
 
-use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
+use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 
 use tokio::time::sleep;
 
 use super::{Talk, Wish, wish};
 use crate::cli::{
-    backend::{self, Remote, Result},
+    backend::{self, Backend, Result},
     failure::{Exit, Failure},
     input::{self, Lines},
     out,
@@ -46,7 +46,7 @@ impl Talk<'_> {
                 ControlFlow::Continue(came) => came,
                 ControlFlow::Break(exit) => return Ok(Some(exit)),
             };
-            self.backend = Arc::new(came.clone());
+            self.backend = came.clone();
             let done = tokio::select! {
                 done = self.do_again(kept) => done,
                 () = interrupt.cancelled() => return Ok(Some(Exit::Interrupted)),
@@ -72,7 +72,7 @@ impl Talk<'_> {
         pause: Duration,
         lines: &mut Lines,
         kept: &mut VecDeque<String>,
-    ) -> Result<ControlFlow<Exit, Remote>> {
+    ) -> Result<ControlFlow<Exit, Backend>> {
         let root = self.session.as_ref().map(Session::root);
         let comes = async {
             sleep(pause).await;
@@ -110,7 +110,7 @@ impl Talk<'_> {
             self.create(first).await?;
         }
         match &mut self.session {
-            Some(session) => session.go_on(Arc::clone(&self.backend), kept).await,
+            Some(session) => session.go_on(self.backend.clone(), kept).await,
             None => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use entourage_store::{Database, Error as StoreError, database::Health};
 
 use super::{Finding, broken, good, remark};
 use crate::cli::{
-    backend::{Backend, Local, Remote, Result, Running},
+    backend::{Backend, Result, Running},
     kinds, serve,
 };
 
@@ -113,10 +113,10 @@ pub(super) async fn database(
     settings: &Settings,
     running: Option<&Running>,
     repair: bool,
-) -> Result<(Finding, Option<Box<dyn Backend>>)> {
+) -> Result<(Finding, Option<Backend>)> {
     if let Some(running) = running {
-        let backend = Remote::new(running, settings)?;
-        return Ok((good("database", format!("in use by process {}", running.pid)), Some(Box::new(backend))));
+        let backend = Backend::there(running, settings)?;
+        return Ok((good("database", format!("in use by process {}", running.pid)), Some(backend)));
     }
     let place = entourage::database(settings);
     if !place.is_begun().await.map_err(Error::from)? {
@@ -124,7 +124,7 @@ pub(super) async fn database(
     }
     let finding = match entourage::look(settings).await {
         Ok(engine) => {
-            return Ok((whole(&*place).await, Some(Box::new(Local::at(engine)))));
+            return Ok((whole(&*place).await, Some(Backend::at(engine)?)));
         }
         // Another process that works there is no fault, unless the file must be repaired.
         Err(Error::Store(error @ StoreError::InUse { .. })) if !repair => {

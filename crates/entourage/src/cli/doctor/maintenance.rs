@@ -10,7 +10,7 @@ use crate::cli::{
 
 /// Runs the checks of the maintenance jobs; with `repair`, repairs what they find. A job that fails to check
 /// does not stop the others.
-pub(super) async fn maintenance(backend: &dyn Backend, repair: bool) -> Vec<Finding> {
+pub(super) async fn maintenance(backend: &Backend, repair: bool) -> Vec<Finding> {
     let jobs = match backend.jobs().await {
         Ok(jobs) => jobs,
         // A user who may not check cannot know of anything to repair.
@@ -31,7 +31,7 @@ pub(super) async fn maintenance(backend: &dyn Backend, repair: bool) -> Vec<Find
     findings
 }
 
-async fn looked(backend: &dyn Backend, job: &str, repair: bool) -> Result<Vec<Finding>> {
+async fn looked(backend: &Backend, job: &str, repair: bool) -> Result<Vec<Finding>> {
     let found = backend.inconsistencies(job).await?;
     if !repair || found.is_empty() {
         let told = |FoundInconsistency { text, .. }| {

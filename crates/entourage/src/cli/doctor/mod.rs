@@ -97,7 +97,7 @@ impl Doctor {
         let (database, backend) = engine::database(&settings, running.as_ref(), self.repair).await?;
         findings.push(database);
         if let Some(backend) = backend {
-            findings.extend(maintenance::maintenance(&*backend, self.repair).await);
+            findings.extend(maintenance::maintenance(&backend, self.repair).await);
         }
         findings.extend(model::models(&settings, self.offline).await);
         findings.push(world::keys(&settings));

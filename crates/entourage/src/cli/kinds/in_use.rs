@@ -7,7 +7,7 @@ use entourage_types::Owner;
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{
-    backend::{Remote, Result, Running},
+    backend::{Backend, Result, Running},
     out,
 };
 
@@ -73,10 +73,11 @@ impl From<InUse> for Used {
 /// does not wait for another process that has it open.
 pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>> {
     if let Some(running) = Running::find(&settings.data, quiet).await {
-        return Remote::new(&running, settings)?.kinds().await;
+        return Backend::there(&running, settings)?.kinds().await;
     }
     let of_files = |open_runs| -> Result<Vec<Used>> {
-        let (kinds, _) = entourage::loaded_kinds(settings)?;
+        let (mut kinds, _) = entourage::loaded_kinds(settings)?;
+        let _left_out = entourage::unchecked(&mut kinds);
         Ok(kinds.iter().map(|kind| Used::new(kind, open_runs)).collect())
     };
     if !entourage::is_begun(settings).await? {

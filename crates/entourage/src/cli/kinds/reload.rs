@@ -3,7 +3,7 @@
 use entourage::Settings;
 
 use crate::cli::{
-    backend::{Remote, Result, Running},
+    backend::{Backend, Result, Running},
     failure::{Exit, Failure},
     globals::Globals,
     out,
@@ -16,7 +16,7 @@ pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exi
             settings.data.display()
         )));
     };
-    let reloaded = Remote::new(&running, settings)?.reload_kinds().await?;
+    let reloaded = Backend::there(&running, settings)?.reload_kinds().await?;
     if globals.json {
         out::json(&reloaded)?;
         return Ok(Exit::Done);

@@ -19,6 +19,10 @@ struct Shown<'a> {
 pub(super) async fn show(globals: &Globals, settings: &Settings, name: &str) -> Result<Exit> {
     let (kinds, _) = entourage::loaded_kinds(settings)?;
     let kind = kinds.named(name)?;
+    // It can be read, and is left out all the same.
+    if let Err(why) = usable(kinds.clone()).named(name) {
+        out::note(out::stderr().yellow(format!("note: no agent of this kind can work: {why}")));
+    }
     let in_use = in_use(settings, globals.quiet).await?.into_iter().find(|used| used.name == name);
     if globals.json {
         out::json(&Shown { kind: &kind, in_use })?;
@@ -26,6 +30,12 @@ pub(super) async fn show(globals: &Globals, settings: &Settings, name: &str) -> 
         write(&kind, in_use.as_ref())?;
     }
     Ok(Exit::Done)
+}
+
+/// The kinds of which agents can work in a program that is built from settings alone.
+fn usable(mut kinds: entourage::Kinds) -> entourage::Kinds {
+    let _left_out = entourage::unchecked(&mut kinds);
+    kinds
 }
 
 fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {

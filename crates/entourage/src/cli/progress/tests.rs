@@ -73,6 +73,7 @@ impl HandmadeTree {
             result: None,
             post: None,
             run: None,
+            reactivated: 0,
             created: Time::now(),
             updated: Time::now(),
         }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
+use std::sync::Arc;
+
 use entourage_types::{CallId, Item, Message, Owner, QuestionStatus, RunId, Time};
 use serde_json::{Value, json};
 
@@ -11,9 +13,9 @@ use crate::cli::backend::tests::serving;
 /// How long a server may take to come back.
 const BACK: Duration = Duration::from_millis(200 + 400 + 800 + 1600 + 3200);
 
-async fn start_session(backend: impl Backend + 'static) -> Session {
+async fn start_session(backend: Backend) -> Session {
     let (root, interrupt) = (AgentId::new(), CancellationToken::new());
-    Session::new(Arc::new(backend), root, Begun::Now, View::Silent, interrupt).await.unwrap()
+    Session::new(backend, root, Begun::Now, View::Silent, interrupt).await.unwrap()
 }
 
 /// A server that gives these streams and then ends. Returns what the user is shown, and after how long.
@@ -132,7 +134,7 @@ fn question_event(root: AgentId) -> (Question, Event) {
 async fn an_unacknowledged_message_is_resent_to_the_next_server_under_its_key() {
     let (mut session, first) = session_with_unacknowledged("Hello").await;
     let (backend, asked) = serving(vec![stream(), message_accepted()]).await;
-    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    session.go_on(backend, &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "it was sent");
     assert_eq!(first, key_of(&asked.await.unwrap()[1], "Hello"));
 }
@@ -144,7 +146,7 @@ async fn a_message_refused_by_the_next_server_keeps_its_key_until_accepted() {
     let (backend, asked) =
         serving(vec![stream(), request_refused("too-many-requests"), message_accepted(), message_accepted()])
             .await;
-    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    session.go_on(backend, &mut VecDeque::new()).await.unwrap();
     assert_eq!(session.undone, None, "whoever typed it was told");
     for _ in 0..2 {
         session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
@@ -161,7 +163,7 @@ async fn the_same_text_gets_a_new_key_once_the_agent_has_read_the_first() {
     let (mut session, first) = session_with_unacknowledged("Hello").await;
     let (backend, asked) =
         serving(vec![stream(), request_refused("too-many-requests"), message_accepted()]).await;
-    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    session.go_on(backend, &mut VecDeque::new()).await.unwrap();
     let (root, at, run) = (session.root(), Time::now(), RunId::new());
     // The message that it was created with, and this one.
     for (item_seq, text) in [(0, "Begin"), (1, "Hello")] {
@@ -183,7 +185,7 @@ async fn an_old_unacknowledged_message_is_not_resent_automatically() {
     session.saying.as_mut().unwrap().since = Some(long_ago);
     let (backend, asked) = serving(vec![stream(), message_accepted(), message_accepted()]).await;
     let mut kept = VecDeque::from(["And then?".to_owned()]);
-    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    session.go_on(backend, &mut kept).await.unwrap();
     assert_eq!((kept.len(), &session.undone), (0, &None));
     session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
     let asked = asked.await.unwrap();
@@ -200,7 +202,7 @@ async fn a_message_that_never_reached_a_server_is_sent_to_the_next_one() {
     session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap_err();
     assert_eq!(session.saying.as_ref().unwrap().since, None);
     let (backend, asked) = serving(vec![stream(), message_accepted()]).await;
-    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    session.go_on(backend, &mut VecDeque::new()).await.unwrap();
     key_of(&asked.await.unwrap()[1], "Hello");
 }
 
@@ -214,7 +216,7 @@ async fn a_kept_line_does_not_answer_a_question_that_comes_later() {
     let (backend, sent) =
         serving(vec![("text/event-stream", news), message_accepted(), message_accepted()]).await;
     let mut kept = VecDeque::from(["Blue".to_owned(), "Green".to_owned()]);
-    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    session.go_on(backend, &mut kept).await.unwrap();
     assert_eq!((kept.len(), &session.undone), (0, &None), "all of it was said");
     let sent = sent.await.unwrap();
     assert_posted(&sent[1], "/messages", &json!({ "message": "Blue" }));
@@ -236,7 +238,7 @@ async fn the_first_kept_line_answers_the_question_that_was_shown() {
     let answered = serde_json::to_string(&question).unwrap();
     let (backend, sent) = serving(vec![stream(), ("application/json", answered), message_accepted()]).await;
     let mut kept = VecDeque::from(["Blue".to_owned(), "Then rest".to_owned()]);
-    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    session.go_on(backend, &mut kept).await.unwrap();
     let sent = sent.await.unwrap();
     assert_posted(&sent[1], &format!("/questions/{}/answer", question.id), &json!({ "answer": "Blue" }));
     assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
@@ -256,7 +258,7 @@ async fn the_next_kept_line_answers_a_question_that_refused_the_first() {
     let answered = ("application/json", serde_json::to_string(&question).unwrap());
     let (backend, sent) = serving(vec![stream(), answered, message_accepted()]).await;
     let mut kept = VecDeque::from(["7".to_owned(), "Blue".to_owned(), "Then rest".to_owned()]);
-    session.go_on(Arc::new(backend), &mut kept).await.unwrap();
+    session.go_on(backend, &mut kept).await.unwrap();
     let sent = sent.await.unwrap();
     assert_posted(&sent[1], &format!("/questions/{}/answer", question.id), &json!({ "answer": "Blue" }));
     assert_posted(&sent[2], "/messages", &json!({ "message": "Then rest" }));
@@ -269,7 +271,7 @@ async fn unsent_lines_stay_available_after_a_failure() {
     let mut session = start_session(backend).await;
     let (backend, _) = serving(vec![stream(), connection_closed()]).await;
     let mut kept = VecDeque::from(["One".to_owned(), "Two".to_owned()]);
-    let failure = session.go_on(Arc::new(backend), &mut kept).await.unwrap_err();
+    let failure = session.go_on(backend, &mut kept).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
     assert_eq!((session.undone.as_deref(), kept), (Some("One"), VecDeque::from(["Two".to_owned()])));
 }
@@ -290,7 +292,7 @@ async fn an_answer_that_arrived_unacknowledged_is_not_asked_for_again() {
     let stands = serde_json::to_string(&stands).unwrap();
     let answers = vec![stream(), request_refused("question-not-open"), ("application/json", stands)];
     let (backend, sent) = serving(answers).await;
-    session.go_on(Arc::new(backend), &mut VecDeque::new()).await.unwrap();
+    session.go_on(backend, &mut VecDeque::new()).await.unwrap();
     let path = format!("/questions/{}/answer", question.id);
     assert_posted(&sent.await.unwrap()[1], &path, &json!({ "answer": "Green" }));
     session.ask();

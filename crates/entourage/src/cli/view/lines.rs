@@ -39,7 +39,8 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         EventBody::Step { .. }
         | EventBody::Intervention { .. }
         | EventBody::Grant { .. }
-        | EventBody::Session { .. } => true,
+        | EventBody::Session { .. }
+        | EventBody::Record { .. } => true,
         EventBody::Item { item: Some(item), .. } => match &item.body {
             ItemBody::Turn(turn) => !turn.calls.is_empty(),
             ItemBody::Output(output) => output.error,

@@ -61,12 +61,19 @@ async fn follow(
     let agent = chat(&caller.client, id).await?;
     let after = last.number.or(begin.after);
     let (client, opened) = served.streams.open(&caller.client)?;
-    let watch = client.watch(id, after).await?;
-    // A stream from the beginning builds the index from the events themselves; a later one reads it first.
-    let is_told = after.unwrap_or_default() == 0;
-    let family = if is_told { TreeIndex::default() } else { TreeIndex::read(&client, id).await? };
+    // Refuses a cursor whose events are not kept.
+    let mut watch = client.watch(id, after).await?;
+    let first = client.events(id, None, 1).await?.first().map_or(1, |event| event.seq);
+    // A document shows the state as of its event, so the index is built from the events themselves, also from
+    // those that the client has had; if the first are not kept any more, it begins with what is stored.
+    let is_whole = first == 1;
+    let family = if is_whole { TreeIndex::default() } else { TreeIndex::read(&client, id).await? };
+    if is_whole && after.unwrap_or_default() > 0 {
+        watch = client.watch(id, None).await?;
+    }
     let telling = client.telling(&agent);
-    let chat = Chat { client, id, watch, family, telling, is_told, calls: HashMap::new() };
+    let shown = after.unwrap_or_default();
+    let chat = Chat { client, id, watch, shown, family, telling, is_told: is_whole, calls: HashMap::new() };
     Ok(streamed(chat, opened, served.heartbeat, ended(caller.until, served)))
 }
 
@@ -75,6 +82,8 @@ struct Chat {
     client: Client,
     id: AgentId,
     watch: Watch,
+    /// The number of the last event whose documents the client has had.
+    shown: u64,
     family: TreeIndex,
     telling: TranscriptRenderer,
     /// Whether `telling` has been given the items of the main chat that precede the stream.
@@ -101,6 +110,9 @@ impl EventSource for Chat {
             Signal::Event(event) => {
                 let number = event.seq;
                 let changed = self.changed(Arc::unwrap_or_clone(event)).await?;
+                if number <= self.shown {
+                    return Ok(());
+                }
                 let last = changed.len().saturating_sub(1);
                 for (at, (name, document)) in changed.iter().enumerate() {
                     // Only the last document has the number: a client that reconnects then gets all documents

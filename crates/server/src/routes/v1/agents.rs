@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_engine::{ItemQuery, NewAgent};
+use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::{AgentId, ShownStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -78,6 +78,13 @@ struct Agents {
     /// Only agents in this status.
     #[param(value_type = Option<schema::ShownStatus>)]
     status: Option<ShownStatus>,
+    /// Only agents of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    tree: Option<AgentId>,
+    /// Only agents that have not read all of their inbox.
+    #[serde(default)]
+    #[param(required = false)]
+    unread: bool,
     /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
@@ -93,7 +100,8 @@ struct Agents {
 )]
 async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let read = |rows| caller.client.agents(query.roots, query.status, rows);
+    let Agents { roots, status, tree, unread, .. } = query;
+    let read = |page| caller.client.select_agents(AgentFilter { roots, status, root: tree, unread, page });
     Ok(Json(paging.read(read, |agent| agent.id.to_string()).await?))
 }
 

@@ -88,11 +88,17 @@ struct AnswerQuestion {
     decline: bool,
 }
 
+/// The error for a field that does not go with the answer given.
+const WRONG_WITH: &str = "`arguments` and `digest` go with an approval, and `reason` with `reject`";
+
 impl AnswerQuestion {
     fn given(self) -> Result<Given, Problem> {
         let Self { answer, verdict, arguments, digest, reason, decline } = self;
         let plain = arguments.is_none() && digest.is_none();
         match (answer, verdict, decline) {
+            (Some(text), None, false) if text.trim().is_empty() => {
+                Err(Problem::bad_body("`answer` is empty: write the answer, or send `\"decline\": true`"))
+            }
             (Some(text), None, false) if plain && reason.is_none() => Ok(Given::Text(text)),
             (None, None, true) if plain && reason.is_none() => Ok(Given::Declined),
             (None, Some(verdict), false) => match Given::from(verdict) {
@@ -101,10 +107,9 @@ impl AnswerQuestion {
                 }
                 Given::Reject { .. } if plain => Ok(Given::Reject { reason }),
                 other if plain && reason.is_none() => Ok(other),
-                _ => Err(Problem::bad_body(
-                    "`arguments` and `digest` go with an approval, and `reason` with `reject`",
-                )),
+                _ => Err(Problem::bad_body(WRONG_WITH)),
             },
+            (Some(_), None, false) | (None, None, true) => Err(Problem::bad_body(WRONG_WITH)),
             _ => Err(Problem::bad_body(
                 r#"give one of `"answer": "…"`, `"verdict": "…"` and `"decline": true`"#,
             )),

@@ -1,13 +1,13 @@
 //! The webhook for a message that was written in a sub-agent's history.
 
-use axum::Json;
 use entourage_types::AgentId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, wake,
+    Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, posted,
+    wake,
 };
 use crate::{Problem, state::AppState};
 
@@ -51,8 +51,7 @@ async fn agent_loop(Signed { client, id, document }: Signed<Document>) -> Answer
     match document.role.as_str() {
         "user" if !is_ours(&document.id) => {
             // If the sub-agent waits for one answer from its user, this message is the answer.
-            let posted = client.tell(agent, &document.content, Some(&key_of(&document.id)?)).await?;
-            Ok(Json(Outcome::Posted { post: posted.post }))
+            posted(client.tell(agent, &document.content, Some(&key_of(&document.id)?)).await)
         }
         "user" | "tool" => wake(&client, &id, agent).await,
         _ => ignored("a message of this role starts nothing"),

@@ -12,7 +12,7 @@ mod tool_runner;
 use std::str::FromStr;
 
 use axum::Json;
-use entourage_engine::Client;
+use entourage_engine::{Client, Error, Posted};
 use entourage_types::{AgentId, PostId, QuestionId};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -111,6 +111,17 @@ impl IntoParams for Headers {
                 "`v1,` and, in base64, the HMAC-SHA256 of id, timestamp and body, joined by dots.",
             ),
         ]
+    }
+}
+
+/// The answer for a message that was sent. A trigger reports a message again when it is changed, which is ignored.
+fn posted(sent: Result<Posted, Error>) -> Answer {
+    match sent {
+        Ok(Posted { post, .. }) => Ok(Json(Outcome::Posted { post })),
+        Err(Error::KeyReused) => {
+            ignored("the message with this id was posted before; a change of it is not read")
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

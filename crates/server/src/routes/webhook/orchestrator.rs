@@ -1,13 +1,13 @@
 //! The webhook for a message that was written in the main chat.
 
-use axum::Json;
 use entourage_types::AgentId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, wake,
+    Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, posted,
+    wake,
 };
 use crate::{Problem, state::AppState};
 
@@ -48,10 +48,7 @@ async fn orchestrator(Signed { client, id, document }: Signed<Document>) -> Answ
     }
     match document.role.as_str() {
         "user" if is_ours(&document.id) => wake(&client, &id, chat).await,
-        "user" => {
-            let posted = client.send(chat, &document.content, Some(&key_of(&document.id)?)).await?;
-            Ok(Json(Outcome::Posted { post: posted.post }))
-        }
+        "user" => posted(client.send(chat, &document.content, Some(&key_of(&document.id)?)).await),
         _ => ignored("a message of this role needs no decision"),
     }
 }

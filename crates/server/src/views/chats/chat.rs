@@ -1,6 +1,6 @@
 //! The document of a chat.
 
-use entourage_types::{Agent, AgentId, Time};
+use entourage_types::{Agent, AgentId, Status, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -16,6 +16,8 @@ pub(crate) struct ChatView {
     id: AgentId,
     /// What it is about.
     title: String,
+    /// Whether it was deleted: it takes no more messages, and what was said in it stays readable.
+    deleted: bool,
     /// When it began.
     #[schema(value_type = schema::Time)]
     created_at: Time,
@@ -25,7 +27,7 @@ pub(crate) struct ChatView {
 }
 
 impl From<Agent> for ChatView {
-    fn from(Agent { id, title, created, updated, .. }: Agent) -> Self {
-        Self { id, title, created_at: created, updated_at: updated }
+    fn from(Agent { id, title, status, created, updated, .. }: Agent) -> Self {
+        Self { id, title, deleted: status == Status::Cancelled, created_at: created, updated_at: updated }
     }
 }

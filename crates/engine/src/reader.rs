@@ -1,0 +1,128 @@
+//! What tools read of the store: records of the caller's owner, and the caller's transcript.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_store::{EntityQuery, Error as StoreError, ItemQuery, Page, Store};
+use entourage_tools::{Error, Reach, RecordQuery, Result};
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, Owner, RecordEvent, RecordWrite, Scope,
+};
+
+/// Bytes of records per read: room for several of the longest that agents may write.
+const BYTES: usize = 2 << 20;
+
+/// The reader of one agent.
+pub(crate) struct Reader {
+    store: Arc<dyn Store>,
+    owner: Owner,
+    root: AgentId,
+    agent: AgentId,
+}
+
+impl Reader {
+    pub(crate) fn of(store: &Arc<dyn Store>, agent: &Agent) -> Self {
+        Self { store: Arc::clone(store), owner: agent.owner.clone(), root: agent.root, agent: agent.id }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::from(&self.owner)
+    }
+}
+
+#[async_trait]
+impl entourage_tools::Reader for Reader {
+    async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
+        let RecordQuery { kind, of, status, words, newest_first, limit } = query;
+        readable(kind)?;
+        let query = EntityQuery {
+            root: (of == Reach::Tree).then_some(self.root),
+            parent: (of == Reach::Agent).then_some(self.agent),
+            status: status.map(str::to_owned),
+            text: words,
+            page: Page { limit, newest_first, bytes: BYTES, ..Page::default() },
+            ..EntityQuery::of(kind)
+        };
+        self.store.entities(&self.scope(), query).await.map_err(unreadable)
+    }
+
+    async fn record(&self, kind: EntityKind, id: &str) -> Result<Option<Entity>> {
+        readable(kind)?;
+        self.store.entity(&self.scope(), kind, id).await.map_err(unreadable)
+    }
+
+    async fn text(&self, item: u64) -> Result<Option<String>> {
+        let query = ItemQuery::of(self.agent, item, 1);
+        let found = self.store.items(&self.scope(), query).await.map_err(unreadable)?;
+        Ok(found.into_iter().find(|found| found.seq == item).and_then(|found| match found.body {
+            ItemBody::Message(message) => Some(message.text),
+            ItemBody::Output(output) => Some(output.text),
+            _ => None,
+        }))
+    }
+}
+
+/// Refuses the engine's own records, except for sessions: what waits for a person or for a receiver is none of a
+/// tool's business.
+fn readable(kind: EntityKind) -> Result<()> {
+    if kind.is_of_engine() && kind != EntityKind::SESSION {
+        return Err(Error::NotAllowed(format!("a tool reads no {kind}")));
+    }
+    Ok(())
+}
+
+fn unreadable(error: StoreError) -> Error {
+    Error::Failed(format!("what is stored cannot be read: {error}"))
+}
+
+/// Why an agent's tool may not write this record; none if it may.
+pub(crate) fn refused(agent: &Agent, write: &RecordWrite) -> Option<String> {
+    let (Entity { kind, id, owner, root, parent, .. }, event) = (write.entity(), write.event());
+    let is_foreign = |event: &RecordEvent| event.root != agent.root || event.agent != agent.id;
+    let is_of_record = |event: &RecordEvent| matches!(event.body, EventBody::Record { .. });
+    if kind.is_of_engine() {
+        Some(format!("a tool writes no {kind}"))
+    } else if *owner != agent.owner {
+        Some(format!("{kind} {id} would belong to another owner"))
+    } else if root.is_some_and(|root| root != agent.root) || event.is_some_and(is_foreign) {
+        Some(format!("{kind} {id} would belong to another tree"))
+    } else if parent.is_some_and(|parent| parent != agent.id) {
+        Some(format!("{kind} {id} would belong to another agent"))
+    } else if !event.is_none_or(is_of_record) {
+        Some(format!("the event of {kind} {id} would be another noun's"))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{Counter, Note, NoteId, Time};
+
+    use super::*;
+
+    #[test]
+    fn a_tool_writes_only_records_of_tools_of_its_own_owner_and_tree() {
+        let now = Time::from_micros(0);
+        let agent = Agent::root(Owner::new("ann"), "helper", "helps", now);
+        let note = Note {
+            id: NoteId::new(),
+            owner: agent.owner.clone(),
+            root: agent.root,
+            agent: agent.id,
+            title: "a".into(),
+            content: "b".into(),
+            created: now,
+        };
+        let refused = |write: serde_json::Result<RecordWrite>| refused(&agent, &write.unwrap());
+        assert_eq!(refused(RecordWrite::of(&note)), None);
+        let stolen = Note { owner: Owner::new("bob"), ..note.clone() };
+        assert!(refused(RecordWrite::of(&stolen)).unwrap().contains("another owner"));
+        let elsewhere = Note { root: AgentId::new(), ..note };
+        assert!(refused(RecordWrite::of(&elsewhere)).unwrap().contains("another tree"));
+        let of_another = Note { root: agent.root, agent: AgentId::new(), ..elsewhere };
+        assert!(refused(RecordWrite::of(&of_another)).unwrap().contains("another agent"));
+        let counter = Counter { owner: agent.owner.clone(), name: "n".into(), last: 1, updated: now };
+        assert_eq!(refused(RecordWrite::of(&counter)).as_deref(), Some("a tool writes no counter"));
+    }
+}

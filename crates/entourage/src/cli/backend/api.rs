@@ -1,0 +1,327 @@
+//! An engine, in this process or another, as one owner sees it: through its HTTP API.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use entourage_engine::{
+    Entry, Error, FoundInconsistency, JobRecord, ReceiverRecord, Reloaded, Seen, Signal, UsageQuery,
+};
+use entourage_types::{
+    Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostId,
+    Question, QuestionId, QuestionStatus, Session, UsageRow,
+};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    Backend, Left, Listed, Part, Result, Stream, Tree, connection::something_else, place::Place, sent::Sent,
+    tree::Whole,
+};
+use crate::cli::kinds::Used;
+
+/// Which agents have something to do, wait, or have yet to read something.
+const UNFINISHED: [&str; 4] = ["status=queued", "status=running", "status=waiting", "unread=true"];
+/// The longest page that the server returns.
+pub(super) const PAGE: u32 = 200;
+
+/// The command that shows what became of a message to an agent.
+fn tail(agent: AgentId) -> String {
+    format!("entourage tail {agent}")
+}
+
+/// A path of these segments, whatever characters they hold.
+fn in_path(segments: &[&str]) -> String {
+    let encoded = segments.iter().map(|segment| utf8_percent_encode(segment, NON_ALPHANUMERIC).to_string());
+    encoded.collect::<Vec<_>>().join("/")
+}
+
+/// A list, or a part of one.
+#[derive(Deserialize)]
+struct List<T> {
+    data: Vec<T>,
+    /// Where the next part begins.
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+/// An accepted message.
+#[derive(Deserialize)]
+struct Posted {
+    post: PostId,
+}
+
+impl Backend {
+    /// The server's kinds, with their open runs.
+    pub(crate) async fn kinds(&self) -> Result<Vec<Used>> {
+        Ok(self.get::<List<Used>>("kinds").await?.data)
+    }
+
+    /// Makes the server read the kinds again.
+    pub(crate) async fn reload_kinds(&self) -> Result<Reloaded> {
+        self.post("kinds/reload", None).await
+    }
+
+    /// Fails if this kind does not exist.
+    pub(crate) async fn expect_kind(&self, name: &str) -> Result<()> {
+        let there = self.kinds().await?.into_iter().filter(|kind| !kind.gone);
+        let known: Vec<String> = there.map(|kind| kind.name).collect();
+        if known.iter().any(|known| known == name) {
+            return Ok(());
+        }
+        Err(Error::UnknownKind { name: name.to_owned(), known: known.join(", ") }.into())
+    }
+
+    /// Creates an agent with something to do. With a key, sending it again creates no second agent.
+    pub(crate) async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent> {
+        // A command that works on one tree begins no other.
+        if let Place::There(running) = &self.place
+            && !running.is_server()
+        {
+            return Err(running.busy());
+        }
+        let new = json!({ "kind": kind, "message": message });
+        self.post_once("agents", &new, key, "entourage agents").await
+    }
+
+    /// Writes to an agent and returns the post that it will read. With a key, sending it again posts nothing
+    /// twice.
+    pub(crate) async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId> {
+        let (path, message) = (format!("agents/{to}/messages"), json!({ "message": text }));
+        Ok(self.post_once::<Posted>(&path, &message, key, &tail(to)).await?.post)
+    }
+
+    /// Makes the agents of a tree work, unless another process runs them already.
+    pub(crate) async fn work(&self, root: AgentId) -> Result<()> {
+        match &self.place {
+            Place::Here(here) => here.work(root).await,
+            // The other process works on it, or no process can.
+            Place::There(_) if self.is_at_work(Some(root)) => Ok(()),
+            Place::There(running) => Err(running.busy()),
+        }
+    }
+
+    /// Whether another process runs the agents of this tree, or of any tree.
+    pub(crate) fn is_at_work(&self, tree: Option<AgentId>) -> bool {
+        self.place.works_on(tree)
+    }
+
+    /// Stops waiting for the agents when a person ends the command. Nothing is lost.
+    pub(crate) async fn leave(&self) -> Left {
+        match &self.place {
+            Place::There(_) => Left::AtWork,
+            Place::Here(here) => {
+                here.leave().await;
+                Left::Suspended
+            }
+        }
+    }
+
+    /// A text to show with the model's answers.
+    pub(crate) fn disclaimer(&self) -> Option<&'static str> {
+        match &self.place {
+            Place::There(_) => None,
+            Place::Here(here) => here.disclaimer(),
+        }
+    }
+
+    /// One agent.
+    pub(crate) async fn agent(&self, id: AgentId) -> Result<Agent> {
+        self.get(&format!("agents/{id}")).await
+    }
+
+    /// A page of agents, newest first, and where the next one begins.
+    pub(crate) async fn agents(&self, page: &Listed) -> Result<Part<Agent>> {
+        let Listed { roots, status, limit, after } = page;
+        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
+        let mut path = format!("agents?roots={roots}&limit={limit}");
+        path.extend(status.map(|status| format!("&status={status}")));
+        path.extend(after.as_ref().map(|after| format!("&cursor={after}")));
+        let found: List<Agent> = self.get(&path).await?;
+        Ok((found.data, found.next_cursor))
+    }
+
+    /// The roots of trees in which an agent has something to do or waits, newest first.
+    pub(crate) async fn unfinished(&self) -> Result<Vec<AgentId>> {
+        let mut roots = BTreeSet::new();
+        for of in UNFINISHED {
+            let found: List<Agent> = self.get(&format!("agents?{of}&limit={PAGE}")).await?;
+            roots.extend(found.data.iter().map(|agent| agent.root));
+        }
+        Ok(roots.into_iter().rev().collect())
+    }
+
+    /// Whether an agent of a tree has something to do or waits.
+    pub(crate) async fn has_work(&self, root: AgentId) -> Result<bool> {
+        for of in UNFINISHED {
+            let found: List<Agent> = self.get(&format!("agents?{of}&tree={root}&limit=1")).await?;
+            if !found.data.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The tree that an agent belongs to.
+    pub(crate) async fn tree(&self, agent: AgentId) -> Result<Tree> {
+        let path = format!("agents/{agent}/tree");
+        let whole: Whole = self.get(&path).await?;
+        whole.flat().map_err(|error| something_else(&path, &error))
+    }
+
+    /// Usage, added up.
+    pub(crate) async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {
+        let UsageQuery { from, to, root, agent, run, by } = query;
+        let by = by.iter().map(|by| by.as_str()).collect::<Vec<_>>().join(",");
+        let mut path = "usage?".to_owned();
+        let restricted = [
+            ("group_by", Some(by).filter(|by| !by.is_empty())),
+            ("from", from.map(|from| from.to_string())),
+            ("to", to.map(|to| to.to_string())),
+            ("tree", root.map(|root| root.to_string())),
+            ("agent", agent.map(|agent| agent.to_string())),
+            ("run", run.map(|run| run.to_string())),
+        ];
+        for (name, value) in restricted {
+            path.extend(value.map(|value| format!("&{name}={value}")));
+        }
+        Ok(self.get::<List<UsageRow>>(&path).await?.data)
+    }
+
+    /// A part of the conversation with an agent, oldest entry first, and the cursor of the part before it:
+    /// the last part, or the one that ends at `before`.
+    pub(crate) async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
+        let cursor = before.map(|before| format!("&cursor={before}")).unwrap_or_default();
+        let path = format!("agents/{agent}/messages?limit={PAGE}{cursor}");
+        let List { data, next_cursor }: List<Sent> = self.get(&path).await?;
+        Ok((data.into_iter().map(Entry::from).collect(), next_cursor))
+    }
+
+    /// A page of an agent's transcript items, starting at an item; empty after the last.
+    pub(crate) async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
+        let path = format!("agents/{agent}/items?from={from}&limit={PAGE}");
+        Ok(self.get::<List<Item>>(&path).await?.data)
+    }
+
+    /// Open questions, of one tree or of all, oldest first.
+    pub(crate) async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {
+        let open = QuestionStatus::Open;
+        let of = root.map(|root| format!("&root={root}")).unwrap_or_default();
+        let mut found: List<Question> =
+            self.get(&format!("questions?status={open}&limit={PAGE}{of}")).await?;
+        found.data.reverse();
+        Ok(found.data)
+    }
+
+    /// A question, open or not.
+    pub(crate) async fn question(&self, id: QuestionId) -> Result<Question> {
+        self.get(&format!("questions/{id}")).await
+    }
+
+    /// Answers a question.
+    pub(crate) async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
+        let verdict = answer.verdict();
+        let body = match answer {
+            Answer::Text(text) => json!({ "answer": text }),
+            Answer::Declined | Answer::Granted | Answer::Expired => json!({ "decline": true }),
+            Answer::Approve { arguments, digest, .. } => {
+                json!({ "verdict": verdict, "arguments": arguments, "digest": digest })
+            }
+            Answer::Reject { reason } => json!({ "verdict": verdict, "reason": reason }),
+            Answer::Retry | Answer::GiveUp => json!({ "verdict": verdict }),
+        };
+        self.post(&format!("questions/{id}/answer"), Some(body)).await
+    }
+
+    /// Grants in force, of one agent or of all, newest first.
+    pub(crate) async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>> {
+        let of = agent.map(|agent| format!("&agent={agent}")).unwrap_or_default();
+        let standing = GrantStatus::Standing;
+        Ok(self.get::<List<Grant>>(&format!("grants?status={standing}&limit={PAGE}{of}")).await?.data)
+    }
+
+    /// Revokes a grant.
+    pub(crate) async fn revoke(&self, id: GrantId) -> Result<Grant> {
+        let path = format!("grants/{id}");
+        self.place.waits_for(async { self.read(self.ask(Method::DELETE, &path, None).await?).await }).await
+    }
+
+    /// Posts an intervention to an agent.
+    pub(crate) async fn intervene(
+        &self,
+        agent: AgentId,
+        action: Action,
+        text: Option<&str>,
+    ) -> Result<Intervention> {
+        let body = json!({ "action": action, "text": text });
+        self.post_once(&format!("agents/{agent}/interventions"), &body, None, &tail(agent)).await
+    }
+
+    /// What an agent's model sees, block by block.
+    pub(crate) async fn context(&self, agent: AgentId) -> Result<Seen> {
+        self.get(&format!("agents/{agent}/context")).await
+    }
+
+    /// The closed sessions of an agent, newest first.
+    pub(crate) async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
+        let limit = limit.clamp(1, PAGE);
+        Ok(self.get::<List<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
+    }
+
+    /// A page of an agency's chats that were not deleted, and where the next one begins.
+    pub(crate) async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Part<Chat>> {
+        let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
+        let path = format!("{}?limit={PAGE}{cursor}", in_path(&["agencies", agency, "chats"]));
+        let List { data, next_cursor } = self.get(&path).await?;
+        Ok((data, next_cursor))
+    }
+
+    /// Deletes a chat of an agency, with all its agents.
+    pub(crate) async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
+        let path = in_path(&["agencies", agency, "chats", chat]);
+        self.place.waits_for(self.ask(Method::DELETE, &path, None)).await.map(drop)
+    }
+
+    /// The jobs of maintenance, each with its last run.
+    pub(crate) async fn jobs(&self) -> Result<Vec<JobRecord>> {
+        Ok(self.get::<List<JobRecord>>("jobs").await?.data)
+    }
+
+    /// Runs a job now.
+    pub(crate) async fn run_job(&self, name: &str) -> Result<JobRecord> {
+        self.post(&format!("jobs/{name}/run"), None).await
+    }
+
+    /// Everything that a job would find at this moment.
+    pub(crate) async fn inconsistencies(&self, job: &str) -> Result<Vec<FoundInconsistency>> {
+        Ok(self.get::<List<FoundInconsistency>>(&format!("jobs/{job}/inconsistencies")).await?.data)
+    }
+
+    /// The receivers of webhooks, each with its state.
+    pub(crate) async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
+        Ok(self.get::<List<ReceiverRecord>>("webhooks").await?.data)
+    }
+
+    /// Sends everything again that did not arrive at a receiver.
+    pub(crate) async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
+        self.post(&format!("webhooks/{name}/retry"), None).await
+    }
+
+    /// The events of a tree after an event, or since the first that is kept, up to now.
+    pub(crate) async fn history(&self, root: AgentId, after: Option<u64>) -> Result<Vec<Event>> {
+        let mut stream = Stream::open(self.clone(), root, after).await?;
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            match stream.next().await? {
+                Signal::Event(event) => events.push(Arc::unwrap_or_clone(event)),
+                Signal::CaughtUp(_) => return Ok(events),
+                Signal::Delta(_) => {}
+            }
+        }
+    }
+
+    /// Follows a tree from after an event.
+    pub(crate) async fn follow(&self, root: AgentId, after: u64) -> Result<Stream> {
+        Stream::open(self.clone(), root, Some(after)).await
+    }
+}

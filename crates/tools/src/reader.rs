@@ -1,0 +1,65 @@
+//! What a tool may read of the store.
+
+use async_trait::async_trait;
+use entourage_types::{Entity, EntityKind, Record};
+
+use crate::{Error, Result};
+
+/// Reads records of the caller's owner, and the caller's transcript. Nothing of another owner can be reached.
+#[async_trait]
+pub trait Reader: Send + Sync {
+    /// Returns records in the order in which they were first stored; with words, the best match first.
+    async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>>;
+
+    /// Returns the record with this id, if there is one.
+    async fn record(&self, kind: EntityKind, id: &str) -> Result<Option<Entity>>;
+
+    /// Returns the whole text of the message or output with this number in the caller's transcript.
+    async fn text(&self, item: u64) -> Result<Option<String>>;
+}
+
+/// Which records of one noun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordQuery {
+    /// Which noun.
+    pub kind: EntityKind,
+    /// Whose records.
+    pub of: Reach,
+    /// In this status.
+    pub status: Option<&'static str>,
+    /// With all of these words; the last one may be a prefix.
+    pub words: Option<String>,
+    /// Newest first.
+    pub newest_first: bool,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// Whose records a query selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The caller's own.
+    Agent,
+    /// Those of all agents of its tree.
+    Tree,
+    /// Those of all trees of its owner.
+    Owner,
+}
+
+impl RecordQuery {
+    /// Up to a hundred records of this noun, oldest first.
+    #[must_use]
+    pub fn of<R: Record>(of: Reach) -> Self {
+        Self { kind: R::KIND, of, status: None, words: None, newest_first: false, limit: 100 }
+    }
+}
+
+/// Returns the records that a query selects.
+///
+/// # Errors
+/// If the store cannot be read, or a record is not of this noun.
+pub async fn find<R: Record>(reader: &dyn Reader, query: RecordQuery) -> Result<Vec<R>> {
+    let found = reader.records(query).await?;
+    let read = |entity| R::from_entity(entity).map_err(|error| Error::Failed(error.to_string()));
+    found.iter().map(read).collect()
+}
