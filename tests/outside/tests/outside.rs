@@ -110,7 +110,8 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         let tools = Toolbox::new().with(SetGoal);
         let engine = Engine::builder(store, Arc::new(Eager)).kinds(kinds).tools(tools).build();
         let client = engine.client(Owner::local());
-        let new = |text: &str| NewAgent { message: Some(text.into()), ..NewAgent::default() };
+        let kind = || Some("eager".to_owned());
+        let new = |text: &str| NewAgent { kind: kind(), message: Some(text.into()), title: None };
         let agent = client.create(new("learn to sail"), None).await?;
         engine.advance(agent.id).await?;
         client.send(agent.id, "learn to sail", None).await?;
