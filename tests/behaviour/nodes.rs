@@ -17,13 +17,16 @@ use entourage_tests::{first_tools, one_kind};
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool, Toolbox};
 use entourage_types::{Action, Agent, AgentId, EventBody, Owner, Status, ToolSpec, Usage};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{sync::Barrier, task::JoinHandle};
 
 /// The connection of a node to one other node. It loses no news, except of trees: those it never sends.
 #[derive(Default)]
 struct Link {
     other: OnceLock<Engine>,
     is_without_lease: AtomicBool,
+    /// Where the first cuts of both nodes wait for each other.
+    meeting: OnceLock<Arc<Barrier>>,
+    has_met: AtomicBool,
 }
 
 impl Link {
@@ -47,6 +50,9 @@ impl Signals for Link {
     fn unfollow(&self, _: AgentId) {}
 
     async fn cut(&self, agent: AgentId) {
+        if let Some(meeting) = self.meeting.get().filter(|_| !self.has_met.swap(true, Ordering::SeqCst)) {
+            meeting.wait().await;
+        }
         self.other().leave(agent).await;
     }
 
@@ -64,6 +70,7 @@ struct Nodes {
     here: Engine,
     there: Engine,
     link: Arc<Link>,
+    far_link: Arc<Link>,
     clock: FakeClock,
 }
 
@@ -86,8 +93,8 @@ impl Nodes {
         let (here, there) = (node(&links[0], 0), node(&links[1], seconds));
         links[0].other.set(there.clone()).ok().unwrap();
         links[1].other.set(here.clone()).ok().unwrap();
-        let [link, _] = links;
-        Self { here, there, link, clock }
+        let [link, far_link] = links;
+        Self { here, there, link, far_link, clock }
     }
 
     /// Creates an agent with a message at one node, and has the other one work on it.
@@ -118,6 +125,10 @@ async fn deleting_an_agent_at_another_node_ends_its_model_call() {
 async fn two_nodes_that_delete_the_same_agent_at_once_both_return() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Too late.")]));
     let nodes = Nodes::new(model.clone(), Toolbox::new());
+    let meeting = Arc::new(Barrier::new(2));
+    for link in [&nodes.link, &nodes.far_link] {
+        link.meeting.set(Arc::clone(&meeting)).unwrap();
+    }
     let (agent, working) = nodes.begin("Go.").await;
     model.begun().await;
     let delete = |engine: &Engine| {
