@@ -63,15 +63,15 @@ impl ScriptedAnswers {
         connection: Connection,
     ) -> (Arc<Self>, Arc<Gated<Arc<Self>>>) {
         let answers = errors.into_iter().map(Err).collect();
-        let told = Arc::new(Self { answers: Mutex::new(answers), ..Self::default() });
-        (Arc::clone(&told), Arc::new(Gated::new(told, connection)))
+        let scripted = Arc::new(Self { answers: Mutex::new(answers), ..Self::default() });
+        (Arc::clone(&scripted), Arc::new(Gated::new(scripted, connection)))
     }
 
     /// The same with errors and replies.
     fn saying(answers: impl IntoIterator<Item = Result<Reply>>) -> (Arc<Self>, Arc<Gated<Arc<Self>>>) {
-        let (told, gated) = Self::gated([], Connection::default());
-        told.answers.lock().expect("not poisoned").extend(answers);
-        (told, gated)
+        let (scripted, gated) = Self::gated([], Connection::default());
+        scripted.answers.lock().expect("not poisoned").extend(answers);
+        (scripted, gated)
     }
 
     fn asked(&self) -> usize {
@@ -235,30 +235,31 @@ async fn each_model_of_a_provider_has_its_own_gate() {
 
 #[tokio::test(start_paused = true)]
 async fn a_long_pause_rejects_calls_and_a_short_one_is_waited_out() {
-    let (told, gated) = ScriptedAnswers::gated([slower(Some(30)), slower(Some(2))], Connection::default());
+    let (scripted, gated) =
+        ScriptedAnswers::gated([slower(Some(30)), slower(Some(2))], Connection::default());
     assert_eq!(call_once(&gated).await, Err(slower(Some(30))));
     assert_eq!(expect_busy(call_once(&gated).await), 30 * SECOND);
     advance(10 * SECOND).await;
     assert_eq!(expect_busy(call_once(&gated).await), 20 * SECOND);
     assert_eq!(gated.gates()[0].door, Door::Paused(20 * SECOND));
-    assert_eq!(told.asked(), 1, "nobody else was told the same");
+    assert_eq!(scripted.asked(), 1, "nobody else was told the same");
     advance(20 * SECOND).await;
     assert_eq!(call_once(&gated).await, Err(slower(Some(2))));
     call_once(&gated).await.expect("waits in memory");
-    assert_eq!((told.asked(), gated.gates()[0].door), (3, Door::Open));
+    assert_eq!((scripted.asked(), gated.gates()[0].door), (3, Door::Open));
 }
 
 /// Shows: S4-R114.
 #[tokio::test(start_paused = true)]
 async fn a_requested_pause_lasts_at_most_five_minutes() {
-    let (told, gated) = ScriptedAnswers::gated([slower(Some(86_400))], Connection::default());
+    let (scripted, gated) = ScriptedAnswers::gated([slower(Some(86_400))], Connection::default());
     assert_eq!(call_once(&gated).await, Err(slower(Some(86_400))));
     assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
     advance(300 * SECOND).await;
     call_once(&gated).await.expect("it is asked again");
     // The limit also applies to a call that was pending when the gate closed.
     let (gates, closing) =
-        (Gates::new(Connection { concurrency: Some(2), ..Connection::default() }, false), told);
+        (Gates::new(Connection { concurrency: Some(2), ..Connection::default() }, false), scripted);
     closing.answers.lock().expect("not poisoned").extend([Err(slower(Some(30))), Err(slower(Some(86_400)))]);
     let gated = Arc::new(Gated::behind(closing, Arc::new(gates)));
     let calls = [ask(&gated, "", Priority::Person), ask(&gated, "", Priority::Person)];
@@ -270,7 +271,8 @@ async fn a_requested_pause_lasts_at_most_five_minutes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_with_priority_now_passes_a_closed_gate_and_may_reopen_it() {
-    let (told, gated) = ScriptedAnswers::gated([slower(Some(200)), slower(Some(100))], Connection::default());
+    let (scripted, gated) =
+        ScriptedAnswers::gated([slower(Some(200)), slower(Some(100))], Connection::default());
     assert_eq!(call_once(&gated).await, Err(slower(Some(200))));
     assert_eq!(expect_busy(call_once(&gated).await), 200 * SECOND);
     // The first request that a person asks for is refused like any other, with a new pause.
@@ -278,22 +280,22 @@ async fn a_call_with_priority_now_passes_a_closed_gate_and_may_reopen_it() {
     tokio::task::yield_now().await;
     assert_eq!(expect_busy(gated.call(from("", Priority::Now), &mut NoDeltas).await), 200 * SECOND);
     assert_eq!(asked.await.expect("no panic"), Err(slower(Some(100))));
-    assert_eq!((told.asked(), gated.gates()[0].door), (2, Door::Paused(100 * SECOND)));
+    assert_eq!((scripted.asked(), gated.gates()[0].door), (2, Door::Paused(100 * SECOND)));
     assert_eq!(expect_busy(call_once(&gated).await), 100 * SECOND);
     // The provider accepts the next one: later callers pass.
     gated.call(from("", Priority::Now), &mut NoDeltas).await.expect("a reply");
     assert_eq!(gated.gates()[0].door, Door::Open);
     call_once(&gated).await.expect("a reply");
-    assert_eq!(told.asked(), 4);
+    assert_eq!(scripted.asked(), 4);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_with_priority_now_does_not_exceed_the_configured_rate() {
     let connection = Connection { requests_per_minute: Some(1), ..Connection::default() };
-    let (told, gated) = ScriptedAnswers::gated([], connection);
+    let (scripted, gated) = ScriptedAnswers::gated([], connection);
     call_once(&gated).await.expect("a reply");
     let after = expect_busy(gated.call(from("", Priority::Now), &mut NoDeltas).await);
-    assert_eq!((after, told.asked()), (60 * SECOND - Duration::from_millis(10), 1));
+    assert_eq!((after, scripted.asked()), (60 * SECOND - Duration::from_millis(10), 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -309,13 +311,13 @@ async fn a_pause_of_unknown_length_doubles_until_a_request_is_accepted() {
 }
 
 /// Returns how many calls had been made after each of so many answers, which take 10 ms each.
-async fn calls_after_each_answer(told: &ScriptedAnswers, answers: usize) -> Vec<usize> {
+async fn calls_after_each_answer(scripted: &ScriptedAnswers, answers: usize) -> Vec<usize> {
     let mut asked = Vec::new();
     for _ in 0..answers {
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
-        asked.push(told.asked());
+        asked.push(scripted.asked());
         advance(Duration::from_millis(11)).await;
     }
     asked
@@ -323,25 +325,25 @@ async fn calls_after_each_answer(told: &ScriptedAnswers, answers: usize) -> Vec<
 
 #[tokio::test(start_paused = true)]
 async fn a_reopened_gate_lets_through_one_call_and_then_more_with_each_reply() {
-    let (told, gated) = ScriptedAnswers::gated([slower(Some(1))], Connection::default());
+    let (scripted, gated) = ScriptedAnswers::gated([slower(Some(1))], Connection::default());
     assert_eq!(call_once(&gated).await, Err(slower(Some(1))));
     let calls: Vec<_> = (0..20).map(|_| ask(&gated, "", Priority::Person)).collect();
     tokio::task::yield_now().await;
-    assert_eq!((told.asked(), gated.gates()[0].waiting), (1, 20));
+    assert_eq!((scripted.asked(), gated.gates()[0].waiting), (1, 20));
     advance(Duration::from_millis(1001)).await;
     // The refused call, and then one, two and four at once.
-    assert_eq!(calls_after_each_answer(&told, 4).await, [2, 4, 8, 16]);
+    assert_eq!(calls_after_each_answer(&scripted, 4).await, [2, 4, 8, 16]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
-    assert_eq!(told.asked(), 21);
+    assert_eq!(scripted.asked(), 21);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_new_gate_raises_its_concurrency_with_each_reply() {
-    let (told, gated) = ScriptedAnswers::gated([], Connection::default());
+    let (scripted, gated) = ScriptedAnswers::gated([], Connection::default());
     let calls: Vec<_> = (0..50).map(|_| ask(&gated, "", Priority::Person)).collect();
-    assert_eq!(calls_after_each_answer(&told, 4).await, [1, 5, 21, 50]);
+    assert_eq!(calls_after_each_answer(&scripted, 4).await, [1, 5, 21, 50]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
@@ -350,13 +352,13 @@ async fn a_new_gate_raises_its_concurrency_with_each_reply() {
 #[tokio::test(start_paused = true)]
 async fn a_configured_concurrency_applies_at_once_and_drops_to_one_on_refusal() {
     let connection = Connection { concurrency: Some(20), ..Connection::default() };
-    let (told, gated) = ScriptedAnswers::gated([slower(Some(1))], connection);
+    let (scripted, gated) = ScriptedAnswers::gated([slower(Some(1))], connection);
     let calls: Vec<_> = (0..30).map(|_| ask(&gated, "", Priority::Person)).collect();
-    assert_eq!(calls_after_each_answer(&told, 1).await, [20]);
+    assert_eq!(calls_after_each_answer(&scripted, 1).await, [20]);
     // One call was refused, and the gate is closed.
-    assert_eq!(calls_after_each_answer(&told, 1).await, [20]);
+    assert_eq!(calls_after_each_answer(&scripted, 1).await, [20]);
     advance(SECOND).await;
-    assert_eq!(calls_after_each_answer(&told, 3).await, [21, 23, 27]);
+    assert_eq!(calls_after_each_answer(&scripted, 3).await, [21, 23, 27]);
     let mut refused = 0;
     for call in calls {
         refused += usize::from(call.await.expect("no panic").is_err());
@@ -366,11 +368,11 @@ async fn a_configured_concurrency_applies_at_once_and_drops_to_one_on_refusal() 
 
 #[tokio::test(start_paused = true)]
 async fn a_self_hosted_server_gets_all_calls_at_once() {
-    let told = Arc::new(ScriptedAnswers::default());
+    let scripted = Arc::new(ScriptedAnswers::default());
     let gates = Arc::new(Gates::new(Connection::default(), true));
-    let gated = Arc::new(Gated::behind(Arc::clone(&told), gates));
+    let gated = Arc::new(Gated::behind(Arc::clone(&scripted), gates));
     let calls: Vec<_> = (0..50).map(|_| ask(&gated, "", Priority::Person)).collect();
-    assert_eq!(calls_after_each_answer(&told, 1).await, [50]);
+    assert_eq!(calls_after_each_answer(&scripted, 1).await, [50]);
     for call in calls {
         call.await.expect("no panic").expect("a reply");
     }
@@ -472,7 +474,7 @@ async fn two_accounts_at_one_address_have_separate_gates() {
 
 #[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
-    let (told, gated) = ScriptedAnswers::gated((0..7).map(|_| down()), Connection::default());
+    let (scripted, gated) = ScriptedAnswers::gated((0..7).map(|_| down()), Connection::default());
     for _ in 0..5 {
         assert_eq!(call_once(&gated).await, Err(down()));
     }
@@ -484,7 +486,7 @@ async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
             assert_eq!(call_once(&gated).await, Err(down()), "one probe");
         }
     }
-    assert_eq!(told.asked(), 7);
+    assert_eq!(scripted.asked(), 7);
     call_once(&gated).await.expect("it is back");
     assert_eq!(gated.gates()[0].door, Door::Open);
 }
@@ -640,7 +642,7 @@ async fn short_pauses_of_one_owner_do_not_delay_other_owners() {
 /// No owner named by a token takes all places: another one does not wait for calls that hang.
 #[tokio::test(start_paused = true)]
 async fn one_owner_cannot_take_every_place_of_a_gate() {
-    let (told, gated, mut begun) = held(4);
+    let (scripted, gated, mut begun) = held(4);
     let ask = |owner: &str, priority| {
         let request = Request { owner: Some(Owner::new(owner)), ..from(owner, priority) };
         let gated = Arc::clone(&gated);
@@ -652,7 +654,7 @@ async fn one_owner_cannot_take_every_place_of_a_gate() {
     }
     let other = ask("bob", Priority::Background);
     assert_eq!(begun.recv().await.as_deref(), Some("bob"), "eve has three of four");
-    drop((told, calls, other));
+    drop((scripted, calls, other));
 }
 
 /// While one owner's breaker is open, a single failure opens another owner's breaker.
@@ -687,7 +689,7 @@ async fn one_failure_opens_an_owners_breaker_while_another_owners_is_open() {
 /// A reply resets the count: four more failures leave the breaker closed, and the fifth opens it.
 #[tokio::test(start_paused = true)]
 async fn a_reply_resets_the_failure_count_of_the_breaker() {
-    let (told, gated) = ScriptedAnswers::saying([
+    let (scripted, gated) = ScriptedAnswers::saying([
         Err(down()),
         Err(down()),
         Err(down()),
@@ -709,13 +711,13 @@ async fn a_reply_resets_the_failure_count_of_the_breaker() {
     assert_eq!(gated.gates()[0].door, Door::Open);
     assert_eq!(call_once(&gated).await, Err(down()));
     assert_eq!(gated.gates()[0].door, Door::Broken(5 * SECOND));
-    assert_eq!(told.asked(), 10);
+    assert_eq!(scripted.asked(), 10);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_rate_limit_holds_over_any_minute() {
     let connection = Connection { requests_per_minute: Some(2), ..Connection::default() };
-    let (told, gated) = ScriptedAnswers::gated([], connection);
+    let (scripted, gated) = ScriptedAnswers::gated([], connection);
     call_once(&gated).await.expect("the first");
     advance(30 * SECOND).await;
     call_once(&gated).await.expect("the second");
@@ -724,7 +726,7 @@ async fn the_rate_limit_holds_over_any_minute() {
     advance(left).await;
     call_once(&gated).await.expect("the third");
     expect_busy(call_once(&gated).await);
-    assert_eq!(told.asked(), 3);
+    assert_eq!(scripted.asked(), 3);
 }
 
 /// An owner that comes late with a few calls gets a share of the rate, instead of a place behind hundreds of
@@ -768,15 +770,15 @@ async fn owners_share_the_rate_limit_regardless_of_how_many_calls_each_has() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_probe_makes_room_for_the_next() {
-    let (told, gated) = ScriptedAnswers::gated([slower(Some(30))], Connection::default());
+    let (scripted, gated) = ScriptedAnswers::gated([slower(Some(30))], Connection::default());
     assert_eq!(call_once(&gated).await, Err(slower(Some(30))));
     advance(30 * SECOND).await;
     let probe = ask(&gated, "", Priority::Person);
     tokio::task::yield_now().await;
-    assert_eq!(told.asked(), 2);
+    assert_eq!(scripted.asked(), 2);
     probe.abort();
     call_once(&gated).await.expect("the next probe");
-    assert_eq!(told.asked(), 3);
+    assert_eq!(scripted.asked(), 3);
 }
 
 /// Never answers.

@@ -30,11 +30,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn record<R: Record>(&self, id: impl ToString) -> Result<R> {
-        let id = id.to_string();
-        match self.engine.store().entity(&self.scope, R::KIND, &id).await? {
-            Some(entity) => Ok(R::from_entity(&entity)?),
-            None => Err(Error::not_found(R::KIND.as_str(), id)),
-        }
+        self.versioned(id).await.map(|(record, _)| record)
     }
 
     /// Records of one noun.

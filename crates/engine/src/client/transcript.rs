@@ -111,12 +111,12 @@ impl Client {
             // The item after the part says whether its last turn was refused.
             items.extend(self.items(id, end, 1).await?);
         }
-        let told = |item: &Item| (from..end).contains(&item.seq);
-        let mut telling = self.telling(&agent);
+        let is_within = |item: &Item| (from..end).contains(&item.seq);
+        let mut renderer = self.renderer(&agent);
         let mut entries = Vec::new();
         for (at, item) in items.iter().enumerate() {
             if !was_refused(&items[at..]) {
-                entries.extend(telling.item(item).filter(|_| told(item)));
+                entries.extend(renderer.item(item).filter(|_| is_within(item)));
             }
         }
         let last_told = before.and_then(|before| before.told);
@@ -193,7 +193,7 @@ impl Client {
 
     /// A renderer for the conversation with an agent.
     #[must_use]
-    pub fn telling(&self, agent: &Agent) -> TranscriptRenderer {
+    pub fn renderer(&self, agent: &Agent) -> TranscriptRenderer {
         TranscriptRenderer { reply: self.reply_of(&agent.kind), about: None, failed: false }
     }
 

@@ -18,7 +18,7 @@ pub struct Watch {
     last: u64,
     live: broadcast::Receiver<Live>,
     /// Whether `CaughtUp` was returned.
-    told: bool,
+    announced: bool,
     /// The text of answers in progress from before it subscribed, which is still to be returned.
     said: Vec<AgentDelta>,
     /// When it looks for events whose news may have been lost.
@@ -61,7 +61,7 @@ impl Watch {
         let seat = Seat { channels, signals, root: pages.root() };
         let (clock, pump) = (Arc::clone(&feed.clock), Arc::clone(&feed.pump));
         let mut watch =
-            Self { pages, last: 0, live, told: false, said, look: None, clock, seat, _pump: pump };
+            Self { pages, last: 0, live, announced: false, said, look: None, clock, seat, _pump: pump };
         // The cursor's own event is read, too: if it still exists, nothing after it is missing.
         watch.pages.open(after.unwrap_or_default().saturating_sub(1)).await?;
         let (root, first) = (watch.pages.root(), watch.pages.first().map(|event| event.seq));
@@ -99,7 +99,7 @@ impl Watch {
                 }
                 continue;
             }
-            if !std::mem::replace(&mut self.told, true) {
+            if !std::mem::replace(&mut self.announced, true) {
                 return Ok(Signal::CaughtUp(self.last));
             }
             if let Some(said) = self.said.pop() {

@@ -12,7 +12,7 @@ impl From<Error> for Problem {
 }
 
 impl Problem {
-    /// What a caller outside this process is told.
+    /// The problem that callers outside this process receive.
     fn of(error: &Error) -> Self {
         let text = error.to_string();
         match error {

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 
 /// Why a request failed, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[non_exhaustive]
 pub struct Problem {
     /// The type of the problem: a stable name for programs.
@@ -55,15 +55,6 @@ impl Cause {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
-
-// A problem is compared by what it says.
-impl PartialEq for Cause {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Cause {}
 
 /// Defines every problem: its slug, its title and its status.
 macro_rules! problems {

@@ -111,8 +111,8 @@ impl Life {
                 .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
                 .clock(Arc::new(stage.clock.ahead(machine.ahead)))
                 .stopping(stop.clone());
-            let (engine, telling) = net.add(|signals| builder.signals(signals).build());
-            working.spawn(telling);
+            let (engine, delivery) = net.add(|signals| builder.signals(signals).build());
+            working.spawn(delivery);
             engine
         };
         let nodes: Vec<Engine> = stage.nodes.iter().map(|machine| node(machine, Some(&faults))).collect();

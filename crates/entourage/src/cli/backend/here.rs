@@ -117,7 +117,7 @@ struct OneTree {
 
 impl OneTree {
     /// Reports a damaged database to the commands that wait: it stays damaged.
-    fn told<T>(&self, done: entourage_engine::Result<T>) -> entourage_engine::Result<T> {
+    fn reporting<T>(&self, done: entourage_engine::Result<T>) -> entourage_engine::Result<T> {
         if let Err(Error::Store(error @ StoreError::Damaged(_))) = &done {
             self.broken.send_replace(Some(error.to_string()));
         }
@@ -128,9 +128,9 @@ impl OneTree {
 #[async_trait]
 impl Advance for OneTree {
     async fn advance(&self, agent: AgentId, due: Due) -> entourage_engine::Result<()> {
-        match self.told(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))? {
+        match self.reporting(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))? {
             Some(found) if found.root == self.root => {
-                self.told(Advance::advance(&self.engine, agent, due).await)
+                self.reporting(Advance::advance(&self.engine, agent, due).await)
             }
             _ => Ok(()),
         }

@@ -34,23 +34,23 @@ async fn shown_after_streams(streams: &[&str], typed: Typed) -> (String, Duratio
 /// The terminal is redrawn ten times a second, and the attempts to reach the server continue meanwhile.
 #[tokio::test]
 async fn run_reports_a_lost_server_after_retrying() {
-    let (told, took) = shown_after_streams(&[""], Typed::Ignored).await;
-    assert!(told.contains("it does not listen any more. Start it with `entourage serve`"), "{told}");
+    let (shown, took) = shown_after_streams(&[""], Typed::Ignored).await;
+    assert!(shown.contains("it does not listen any more. Start it with `entourage serve`"), "{shown}");
     assert!(took >= BACK && took < 2 * BACK, "{took:?}");
 }
 
 #[tokio::test]
 async fn chat_reports_a_lost_server_after_retrying_anew_for_each_loss() {
-    let (told, took) = shown_after_streams(&["", ": it is back\n\n", ""], Typed::Said).await;
-    assert!(told.contains("it does not listen any more. Start it with `entourage serve`"), "{told}");
+    let (shown, took) = shown_after_streams(&["", ": it is back\n\n", ""], Typed::Said).await;
+    assert!(shown.contains("it does not listen any more. Start it with `entourage serve`"), "{shown}");
     assert!(took >= BACK, "one that was back counts anew: {took:?}");
 }
 
 /// A server that answers and never sends anything is not asked for ever.
 #[tokio::test]
 async fn a_stream_that_closes_without_data_each_time_is_given_up() {
-    let (told, took) = shown_after_streams(&[""; 7], Typed::Ignored).await;
-    assert!(told.contains("it closes each stream before it sends anything"), "{told}");
+    let (shown, took) = shown_after_streams(&[""; 7], Typed::Ignored).await;
+    assert!(shown.contains("it closes each stream before it sends anything"), "{shown}");
     assert!(took >= BACK, "{took:?}");
 }
 
@@ -147,7 +147,7 @@ async fn a_message_refused_by_the_next_server_keeps_its_key_until_accepted() {
         serving(vec![stream(), request_refused("too-many-requests"), message_accepted(), message_accepted()])
             .await;
     session.go_on(backend, &mut VecDeque::new()).await.unwrap();
-    assert_eq!(session.undone, None, "whoever typed it was told");
+    assert_eq!(session.undone, None, "whoever typed it was shown");
     for _ in 0..2 {
         session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
     }

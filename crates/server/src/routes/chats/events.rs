@@ -71,9 +71,9 @@ async fn follow(
     if is_whole && after.unwrap_or_default() > 0 {
         watch = client.watch(id, None).await?;
     }
-    let telling = client.telling(&agent);
+    let renderer = client.renderer(&agent);
     let shown = after.unwrap_or_default();
-    let chat = Chat { client, id, watch, shown, family, telling, is_told: is_whole, calls: HashMap::new() };
+    let chat = Chat { client, id, watch, shown, family, renderer, has_lead: is_whole, calls: HashMap::new() };
     Ok(streamed(chat, opened, served.heartbeat, ended(caller.until, served)))
 }
 
@@ -85,9 +85,9 @@ struct Chat {
     /// The number of the last event whose documents the client has had.
     shown: u64,
     family: TreeIndex,
-    telling: TranscriptRenderer,
-    /// Whether `telling` has been given the items of the main chat that precede the stream.
-    is_told: bool,
+    renderer: TranscriptRenderer,
+    /// Whether `renderer` has been given the items of the main chat that precede the stream.
+    has_lead: bool,
     /// The calls that have not returned.
     calls: HashMap<CallId, ToolCallDocument>,
 }
@@ -165,15 +165,15 @@ impl Chat {
                 }
             }
             EventBody::Item { item: Some(item), .. } if agent == self.id => {
-                if !std::mem::replace(&mut self.is_told, true) {
+                if !std::mem::replace(&mut self.has_lead, true) {
                     for before in self.before(&item).await? {
-                        self.telling.item(&before);
+                        self.renderer.item(&before);
                     }
                 }
                 if TranscriptRenderer::refuses(&item) {
                     out.extend(self.taken_back(&item).await?);
                 }
-                if let Some(entry) = self.telling.item(&item) {
+                if let Some(entry) = self.renderer.item(&item) {
                     out.push(self.message(entry)?);
                 }
             }
@@ -195,8 +195,8 @@ impl Chat {
         let before = self.before(refusal).await?;
         let answer = before.iter().rev().find(|item| matches!(item.body, ItemBody::Turn(_)));
         let answer = answer.filter(|answer| answer.run == refusal.run);
-        let told = answer.and_then(|answer| self.telling.clone().item(answer));
-        let document = told.map(|entry| ChatMessageView::taken_back(self.id, entry, &self.family));
+        let withdrawn = answer.and_then(|answer| self.renderer.clone().item(answer));
+        let document = withdrawn.map(|entry| ChatMessageView::taken_back(self.id, entry, &self.family));
         Ok(document.map(serde_json::to_value).transpose()?.map(|document| ("message", document)))
     }
 
