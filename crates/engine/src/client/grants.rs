@@ -28,7 +28,7 @@ impl Client {
     /// the same as once.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn revoke(&self, id: GrantId) -> Result<Grant> {
         let grant = self.grant(id).await?;
         let (status, updated) = (GrantStatus::Revoked, self.engine.now());

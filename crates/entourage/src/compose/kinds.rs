@@ -15,7 +15,7 @@ use crate::{Result, Settings};
 /// Removes the kinds whose cost limit cannot be enforced with the models of these settings, and returns why.
 ///
 /// # Errors
-/// [`Error::Model`] when a kind has such a limit, and no model can be chosen.
+/// [`Error::Model`](crate::Error::Model) when a kind has such a limit, and no model can be chosen.
 pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Finding>> {
     if kinds.iter().all(|kind| kind.limits.max_cost.is_none()) {
         return Ok(Vec::new());
