@@ -89,8 +89,8 @@ async fn each_answer_to_an_approval_decides_the_call_and_its_output() {
         (approve(), 1, "pay: {\"n\":7}"),
         (Answer::Text(" Approve".into()), 1, "pay: {\"n\":7}"),
         (edited, 1, "The user changed the arguments to {\"n\":3}. With those:\npay: {\"n\":3}"),
-        (reason, 0, "Error: The user rejected the call, and it was not made: canary: too dear"),
-        (Answer::Declined, 0, "Error: The user rejected the call, and it was not made. Go on without."),
+        (reason, 0, "Error: The user rejected the call, so it was not made: canary: too dear"),
+        (Answer::Declined, 0, "Error: The user rejected the call, so it was not made. Continue without it."),
         (
             Answer::Text("canary: I paid myself".into()),
             0,
@@ -164,7 +164,7 @@ async fn each_call_of_a_turn_is_approved_separately_and_blocks_no_other() {
     assert_eq!(
         lines(&world, &root).await[2..5],
         [
-            "output!: The user rejected the call, and it was not made. Go on without.",
+            "output!: The user rejected the call, so it was not made. Continue without it.",
             "output: read: {\"n\":2}",
             "output: pay: {\"n\":3}",
         ]
@@ -190,7 +190,7 @@ async fn questions_and_approvals_follow_the_order_of_a_turns_calls() {
 
 #[tokio::test]
 async fn an_expired_approval_takes_the_verdict_that_the_rule_declares() {
-    let no = "Error: Nobody approved the call in time, and it was not made. Go on without.";
+    let no = "Error: The call was not approved in time, so it was not made. Continue without it.";
     for (otherwise, read, times) in [("reject", no, 0), ("approve", "pay: {\"n\":7}", 1)] {
         let model = pays();
         let (world, happened) =

@@ -103,7 +103,7 @@ fn counts(told: &Told) -> [usize; 3] {
     let lines = || told.transcripts.iter().flatten();
     let count = |fits: &dyn Fn(&str) -> bool| lines().filter(|line| fits(line)).count();
     [
-        count(&|line| line.starts_with("output!: `") && line.contains("waits for an answer of this very")),
+        count(&|line| line.starts_with("output!: `") && line.contains("waits for an answer from this")),
         count(&|line| line == "output: an answer"),
         count(&|line| line == "message: close"),
     ]

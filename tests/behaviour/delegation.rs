@@ -146,7 +146,7 @@ async fn spawn_agent_returns_its_task_at_once_and_its_result_as_a_message() {
         .await;
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     let lines = plain(&items);
-    assert!(lines[2].contains("tsk_") && lines[2].contains("Its result will come"), "{}", lines[2]);
+    assert!(lines[2].contains("tsk_") && lines[2].contains("Its result will arrive"), "{}", lines[2]);
     assert!(lines.contains(&"message: dug <dig>".to_owned()), "{lines:?}");
     let last = model.requests().pop().expect("it was asked about the result");
     let told = last.messages.iter().find_map(|message| match message {

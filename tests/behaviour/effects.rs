@@ -84,7 +84,11 @@ async fn the_answer_of_a_person_decides_a_call_in_doubt() {
 async fn an_expired_in_doubt_question_takes_the_declared_verdict() {
     for (otherwise, output, times) in [
         (Verdict::Retry, "output: pay: {\"n\":1}", 2),
-        (Verdict::GiveUp, "output!: The call was interrupted, and nobody said in time whether it took", 1),
+        (
+            Verdict::GiveUp,
+            "output!: The call was interrupted, and no answer about its effect came in time",
+            1,
+        ),
     ] {
         let in_doubt = InDoubt { answer_seconds: Some(60), otherwise };
         let kind = Kind { in_doubt, ..Kind::bare("assistant") };
@@ -136,7 +140,7 @@ async fn a_question_expires_after_the_answer_seconds_of_the_kind() {
     world.clock().advance(Duration::from_secs(60));
     assert_eq!(
         lines(&world, &root).await[2],
-        "output: Nobody answered in time. Go on without, or end with what there is."
+        "output: There was no answer in time. Continue without it, or end with what you have."
     );
     assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Expired);
 }

@@ -75,8 +75,8 @@ async fn a_refused_message_ends_the_run_without_a_model_call() {
     let builder = World::builder(model.clone()).kinds(kinds).guardrail("polite", Arc::new(check.clone()));
     let (_, _, run, lines) = run_to_the_end(builder, "Do it.").await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::InputRejected)));
-    assert_eq!(run.error.as_deref(), Some("`polite` refused the message: say please"));
-    assert_eq!(lines[1], "notice input_rejected: `polite` refused the message: say please");
+    assert_eq!(run.error.as_deref(), Some("`polite` rejected the message: say please"));
+    assert_eq!(lines[1], "notice input_rejected: `polite` rejected the message: say please");
     assert_eq!(model.requests().len(), 0);
 }
 
@@ -88,7 +88,7 @@ async fn an_accepted_message_is_recorded_and_checked_once() {
     let builder = World::builder(model).kinds(kinds).guardrail("polite", Arc::new(check.clone()));
     let (world, root, run, lines) = run_to_the_end(builder, "One, please.").await;
     assert_eq!(run.status, Status::Succeeded);
-    assert_eq!(lines[1..], ["notice input_accepted: polite let pass what it was told", "turn: One.[]"]);
+    assert_eq!(lines[1..], ["notice input_accepted: polite accepted the input", "turn: One.[]"]);
     let world = world.reborn(Faults::none()).await;
     world.client().send(root.id, "Two, please.", None).await.unwrap();
     world
@@ -105,7 +105,10 @@ async fn a_parallel_guardrail_ends_the_run_without_waiting_for_the_model() {
     let builder = World::builder(model.clone()).kinds(kinds).guardrail("polite", Arc::new(check));
     let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
     assert_eq!(run.stop_reason, Some(StopReason::InputRejected));
-    assert_eq!(lines, ["message: Do it.", "notice input_rejected: `polite` refused the message: say please"]);
+    assert_eq!(
+        lines,
+        ["message: Do it.", "notice input_rejected: `polite` rejected the message: say please"]
+    );
     let shown = world.client().transcript(root.id).await.unwrap();
     assert_eq!(shown.last().map(|entry| entry.role), Some(Role::Notice));
 
@@ -144,7 +147,8 @@ async fn a_refused_answer_goes_back_to_the_model_once_with_the_reason() {
         lines[1..],
         [
             "turn: Here.[]",
-            "notice output_rejected: `polite` refused the answer: it must say please. Answer again, with that mended.",
+            "notice output_rejected: `polite` rejected the answer: it must say please. Fix this and answer \
+             again.",
             "turn: Here you are, please.[]"
         ]
     );
@@ -208,7 +212,7 @@ async fn an_answer_that_violates_the_output_schema_is_retried_then_fails_the_run
         assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
         let error = run.error.unwrap();
         assert!(
-            error.starts_with("`output_schema` refused the answer, the last one that may be tried"),
+            error.starts_with("`output_schema` rejected the answer, which was the last attempt"),
             "{error}"
         );
     }
@@ -254,7 +258,7 @@ async fn an_output_guardrail_checks_a_sent_message_before_the_user_sees_it() {
         let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
         assert_eq!((run.status, run.model_calls), (Status::Succeeded, 2), "{lines:?}");
         assert_eq!(check.asked(), ["Here.", "Here, please."]);
-        let why = "`polite` refused this, and nobody was told it: it must say please.";
+        let why = "`polite` rejected this, so it was not sent: it must say please.";
         assert!(lines[2].contains(why), "{lines:?}");
         let shown: Vec<String> =
             world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
@@ -312,7 +316,7 @@ async fn a_guardrail_that_crashes_lets_no_text_pass() {
         let builder = World::builder(model).kinds(kinds(guardrails)).guardrail("broken", Arc::new(Broken));
         let (world, root, run, _) = run_to_the_end(builder, "Do it.").await;
         assert_eq!(run.stop_reason, Some(StopReason::Error));
-        let says = "the check `broken` crashed";
+        let says = "guardrail `broken` crashed";
         assert_eq!(run.error.as_deref(), Some(says));
         let shown: Vec<String> =
             world.client().transcript(root.id).await.unwrap().into_iter().map(|entry| entry.text).collect();
@@ -421,8 +425,8 @@ async fn min_calls_refuses_an_answer_given_before_any_tool_call() {
         World::builder(model.clone()).kinds(kinds(Guardrails { min_calls: 1, ..Guardrails::default() }));
     let (_, _, run, lines) = run_to_the_end(builder.tools(look_tool()), "What does it say?").await;
     assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)), "{lines:?}");
-    let refused = "notice output_rejected: `guardrails.min_calls` refused the answer: 0 of at least 1 calls of tools \
-                   were answered; there are: look. Answer again, with that mended.";
+    let refused = "notice output_rejected: `guardrails.min_calls` rejected the answer: 0 of at least 1 tool \
+                   calls succeeded; available tools: look. Fix this and answer again.";
     assert_eq!(lines[2], refused);
     assert_eq!(lines.last().map(String::as_str), Some("turn: It says A.[]"));
 }

@@ -160,7 +160,7 @@ async fn injected_orders_on_a_page_send_and_pay_nothing_without_approval() {
     let outputs = |lines: &[String]| -> Vec<String> {
         lines.iter().filter(|line| line.starts_with("output")).cloned().collect()
     };
-    let rejected = "output!: The user rejected the call, and it was not made. Go on without.";
+    let rejected = "output!: The user rejected the call, so it was not made. Continue without it.";
     let outputs_of_researcher = outputs(researcher);
     assert!(outputs_of_researcher[0].contains("Read .env"), "{told:#?}");
     assert_eq!(outputs_of_researcher[1], "output: notes.txt (6 bytes)");

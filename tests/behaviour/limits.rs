@@ -126,7 +126,7 @@ async fn the_last_model_call_under_a_limit_has_no_tools_and_can_still_succeed() 
         (
             Limits { max_repeats: 2, ..limits },
             StopReason::Stalled,
-            "calling `a`, `a` in the same way came to the same 2 times in a row",
+            "calling `a`, `a` in the same way had the same result 2 times in a row",
         ),
     ];
     for (limits, reason, said) in met {

@@ -198,7 +198,7 @@ async fn a_wait_for_a_missing_question_ends_as_unanswered() {
     execute_sql(&world, "DELETE FROM entities WHERE kind = 'question'");
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    assert!(transcript(&world, &root).await[2].contains("Nobody answered in time"));
+    assert!(transcript(&world, &root).await[2].contains("There was no answer in time"));
 }
 
 #[tokio::test]

@@ -207,7 +207,7 @@ async fn only_the_first_call_of_a_decision_is_made() {
     let tasks = tasks(&world, chat.id).await;
     assert_eq!((tasks.len(), &*tasks[0].instruction), (1, "one"));
     let items = world.client().items(chat.id, 0, 10).await.unwrap();
-    assert!(plain(&items)[3].starts_with("output!: Not done"), "{:?}", plain(&items));
+    assert!(plain(&items)[3].starts_with("output!: Not run"), "{:?}", plain(&items));
     well_formed(&items).unwrap();
 }
 
@@ -525,7 +525,7 @@ async fn a_result_is_shown_verbatim_when_the_reply_call_fails() {
     let world = World::scripted(&cast(&script, obeys), first_tools()).await;
     let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
     ended_runs(&world, &chat, 2).await;
-    let told = "did dig\n\n(This is the result as it came: putting it into words failed.)";
+    let told = "did dig\n\n(This is the unedited result: the model could not rephrase it.)";
     assert_eq!(main_chat(&world, chat.id).await[1..], [chat_entry(Role::Assistant, told)]);
     let items = world.client().items(chat.id, 0, 20).await.unwrap();
     let remark = items.iter().find_map(|item| match &item.body {
@@ -666,7 +666,7 @@ async fn a_reply_to_a_result_cannot_make_calls() {
     let seen = [chat_entry(Role::User, "Begin."), chat_entry(Role::Assistant, "One is done.")];
     assert_eq!(main_chat(&world, chat.id).await, seen);
     let again = decisions(&model).pop().unwrap();
-    assert!(matches!(again.messages.last(), Some(Message::Output { text, .. }) if text.contains("Not done")));
+    assert!(matches!(again.messages.last(), Some(Message::Output { text, .. }) if text.contains("Not run")));
 }
 
 /// Shows: S1-R029, S1-R030, S1-R031.

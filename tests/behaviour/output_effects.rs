@@ -97,7 +97,8 @@ async fn an_output_guardrail_checks_the_tool_text_an_orchestrator_shows() {
         plain(&items)[2..],
         [
             "output: rows: 3",
-            "notice output_rejected: `words` refused the answer: write numbers in words. Answer again, with that mended.",
+            "notice output_rejected: `words` rejected the answer: write numbers in words. Fix this and \
+             answer again.",
             "turn: Three rows.[]"
         ]
     );
@@ -121,7 +122,7 @@ async fn a_final_answer_in_the_same_turn_as_a_question_is_refused() {
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     assert_eq!(
         plain(&items)[2..4],
-        ["output: red", "output!: Not taken: the same turn asks the user. Read what they say, then answer."]
+        ["output: red", "output!: Not run: this turn also asks the user. Wait for the reply, then answer."]
     );
     let ItemBody::Output(Output { effect, .. }) = &items[2].body else { panic!("{items:?}") };
     assert_eq!(effect, &Some(OutputEffect::Asked(question.id)));
@@ -150,7 +151,7 @@ async fn calls_after_a_final_answer_in_the_same_turn_are_not_made() {
     let lines = plain(&items);
     assert_eq!(lines[2..4], ["output: pay: {\"n\":1}", "output: answered"]);
     for line in &lines[4..6] {
-        assert!(line.starts_with("output!: Not done: the turn answers before it"), "{line}");
+        assert!(line.starts_with("output!: Not run: an earlier call of this turn answers"), "{line}");
     }
     let shown = world.client().transcript(root.id).await.unwrap();
     let told: Vec<_> = shown.iter().filter(|entry| entry.role == Role::Assistant).collect();
@@ -212,7 +213,7 @@ async fn a_run_that_sends_nothing_warns_the_model_once_and_then_the_user() {
                 (Role::User, "Which?"),
                 (
                     Role::Notice,
-                    "The agent ended without sending anything; what it wrote stands in its transcript",
+                    "The agent ended without sending anything; see its transcript for what it wrote",
                 ),
             ],
         ),

@@ -74,10 +74,7 @@ async fn a_run_that_kills_its_process_five_times_is_ended_as_failed() {
     assert_eq!((ended.status, ended.stop_reason), (Status::Failed, Some(StopReason::Error)));
     let run = world.client().runs(agent.id, Default::default()).await.unwrap().remove(0);
     let why = run.error.unwrap();
-    assert_eq!(
-        why,
-        "the process ended while this was worked on, 5 times in a row, and nothing was done in between"
-    );
+    assert_eq!(why, "the process ended during this work, 5 times in a row, without progress in between");
     // With a new message it begins again.
     model.let_go(1);
     world.client().send(agent.id, "Say hello.", None).await.unwrap();
@@ -120,10 +117,7 @@ async fn an_orderly_shutdown_does_not_count_even_if_one_kill_ends_a_run() {
     world = kill_and_restart(world, [work]).await;
     within("the run is ended", spawn_advance(&world, agent.id)).await.unwrap();
     let run = world.client().runs(agent.id, Default::default()).await.unwrap().remove(0);
-    assert_eq!(
-        run.error.unwrap(),
-        "the process ended while this was worked on, once, and nothing was done in between"
-    );
+    assert_eq!(run.error.unwrap(), "the process ended during this work, once, without progress in between");
 }
 
 /// An orderly end between two kills neither counts nor resets the count.

@@ -237,7 +237,7 @@ async fn two_agents_that_repeat_the_same_exchange_stall() {
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
     let last = runs.last().unwrap();
     assert_eq!(last.stop_reason, Some(StopReason::Stalled));
-    assert!(last.error.as_ref().unwrap().contains("sent each other the same 4 times"), "{:?}", last.error);
+    assert!(last.error.as_ref().unwrap().contains("exchanged the same messages 4 times"), "{:?}", last.error);
     assert_eq!(world.client().tree(root.id).await.unwrap().len(), 5, "four workers and no more");
 }
 
@@ -383,5 +383,5 @@ async fn a_delegation_that_would_close_a_wait_cycle_is_refused() {
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let tree = world.client().tree(root.id).await.unwrap();
     assert_eq!(tree.len(), 4, "the last would write to one that waits for it");
-    assert!(transcript(&world, &root).await[2].contains("waits for an answer of this very conversation"));
+    assert!(transcript(&world, &root).await[2].contains("waits for an answer from this conversation"));
 }

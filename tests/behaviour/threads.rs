@@ -138,7 +138,7 @@ fn cycle() -> Story {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_to_one_peer_and_a_cycle_survive_a_crash_at_every_commit() {
     let told = cycle().tell(1, &[]).await;
-    let refused = "<`b` waits for an answer of this very conversation and cannot answer you before; answer with \
+    let refused = "<`b` waits for an answer from this conversation and cannot answer you first; answer with \
                    what you have>";
     let inner = &told.transcripts[2];
     assert_eq!(inner[0], "message: from b", "{told:#?}");
@@ -161,7 +161,7 @@ async fn a_message_that_closes_a_cycle_is_refused_and_leaves_no_open_call() {
     assert_eq!(run.status, Status::Succeeded);
     // user to a, a to b, b to a; and then b waits for that same a.
     let inner = thread(&world, "a", Some("b")).await;
-    assert!(inner[2].starts_with("output!: `b` waits for an answer of this very conversation"), "{inner:?}");
+    assert!(inner[2].starts_with("output!: `b` waits for an answer from this conversation"), "{inner:?}");
     assert_eq!(world.client().tree(world.client().chat("c").await.unwrap()).await.unwrap().len(), 3);
     for request in model.requests() {
         let calls = request
@@ -335,11 +335,11 @@ async fn delegation_depth_follows_the_senders_max_depth_or_five_levels() {
         let runs = world.client().tree_runs(spoken.root).await.unwrap();
         assert_eq!(runs.len(), reached + 1);
         let last = lines(&world, tree[reached].id).await;
-        let refusal = format!("output!: you stand {reached} levels deep");
+        let refusal = format!("output!: you are at the maximum depth of {reached}");
         assert!(last.len() == 4 && last[2].starts_with(&refusal), "{last:#?}");
-        assert!(last[3].starts_with("turn: Error: you stand"), "{last:#?}");
+        assert!(last[3].starts_with("turn: Error: you are at"), "{last:#?}");
         let said = world.client().transcript(spoken.agent).await.unwrap().pop().unwrap();
-        assert!(said.text.contains(&format!("{reached} levels deep")), "{}", said.text);
+        assert!(said.text.contains(&format!("maximum depth of {reached}")), "{}", said.text);
     }
 }
 

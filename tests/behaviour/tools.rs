@@ -129,7 +129,8 @@ async fn a_session_keeps_32_mib_of_outputs_and_then_only_what_a_model_is_shown()
     let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
     let outputs: Vec<&String> = lines.iter().filter(|line| line.starts_with("output")).collect();
     assert_eq!(outputs.len(), 32);
-    let whole = outputs.iter().filter(|line| !line.contains("[cut: this session keeps")).count();
+    let whole =
+        outputs.iter().filter(|line| !line.contains("[cut: the tool results of this session")).count();
     assert_eq!(whole, 8, "32 MiB of them");
     let shown = entourage_types::Limits::default().max_output_chars;
     assert!(outputs[8..].iter().all(|line| line.chars().count() < shown + 300), "as a model is shown them");
@@ -187,7 +188,7 @@ async fn a_new_session_starts_with_an_empty_output_budget() {
     world.engine().advance(root.id).await.unwrap();
     let items = world.client().items(root.id, 0, 1_000).await.unwrap();
     let outputs = outputs(&items);
-    assert!(outputs[9].text.contains("[cut: this session keeps"), "the old one was full");
+    assert!(outputs[9].text.contains("[cut: the tool results of this session"), "the old one was full");
     assert_eq!(outputs[10].text.len(), 200_000, "the new one is not");
 }
 
@@ -241,8 +242,8 @@ async fn a_turn_makes_128_calls_16_at_a_time_and_refuses_the_rest() {
     assert_eq!(crowd.made.load(Ordering::SeqCst), 128);
     assert_eq!(crowd.most.load(Ordering::SeqCst), 16);
     assert_eq!(lines[2..130], ["output: here"; 128]);
-    let refused = "output!: Not done: 144 calls in one turn are too many, and the first 128 of them were made. \
-                   Call what is still needed in the next turn.";
+    let refused = "output!: Not run: 144 calls in one turn are too many; only the first 128 were made. Make \
+                   the calls that are still needed in the next turn.";
     assert_eq!(lines[130..146], [refused; 16]);
 }
 

@@ -68,7 +68,7 @@ async fn a_run_keeps_its_kind_version_if_the_file_changes_or_is_removed() {
     };
     world.until(two.id, failed).await;
     let notice = plain(&world.client().items(two.id, 0, 100).await.unwrap()).pop().unwrap();
-    assert!(notice.contains("there is no kind `clerk` any more"), "a new run has none: {notice}");
+    assert!(notice.contains("the kind `clerk` no longer exists"), "a new run has none: {notice}");
 }
 
 #[tokio::test]

@@ -142,7 +142,7 @@ def outage(name, server, begin, end, cause):
     said = within(30, f"/readyz says it ({name})", lambda: (a := server.ask("GET", "/readyz"))[0] == 503 and a[1])
     assert cause in json.dumps(said), f"/readyz does not name the cause: {said}"
     print(f"{name}: /readyz 503 after {time.monotonic() - began:.1f} s: {said.get('detail')}")
-    complaints = lambda: [line for line in server.said().splitlines() if "the store cannot be used; runs wait" in line]
+    complaints = lambda: [line for line in server.said().splitlines() if "the store is unavailable; runs wait" in line]
     logged = within(30, f"the log says it ({name})", complaints)
     assert cause in logged[0], f"the log does not name the cause: {logged}"
     refused = kept = 0

@@ -21,8 +21,8 @@ pub enum Error {
     Invalid(String),
     /// The request concerns the whole engine, and the caller is not its operator.
     #[error(
-        "{0} is for the operator alone: whom `operator` in `[server.auth.jwt]` names; with a shared secret, \
-         `entourage token --owner local` makes a token for them"
+        "only the operator may {0}; `operator` in `[server.auth.jwt]` names the operator. With a shared \
+         secret, `entourage token --owner local` makes a token for them"
     )]
     Reserved(&'static str),
     /// No kind of this name.
@@ -52,15 +52,13 @@ pub enum Error {
         how: String,
     },
     /// The answer is for other arguments than those that the question is about.
-    #[error(
-        "the answer is for another call than the one that question {0} is about; read the question again"
-    )]
+    #[error("question {0} is about a different call than this answer; read the question again")]
     OtherCall(QuestionId),
     /// The agent was cancelled for good.
     #[error("agent {0} was deleted and does nothing any more")]
     Gone(AgentId),
     /// The agent's state does not allow this now.
-    #[error("not now: agent {agent} cannot do that, for {why}")]
+    #[error("agent {agent} cannot do that now: {why}")]
     NotNow {
         /// Which agent.
         agent: AgentId,
@@ -75,14 +73,14 @@ pub enum Error {
     KeyReused,
     /// The agent of the first request with this idempotency key was pruned.
     #[error(
-        "agent {0}, which the first request with this idempotency key was about, was pruned and is not kept \
-         any more. With another key the request is a new one"
+        "the first request with this idempotency key was about agent {0}, which was pruned. Use another key \
+         to send a new request"
     )]
     Forgotten(AgentId),
     /// The caller asked for events after a number, and those that follow it were pruned.
     #[error(
-        "the events of tree {root} behind number {after} are not kept any more, up to number {}. Read the \
-         transcript, and go on after number {}",
+        "the events of tree {root} after number {after} were pruned, up to number {}. Read the transcript, \
+         then continue after number {}",
         .first - 1, .first - 1
     )]
     CursorGone {
@@ -95,8 +93,8 @@ pub enum Error {
     },
     /// The caller asked for events after a number that no event has yet.
     #[error(
-        "no event of tree {root} has number {after} yet; was an older copy of the database put back? Read \
-         the transcript, and go on without a number"
+        "tree {root} has no event with number {after} yet; was the database restored from a backup? Read the \
+         transcript, then continue without a number"
     )]
     CursorAhead {
         /// The root of the tree.
@@ -106,8 +104,8 @@ pub enum Error {
     },
     /// The earlier items of a kept thread could not be loaded from the thread store.
     #[error(
-        "what was said before between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing \
-         was changed; say it again later", key.recipient, key.sender, key.chat
+        "the earlier messages between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing \
+         was changed; send the message again later", key.recipient, key.sender, key.chat
     )]
     NotLoaded {
         /// Which thread.
@@ -120,7 +118,7 @@ pub enum Error {
     Store(#[from] entourage_store::Error),
     /// The engine stopped an activation that made no progress for too long.
     #[error(
-        "agent {agent} neither committed nor streamed anything for {seconds} s and was stopped; it goes on \
+        "agent {agent} neither committed nor streamed anything for {seconds} s and was stopped; it resumes \
          from its last commit"
     )]
     Stuck {
@@ -130,7 +128,7 @@ pub enum Error {
         seconds: u64,
     },
     /// Other agents go first. The dispatcher tries again; this is no failure.
-    #[error("agent {agent} is taken up later: others go first")]
+    #[error("agent {agent} is resumed later: other agents go first")]
     NotYet {
         /// Which agent.
         agent: AgentId,

@@ -41,20 +41,17 @@ pub fn describe() {
     describe_counter!(REASONING, "Tokens out that were spent on reasoning; they are part of those out");
     describe_counter!(COST, "What models cost, in billionths of a US dollar");
     describe_counter!(UNPRICED, "Answers of models whose price is not known; their cost is in no sum");
-    describe_counter!(SPANS_DROPPED, "Spans of traces that no collector ever got");
-    describe_counter!(
-        DELIVERIES,
-        "Attempts to tell a receiver something, by receiver and by what became of it"
-    );
+    describe_counter!(SPANS_DROPPED, "Trace spans that were dropped before they reached a collector");
+    describe_counter!(DELIVERIES, "Delivery attempts, by receiver and outcome");
     let age = "How long the oldest wake-up has been due while its agent is not at work; 0 without one";
     describe_gauge!(QUEUE_AGE, Unit::Seconds, age);
     describe_gauge!(PLACES, "Places for agents at work, busy and free");
-    describe_gauge!(READY, "Agents that stand in line for a place");
-    let door = "1 where the gate before a model stands: open, paused (the provider asked for it, or the rate \
+    describe_gauge!(READY, "Agents that wait for a place");
+    let door = "1 for the current state of a model's rate gate: open, paused (the provider asked for it, or the rate \
                 is used up) or broken (too many calls failed)";
     describe_gauge!(GATE_DOOR, door);
-    describe_gauge!(GATE_IN_FLIGHT, "Calls under way behind the gate before a model");
-    describe_gauge!(GATE_WAITING, "Callers that wait before the gate of a model");
+    describe_gauge!(GATE_IN_FLIGHT, "Calls in progress, by model");
+    describe_gauge!(GATE_WAITING, "Callers that wait at a model's rate gate");
     describe_histogram!(COMMIT, Unit::Seconds, "Time until a commit was durable or refused");
     describe_histogram!(READ, Unit::Seconds, "Time until a read of the store was answered");
 }

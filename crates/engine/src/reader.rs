@@ -72,7 +72,7 @@ fn readable(kind: EntityKind) -> Result<()> {
 }
 
 fn unreadable(error: StoreError) -> Error {
-    Error::Failed(format!("what is stored cannot be read: {error}"))
+    Error::Failed(format!("stored data cannot be read: {error}"))
 }
 
 /// Why an agent's tool may not write this record; none if it may.
@@ -81,7 +81,7 @@ pub(crate) fn refused(agent: &Agent, write: &RecordWrite) -> Option<String> {
     let is_foreign = |event: &RecordEvent| event.root != agent.root || event.agent != agent.id;
     let is_of_record = |event: &RecordEvent| matches!(event.body, EventBody::Record { .. });
     if kind.is_of_engine() {
-        Some(format!("a tool writes no {kind}"))
+        Some(format!("tools cannot write records of kind `{kind}`"))
     } else if *owner != agent.owner {
         Some(format!("{kind} {id} would belong to another owner"))
     } else if root.is_some_and(|root| root != agent.root) || event.is_some_and(is_foreign) {
@@ -123,6 +123,9 @@ mod tests {
         let of_another = Note { root: agent.root, agent: AgentId::new(), ..elsewhere };
         assert!(refused(RecordWrite::of(&of_another)).unwrap().contains("another agent"));
         let counter = Counter { owner: agent.owner.clone(), name: "n".into(), last: 1, updated: now };
-        assert_eq!(refused(RecordWrite::of(&counter)).as_deref(), Some("a tool writes no counter"));
+        assert_eq!(
+            refused(RecordWrite::of(&counter)).as_deref(),
+            Some("tools cannot write records of kind `counter`")
+        );
     }
 }

@@ -204,7 +204,7 @@ impl Engine {
             if locked(&left.said).insert(id) {
                 tracing::error!(
                     agent = %id,
-                    "the process ended while this agent's run was ended for that; it is left as it is. \
+                    "the process ended again while it gave up this agent's run; the run is left open. \
                      `entourage stop {id}` ends it"
                 );
             }
@@ -231,8 +231,8 @@ impl Engine {
             return Ok(TakeUp::GoOn(alone));
         }
         let often = if ends == 1 { "once".to_owned() } else { format!("{ends} times in a row") };
-        let cause = "the process ended while this was worked on";
-        Ok(TakeUp::GiveUp(alone, format!("{cause}, {often}, and nothing was done in between")))
+        let cause = "the process ended during this work";
+        Ok(TakeUp::GiveUp(alone, format!("{cause}, {often}, without progress in between")))
     }
 
     /// Waits until no other run is resumed alone, and returns the turn. None if the run has to come again.

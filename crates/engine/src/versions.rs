@@ -131,7 +131,7 @@ impl Engine {
         };
         *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
         self.inner.offers.forget();
-        tracing::info!(?reloaded.added, ?reloaded.changed, ?reloaded.removed, "the kinds were read anew");
+        tracing::info!(?reloaded.added, ?reloaded.changed, ?reloaded.removed, "the kinds were reloaded");
         Ok(reloaded)
     }
 

@@ -125,8 +125,7 @@ impl Engine {
             Overdue::Silent(silence) => Err(Error::Stuck { agent, seconds: silence.as_secs() }),
             Overdue::Endless => {
                 let minutes = LONGEST.as_secs() / 60;
-                let cause =
-                    format!("it was at work for {minutes} minutes without a pause, the most there is");
+                let cause = format!("it worked {minutes} minutes without a pause, which is the limit");
                 self.end(agent, Interrupt::stopped(StopReason::MaxTime, cause)).await
             }
         }

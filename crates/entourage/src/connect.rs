@@ -50,7 +50,7 @@ async fn until_connected(engine: Engine, settings: McpSettings) {
             Err(problem) => problem.to_string(),
         };
         if why != said {
-            tracing::warn!("{why}; going on without its tools until it is connected; trying again");
+            tracing::warn!("{why}; continuing without its tools until it is connected; retrying");
             said = why;
         }
         engine.server_is_away(&name);

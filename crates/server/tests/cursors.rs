@@ -20,7 +20,11 @@ async fn a_cursor_into_pruned_events_is_refused_with_the_number_to_resume_at() {
     for gone in [0, 1, last - 2] {
         let problem = site.get(&format!("{path}?after={gone}")).await.problem(410, "cursor-gone");
         assert!(problem.is_cursor_gone());
-        assert!(problem.detail.contains(&format!("go on after number {}", last - 1)), "{}", problem.detail);
+        assert!(
+            problem.detail.contains(&format!("continue after number {}", last - 1)),
+            "{}",
+            problem.detail
+        );
         let request = site.request(Method::GET, &path).header("Last-Event-ID", gone);
         send(request).await.problem(410, "cursor-gone");
     }
@@ -46,7 +50,7 @@ async fn a_cursor_after_the_last_event_is_refused() {
     let path = format!("/v1/agents/{id}/events?after={}", last + 1);
     let problem = site.get(&path).await.problem(410, "cursor-gone");
     assert!(problem.is_cursor_gone());
-    assert!(problem.detail.contains("older copy"), "{}", problem.detail);
+    assert!(problem.detail.contains("restored from a backup"), "{}", problem.detail);
 }
 
 #[tokio::test]

@@ -350,7 +350,7 @@ async fn a_full_inbox_refuses_further_messages() {
         site.post(&messages, &long).await.expect(202);
     }
     let refused = site.post(&messages, &json!({"message": "one more"})).await.problem(409, "not-now");
-    assert!(refused.detail.contains("too much waits"), "{}", refused.detail);
+    assert!(refused.detail.contains("its inbox is full"), "{}", refused.detail);
     // The conversation that people see is bounded, too, and the agent can still be stopped.
     assert!(site.get(&messages).await.text.len() < MOST);
     let stop = json!({"action": "delete"});

@@ -84,7 +84,7 @@ fn look_through(path: &Path) -> Result<()> {
         Ok(found) => found,
         Err(error) => error.to_string(),
     };
-    Err(Error::Database(format!("the copy does not read back: {why}. Is the disk damaged, or the database?")))
+    Err(Error::Database(format!("the copy cannot be read: {why}. Is the disk damaged, or the database?")))
 }
 
 #[cfg(test)]
@@ -98,6 +98,6 @@ mod tests {
         std::fs::write(part.path(), "what a broken disk gives back".repeat(50)).unwrap();
         let refused = look_through(part.path()).unwrap_err();
         assert!(matches!(refused, Error::Database(_)), "{refused}");
-        assert!(refused.to_string().contains("the copy does not read back"), "{refused}");
+        assert!(refused.to_string().contains("the copy cannot be read"), "{refused}");
     }
 }

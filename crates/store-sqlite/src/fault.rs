@@ -72,7 +72,10 @@ impl From<Fault> for Error {
                     | ErrorCode::FileLockingProtocolFailed
                     | ErrorCode::OutOfMemory,
                 ),
-            ) => unavailable("the disk or the system refuses: look at the machine", &error),
+            ) => unavailable(
+                "the disk or the system reports an error: check the disk, the memory and the system log",
+                &error,
+            ),
             (_, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)) => {
                 Self::Damaged(format!("{error}. {DAMAGED}"))
             }
@@ -81,7 +84,7 @@ impl From<Fault> for Error {
                 | rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..),
                 _,
-            ) => Self::Corrupt(format!("a stored value does not read back: {error}")),
+            ) => Self::Corrupt(format!("a stored value cannot be decoded: {error}")),
             _ => Self::Database(error.to_string()),
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn run(connection: &mut Connection, version: u32) -> Result<()> {
     if (1..LATEST).contains(&version) {
         let path = connection.path().unwrap_or_default();
         tracing::warn!(
-            "{path} is of version {version} and is brought to version {LATEST}; a large one takes a moment"
+            "migrating {path} from version {version} to {LATEST}; a large database takes a moment"
         );
     }
     through(connection, version, MIGRATIONS)

@@ -38,14 +38,14 @@ impl Place {
             Ok(_) => "another file is there",
             Err(ErrorKind::NotFound | ErrorKind::NotADirectory) => "no file is there",
             Err(why) => {
-                let cause = "its file cannot be looked at while it is open: let the directories above it be \
-                             entered again";
+                let cause = "its file cannot be accessed while it is open: make the directories above it \
+                             accessible again";
                 return Err(Error::Unavailable { cause, detail: why.to_string() });
             }
         };
         Err(Error::Unavailable {
-            cause: "its file was removed, moved or replaced while it is open: put it back, or restart with \
-                    the file that is to be used",
+            cause: "its file was removed, moved or replaced while it is open: move it back, or restart with \
+                    the file to use",
             detail: detail.to_owned(),
         })
     }

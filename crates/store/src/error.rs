@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// The row after which a page begins does not exist: it was removed, belongs to another owner, or never
     /// existed. An empty page would read as the end of the list.
-    #[error("there is no row `{after}` behind which the list could go on; begin with its first page")]
+    #[error("cannot continue after `{after}`: there is no such row; request the first page")]
     NoRow {
         /// The id given.
         after: String,
@@ -91,12 +91,12 @@ pub enum Error {
         root: AgentId,
     },
     /// The disk is full; nothing was written.
-    #[error("the disk is full: {0}. Free some space; nothing was lost, work goes on from where it stood")]
+    #[error("the disk is full: {0}. Free some space; nothing was lost, and work resumes where it stopped")]
     DiskFull(String),
     /// The database cannot be used at present, whatever the request; nothing was written.
     #[error(
-        "the database cannot be used now: {cause} ({detail}). Nothing was written; work goes on by itself \
-         once it can"
+        "the database is unavailable: {cause} ({detail}). Nothing was written; work resumes once the \
+         database is available"
     )]
     Unavailable {
         /// What keeps it from being used, and what to do; names no path.
@@ -106,7 +106,9 @@ pub enum Error {
     },
     /// The connection to the database was lost during a commit, and whether the commit happened is not known.
     /// A caller that repeats the same commit finds out: it happens once.
-    #[error("whether commit {commit} happened is not known: the connection to the database was lost")]
+    #[error(
+        "the connection to the database was lost during commit {commit}; it is not known whether the commit happened"
+    )]
     Unknown {
         /// Which commit.
         commit: CommitId,
@@ -131,10 +133,10 @@ pub enum Error {
     #[error("the database is damaged: {0}")]
     Damaged(String),
     /// A stored value cannot be decoded, or contradicts another; never expected.
-    #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
+    #[error("{0}. Nothing was written; this is a bug in the program, please report it")]
     Corrupt(String),
     /// A commit breaks the rules of [`crate::Write`]; a bug of its author, never expected.
-    #[error("{0}. Nothing was written; this is a fault of the program, please report it")]
+    #[error("{0}. Nothing was written; this is a bug in the program, please report it")]
     RuleViolation(String),
     /// The database failed; the message names the cause.
     #[error("the database failed: {0}")]
@@ -173,6 +175,6 @@ impl Error {
 
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
-        Self::Corrupt(format!("a stored value does not read back: {error}"))
+        Self::Corrupt(format!("a stored value cannot be decoded: {error}"))
     }
 }

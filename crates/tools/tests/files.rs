@@ -343,7 +343,7 @@ async fn hidden_files_and_key_files_are_read_only_if_the_settings_allow_it() {
     }
     let error = fails(&place.read(), json!({ "path": "harmless" })).await;
     assert!(
-        matches!(&error, Error::NotAllowed(why) if why.contains("a link that leads to nothing")),
+        matches!(&error, Error::NotAllowed(why) if why.contains("a link to something that you may not read")),
         "{error}"
     );
     let error = fails(&place.list(), json!({ "path": ".git" })).await;
@@ -374,7 +374,7 @@ async fn the_programs_own_files_are_never_read() {
     for (path, said) in [
         ("docs/deep/entourage.db", "this program itself"),
         ("docs/plan.md", "this program itself"),
-        ("data", "a link that leads to nothing"),
+        ("data", "a link to something that you may not read"),
     ] {
         let error = fails(&ReadFile::new(of(root.clone())), json!({ "path": path })).await;
         assert!(matches!(&error, Error::NotAllowed(why) if why.contains(said)), "{path}: {error}");
@@ -618,7 +618,7 @@ async fn suggestions_name_no_hidden_or_outside_files() {
     }
     for path in ["up/x", "up/rootless/x", "harmless/x"] {
         let said = read_error(&read, path).await;
-        assert!(said.ends_with("lies behind, a link that leads to nothing that you may read: only what is in this directory and not hidden"), "{said}");
+        assert!(said.ends_with("lies behind, a link to something that you may not read: you may read only what is in this directory and not hidden"), "{said}");
     }
     assert_eq!(read_error(&read, ".").await, format!("`.` is a directory; in it there are: {top}"));
     fs::write(place.inside("docs/only.md"), "x").unwrap();

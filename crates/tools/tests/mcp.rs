@@ -298,7 +298,7 @@ async fn an_unsafe_call_with_an_invalid_result_is_in_doubt() {
         let listed = r#"{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}"#;
         std::fs::write(&path, format!("LISTED='{listed}'\nCALLED='{called}'\n{ENDLESS}")).unwrap();
         let (tools, _) = connect_server(command("bank", "sh", &[path.to_str().unwrap()])).await.unwrap();
-        let doubt = "the MCP server `bank` gave no answer to the call: what it answered is no result of a tool. \
+        let doubt = "the MCP server `bank` gave no answer to the call: its answer is not a tool result. \
                      Whether the call took effect is not known: check before you call again";
         assert_eq!(fails(tool_named(&tools, "bank__pay"), json!({})).await, Error::InDoubt(doubt.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! The one shape in which the records of the applications are stored.
+//! The common row format of all records.
 
 use std::{
     collections::BTreeSet,

@@ -1,11 +1,11 @@
-//! What sort of agent something is: data read from a file, never code.
+//! The definition of an agent: data read from a file, never code.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, Verdict, status::words};
 
-/// What sort of agent something is.
+/// The definition of an agent: instructions, tools, limits.
 ///
 /// The store keeps, as JSON, the versions with which runs have started: a field that a version
 /// stored by an earlier release lacks has its value in [`Kind::bare`].

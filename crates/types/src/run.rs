@@ -1,4 +1,4 @@
-//! A run: an agent's work from something to read to a stop.
+//! A run: an agent's work from reading a message until it stops.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::{
     status::words,
 };
 
-/// From something to read to a stop. It may span many activations: a waiting run sleeps on disk.
+/// The work from reading a message until the agent stops. It may span many activations: a waiting run sleeps on disk.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its id.

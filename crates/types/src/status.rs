@@ -1,4 +1,4 @@
-//! The one status vocabulary; the words of each specification seed are renderings of it at its surface.
+//! The status words shared by code, database and API.
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$vdoc:meta])* $variant:ident => $word:literal),+ $(,)? }) => {

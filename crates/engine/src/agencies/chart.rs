@@ -40,7 +40,9 @@ impl FromStr for Flows {
     fn from_str(line: &str) -> Result<Self, String> {
         let names: Vec<&str> = line.split('>').map(|name| name.trim().trim_end_matches('-').trim()).collect();
         if names.len() < 2 || names.iter().any(|name| name.is_empty()) {
-            return Err(format!("`{line}` is no flow: write `ceo > developer`, who writes and who answers"));
+            return Err(format!(
+                "`{line}` is not a flow: write `ceo > developer`, the sender and the recipient"
+            ));
         }
         Ok(Self(names.windows(2).map(|pair| Flow::new(pair[0], pair[1])).collect()))
     }
@@ -68,7 +70,7 @@ pub enum ChartError {
     #[error("the flow `{0}` is listed twice")]
     FlowTwice(Flow),
     /// An entry point is no agent of the chart.
-    #[error("the entry point `{name}` is no agent here; there are: {known}")]
+    #[error("the entry point `{name}` is not an agent of this agency; there are: {known}")]
     UnknownEntryPoint {
         /// Its name.
         name: String,
@@ -76,7 +78,7 @@ pub enum ChartError {
         known: String,
     },
     /// A flow names an agent that the chart lacks.
-    #[error("the flow `{flow}` names `{name}`, who is no agent here; there are: {known}")]
+    #[error("the flow `{flow}` names `{name}`, which is not an agent of this agency; there are: {known}")]
     UnknownAgent {
         /// The flow.
         flow: Flow,
@@ -230,7 +232,7 @@ mod tests {
         assert_eq!(flows("ceo > dev>qa"), Ok(both.clone()));
         assert_eq!(flows("ceo -> dev -> qa"), Ok(both));
         for wrong in ["ceo", "ceo >", "> dev", "ceo > > dev", ""] {
-            assert!(flows(wrong).unwrap_err().contains("who writes and who answers"), "{wrong}");
+            assert!(flows(wrong).unwrap_err().contains("the sender and the recipient"), "{wrong}");
         }
     }
 }

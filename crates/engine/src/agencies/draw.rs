@@ -31,7 +31,7 @@ impl Chart {
         let mut drawn = HashSet::new();
         self.branches(self.entry_points(), "", &mut drawn, &mut text);
         for agent in self.unreachable() {
-            let _ = writeln!(text, "{agent} (nobody writes to it)");
+            let _ = writeln!(text, "{agent} (unreachable)");
         }
         text
     }
@@ -71,7 +71,7 @@ mod tests {
     fn an_agent_without_incoming_flows_is_drawn_too() {
         let names = ["a", "b"].map(String::from).to_vec();
         let chart = Chart::new(names, vec!["a".into()], vec![]).expect("it is right");
-        assert_eq!(chart.tree(), "user\n└─ a\nb (nobody writes to it)\n");
+        assert_eq!(chart.tree(), "user\n└─ a\nb (unreachable)\n");
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Agency>, Vec<Finding>) {
         }
     };
     for agent in chart.iter().flat_map(Chart::unreachable) {
-        let text = format!("nobody can write to `{agent}`: it is no entry point, and no flow leads to it");
+        let text = format!("`{agent}` is unreachable: it is not an entry point, and no flow leads to it");
         findings.push(Finding::remark(file, at_flows, text));
     }
     let is_whole = findings.iter().all(|finding| finding.severity == crate::kinds::Severity::Remark);
@@ -110,11 +110,12 @@ mod tests {
         assert!(only("---\nname: a\n---\n").contains("entry_points"));
         assert_eq!(
             only("---\nname: a\nentry_points: x\nflows:\n  - x y\n---\n"),
-            "a.agency.md:4: error: `x y` is no flow: write `ceo > developer`, who writes and who answers"
+            "a.agency.md:4: error: `x y` is not a flow: write `ceo > developer`, the sender and the recipient"
         );
         assert_eq!(
             only("---\nname: a\nentry_points: x\nagents: x\nflows: [x > y]\n---\n"),
-            "a.agency.md:5: error: the flow `x > y` names `y`, who is no agent here; there are: x"
+            "a.agency.md:5: error: the flow `x > y` names `y`, which is not an agent of this agency; there \
+             are: x"
         );
         assert!(only("---\nname: a b\nentry_points: x\n---\n").contains(":2: error: `a b` is no name"));
     }
@@ -124,6 +125,6 @@ mod tests {
         let (agency, findings) =
             parse("a.agency.md", "---\nname: a\nentry_points: ann\nagents: [ann, ben]\n---\n");
         assert!(agency.is_some());
-        assert!(findings[0].text.contains("nobody can write to `ben`"), "{findings:?}");
+        assert!(findings[0].text.contains("`ben` is unreachable"), "{findings:?}");
     }
 }

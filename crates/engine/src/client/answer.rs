@@ -67,7 +67,7 @@ fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
         Some(verdict) => {
             let choice: String = verdicts.iter().map(|verdict| format!("`{verdict}`, ")).collect();
             Err(Error::Invalid(format!(
-                "`{verdict}` is no answer to question {}, which is about {}: give {choice}words, or decline",
+                "`{verdict}` does not answer question {}, which is about {}: give {choice}a text, or decline",
                 question.id, question.about
             )))
         }

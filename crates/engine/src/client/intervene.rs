@@ -122,13 +122,10 @@ impl Client {
             }
             Action::CloseSession if agent.parent.is_some() => Err(Error::NotNow {
                 agent: agent.id,
-                why: "its session lasts as long as its work for another",
+                why: "its session belongs to its task and ends with it",
             }),
             Action::Retry if agent.status != Status::Failed && agent.waiting_on != Some(WaitingOn::Retry) => {
-                Err(Error::NotNow {
-                    agent: agent.id,
-                    why: "it has neither failed nor waits for another attempt",
-                })
+                Err(Error::NotNow { agent: agent.id, why: "it has not failed and does not wait for a retry" })
             }
             _ => Ok(()),
         }

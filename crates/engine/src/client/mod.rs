@@ -106,7 +106,7 @@ impl Client {
         if unread < MOST_UNREAD {
             return Ok(());
         }
-        Err(crate::Error::NotNow { agent, why: "too much waits to be read by it: let it come to that first" })
+        Err(crate::Error::NotNow { agent, why: "its inbox is full; wait until it has read some messages" })
     }
 }
 

@@ -46,7 +46,7 @@ impl Client {
     /// # Errors
     /// [`Error::Reserved`] for a caller that is not the operator, and those of [`Engine::reload`].
     pub async fn reload_kinds(&self) -> Result<Reloaded> {
-        self.whole_engine("to read the kinds anew")?.reload().await
+        self.whole_engine("reload the kinds")?.reload().await
     }
 
     /// The jobs of maintenance, in the order in which they run, each with its last run.
@@ -54,7 +54,7 @@ impl Client {
     /// # Errors
     /// [`Error::Reserved`] for a caller that is not the operator.
     pub async fn jobs(&self) -> Result<Vec<JobRecord>> {
-        let runs = self.whole_engine("to see what maintenance does")?.job_runs().await?;
+        let runs = self.whole_engine("list the maintenance jobs")?.job_runs().await?;
         Ok(runs.into_iter().map(|(job, job_run)| JobRecord::new(&*job, job_run)).collect())
     }
 
@@ -64,7 +64,7 @@ impl Client {
     /// [`Error::Reserved`] for a caller that is not the operator, [`Error::NotFound`] if there is no such
     /// job.
     pub async fn run_job(&self, name: &str) -> Result<JobRecord> {
-        let (engine, job) = (self.whole_engine("to have a job done")?, named(name)?);
+        let (engine, job) = (self.whole_engine("run a maintenance job")?, named(name)?);
         Ok(JobRecord::new(&*job, engine.job_run(&*job).await?))
     }
 
@@ -74,7 +74,7 @@ impl Client {
     /// [`Error::Reserved`] for a caller that is not the operator, [`Error::NotFound`] if there is no such
     /// job.
     pub async fn inconsistencies(&self, name: &str) -> Result<Vec<FoundInconsistency>> {
-        let (engine, job) = (self.whole_engine("to see what is wrong")?, named(name)?);
+        let (engine, job) = (self.whole_engine("list inconsistencies")?, named(name)?);
         let found = job.find(engine).await?.into_iter();
         let told = |inconsistency: Inconsistency| FoundInconsistency {
             job: name.to_owned(),

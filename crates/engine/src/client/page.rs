@@ -36,7 +36,7 @@ impl<T: FromStr> FromStr for PageEnd<T> {
 }
 
 fn bad() -> Error {
-    Error::Invalid("no page of a transcript ended here".into())
+    Error::Invalid("invalid cursor".into())
 }
 
 /// The room of a page, in bytes. The entry that takes the last of it may be longer than what is left: a page

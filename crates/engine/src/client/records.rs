@@ -69,7 +69,7 @@ impl Client {
         let write = RecordWrite::of(record)?;
         let entity = write.entity();
         if entity.kind.is_of_engine() {
-            let why = format!("a {} is changed by what the engine does, and not saved", entity.kind);
+            let why = format!("only the engine writes records of kind `{}`", entity.kind);
             return Err(Error::Invalid(why));
         }
         if entity.owner != self.owner {

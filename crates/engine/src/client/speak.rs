@@ -97,7 +97,7 @@ impl Client {
                 done => return done,
             }
         }
-        Err(Error::Invalid(format!("chat `{}` changes too fast; say it again", speech.chat)))
+        Err(Error::Invalid(format!("chat `{}` changes too fast; send the message again", speech.chat)))
     }
 
     async fn try_to_speak(

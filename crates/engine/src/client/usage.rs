@@ -50,7 +50,7 @@ impl Client {
         if let (Some(from), Some(to)) = (query.from, query.to)
             && from > to
         {
-            return Err(Error::Invalid(format!("from {from} to {to} there is no day: swap them")));
+            return Err(Error::Invalid(format!("`from` ({from}) is after `to` ({to}); swap them")));
         }
         for agent in [query.root, query.agent].into_iter().flatten() {
             self.agent(agent).await?;
@@ -61,7 +61,7 @@ impl Client {
         let sums = self.engine.store().usage(&self.scope, query).await?;
         if sums.len() > Sums::MOST {
             return Err(Error::Invalid(format!(
-                "there are more than {} sums: ask for fewer days, for one tree, or add up by less",
+                "the report would have more than {} rows: ask for fewer days, for one tree, or group by less",
                 Sums::MOST
             )));
         }

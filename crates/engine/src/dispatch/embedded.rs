@@ -292,7 +292,7 @@ impl State {
     fn met_damage(&mut self, agent: AgentId, owner: &Owner, cause: String) {
         let (failures, limit) = (self.failures.entry(agent).or_default(), self.settings.give_up_after);
         if failures.count < limit {
-            tracing::error!(%agent, %cause, "an activation met a damaged database; its run is ended");
+            tracing::error!(%agent, %cause, "an activation failed because the database is damaged; its run is ended");
             (failures.count, failures.cause) = (limit, cause);
             self.ready.wake(agent, owner);
         } else {

@@ -23,11 +23,11 @@ impl Outage {
     pub(super) fn met(&mut self, cause: &str, now: Time) -> bool {
         match &mut self.0 {
             None => {
-                tracing::error!(%cause, "the store cannot be used; runs wait for it and go on by themselves");
+                tracing::error!(%cause, "the store is unavailable; runs wait for it and then resume");
                 self.0 = Some(Said { since: now, last: now });
             }
             Some(said) if said.last + AGAIN <= now => {
-                tracing::error!(%cause, since = %said.since, "the store still cannot be used; runs wait for it");
+                tracing::error!(%cause, since = %said.since, "the store is still unavailable; runs wait for it");
                 said.last = now;
             }
             Some(_) => return false,
@@ -38,7 +38,7 @@ impl Outage {
     /// Notes that an activation succeeded: the outage is over.
     pub(super) fn over(&mut self, now: Time) {
         if let Some(said) = self.0.take() {
-            tracing::info!(since = %said.since, until = %now, "the store can be used again");
+            tracing::info!(since = %said.since, until = %now, "the store is available again");
         }
     }
 }

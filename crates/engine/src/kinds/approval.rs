@@ -54,7 +54,7 @@ impl Written {
         }
         if self.otherwise.is_some() && self.answer_seconds.or(answer_seconds).is_none() {
             return Err(
-                "`otherwise` is what is done when nobody answers in time: give `answer_seconds` too".into()
+                "`otherwise` applies when the time to answer runs out: give `answer_seconds` too".into()
             );
         }
         Ok(ApprovalRule {

@@ -196,7 +196,7 @@ fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {
         "checks" => {
             Finding::mistake(file, line, "`checks` is called `guardrails` now, and its `beside` `parallel`")
         }
-        key => Finding::remark(file, line, format!("`{key}` means nothing here and is left out")),
+        key => Finding::remark(file, line, format!("`{key}` is not a known key and is ignored")),
     };
     keys.map(finding).collect()
 }

@@ -51,7 +51,8 @@ pub(super) fn lenient_front_matter<'a, T: DeserializeOwned>(
         return Err(mistake(file, front, &error));
     };
     let matter = serde_saphyr::from_str(&repaired).map_err(|error| mistake(file, &repaired, &error))?;
-    let remark = |line| Finding::remark(file, line + 2, "this is no YAML; the text is taken as it stands");
+    let remark =
+        |line| Finding::remark(file, line + 2, "this is not valid YAML; the text is taken literally");
     let remarks = lines.into_iter().map(remark).collect();
     Ok((Read { front: Cow::Owned(repaired), matter, body, body_line }, remarks))
 }

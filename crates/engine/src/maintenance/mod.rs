@@ -158,7 +158,7 @@ async fn record<R: Record>(engine: &Engine, id: &str) -> Result<Option<R>> {
 
 /// Decodes a row. The error names a row that cannot be decoded, so that an operator can look at it.
 fn read<R: Record>(entity: &Entity) -> Result<R> {
-    let unreadable = |error| format!("{} {} does not read back: {error}", R::KIND.as_str(), entity.id);
+    let unreadable = |error| format!("{} {} cannot be decoded: {error}", R::KIND.as_str(), entity.id);
     R::from_entity(entity).map_err(|error| StoreError::Corrupt(unreadable(error)).into())
 }
 

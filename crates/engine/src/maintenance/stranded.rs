@@ -46,7 +46,7 @@ impl Job for Stranded {
             }
         }
         for agent in at_rest_with_a_run(engine).await? {
-            idle.push((agent, "has a run that has not ended, and rests"));
+            idle.push((agent, "is idle but has an open run"));
         }
         let poke = |(agent, what): (Agent, &str)| {
             let text = format!("agent {} {what}, and nothing will wake it: it is woken", agent.id);

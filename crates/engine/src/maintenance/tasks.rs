@@ -18,7 +18,7 @@ impl Job for Tasks {
     }
 
     fn purpose(&self) -> &'static str {
-        "tasks that nobody works on"
+        "tasks that no agent works on"
     }
 
     async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
@@ -65,7 +65,7 @@ async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
     repair.push(Write::record(&Task { status: Status::Failed, result: Some(result), updated: at, ..task })?);
     Ok(Inconsistency {
         agent: to,
-        text: format!("nobody works on task {id}: it fails, and its assigner is told"),
+        text: format!("no agent works on task {id}: it fails, and its assigner is notified"),
         repair,
     })
 }

@@ -23,7 +23,7 @@ impl Job for Waits {
     }
 
     fn purpose(&self) -> &'static str {
-        "agents that wait for what will not happen"
+        "agents that wait for something that can no longer happen"
     }
 
     async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
@@ -71,8 +71,8 @@ struct Lost {
 
 fn inconsistency(engine: &Engine, agent: &Agent, Lost { posts, moment }: Lost) -> Inconsistency {
     let (now, what) = (engine.now(), agent.waiting_on.map_or("nothing", WaitingOn::as_str));
-    let done = if posts.is_empty() { "it is woken in time" } else { "it is told" };
-    let text = format!("agent {} waits ({what}) for what will not happen: {done}", agent.id);
+    let done = if posts.is_empty() { "it is woken when that is due" } else { "it is notified" };
+    let text = format!("agent {} waits ({what}) for something that can no longer happen: {done}", agent.id);
     let due = moment.filter(|moment| posts.is_empty() && *moment > now).unwrap_or(now);
     let mut repair = Commit::new(now).write(wake(agent.id, &agent.owner, due));
     posts.into_iter().for_each(|post| repair.post(post, &agent.owner));

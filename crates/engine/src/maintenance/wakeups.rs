@@ -21,7 +21,7 @@ impl Job for Wakeups {
     }
 
     fn purpose(&self) -> &'static str {
-        "wake-ups of agents that are not there"
+        "wake-ups of agents that do not exist"
     }
 
     async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
@@ -47,7 +47,7 @@ impl Job for Wakeups {
 fn inconsistency(engine: &Engine, wakeup: &Wakeup) -> Inconsistency {
     Inconsistency {
         agent: wakeup.agent,
-        text: format!("there is no agent {} for wake-up {}: it is taken away", wakeup.agent, wakeup.id),
+        text: format!("there is no agent {} for wake-up {}: the wake-up is deleted", wakeup.agent, wakeup.id),
         repair: Commit::new(engine.now()).write(Write::DropOrphanWakeup(wakeup.clone())),
     }
 }

@@ -42,7 +42,7 @@ impl Engine {
                     let (task, again) = match ended {
                         Ok((task, Ok(again))) => (task, again),
                         Ok((task, Err(error))) => {
-                            tracing::error!(%error, "what came of a delivery could not be recorded");
+                            tracing::error!(%error, "the outcome of a delivery could not be recorded");
                             (task, Some(self.now() + AGAIN))
                         }
                         Err(died) => (died.id(), Some(self.now() + AGAIN)),

@@ -9,12 +9,12 @@ use crate::{
 };
 
 /// The output of calls beside the first one.
-const ONE: &str = "Not done: one call for each message, and the first one was made. If this is still wanted, \
-                   say so in words, or make the call on a later message.";
+const ONE: &str = "Not run: each message allows one call, and the first one was made. If this call is still \
+                   needed, say so in a text, or make it for a later message.";
 /// The output of calls where only a text is wanted.
-const WORDS: &str = "Not done: the task has ended. Write what the user shall read of its result.";
+const WORDS: &str = "Not run: the task has ended. Write what the user should read about its result.";
 /// The remark on a result that the user reads as it is.
-const AS_IT_IS: &str = "This is the result as it came: putting it into words failed.";
+const AS_IT_IS: &str = "This is the unedited result: the model could not rephrase it.";
 
 /// What the user reads if the call on a message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";

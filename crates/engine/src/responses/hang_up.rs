@@ -34,7 +34,7 @@ impl Drop for HangUp {
         let (client, Spoken { agent, post, .. }) = (self.client.clone(), self.spoken);
         runtime.spawn(async move {
             if let Err(error) = client.withdraw(agent, post).await {
-                tracing::warn!(%error, "what nobody waits for any more goes on");
+                tracing::warn!(%error, "could not cancel the run of a disconnected client");
             }
         });
     }

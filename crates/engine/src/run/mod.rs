@@ -141,8 +141,8 @@ impl<'h> Run<'h> {
         }
         let (name, known) = (&self.agent.kind, self.engine.kinds().names());
         Err(Interrupt::failed(format!(
-            "there is no kind `{name}` any more; there are: {known}. Bring its file back and write to the \
-             agent again"
+            "the kind `{name}` no longer exists; there are: {known}. Restore its file and write to the agent \
+             again"
         )))
     }
 

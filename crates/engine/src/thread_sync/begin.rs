@@ -86,7 +86,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
         match &mut body {
             ItemBody::Output(output) => {
                 if open.pop_front().map(|call| call.id) != Some(output.call) {
-                    return Err(format!("entry {at} is an output, and not of the next call without one"));
+                    return Err(format!("entry {at} is an output, but not of the next call that lacks one"));
                 }
                 // Other effects refer to tasks and questions of another database.
                 output.effect = output.effect.take().filter(OutputEffect::is_of_words);
@@ -101,7 +101,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
                     return Err(format!("entry {at} is a turn without text and calls"));
                 }
                 if !turn.calls.iter().all(|call| known.insert(call.id)) {
-                    return Err(format!("entry {at} has a call that was there before"));
+                    return Err(format!("entry {at} repeats an earlier call"));
                 }
                 turn.used = None;
                 open.extend(turn.calls.iter().cloned());
@@ -124,7 +124,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
 
 /// The output of a call that was in progress when the thread was saved for the last time.
 fn unanswered(call: ToolCall) -> ItemBody {
-    let text = "not answered: what came of it was not kept; it may have taken effect".to_owned();
+    let text = "no output: the result of this call was not saved; it may have taken effect".to_owned();
     ItemBody::Output(Output {
         call: call.id,
         tool: call.tool,

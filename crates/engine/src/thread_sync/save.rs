@@ -163,7 +163,7 @@ impl Engine {
                     continue;
                 }
                 Err(error) => {
-                    tracing::error!(%error, "what is to be saved could not be read");
+                    tracing::error!(%error, "the items to save could not be read");
                     return;
                 }
             };

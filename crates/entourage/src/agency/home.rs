@@ -80,7 +80,7 @@ impl Agency {
     /// [`Error::Agency`] when that chat has no message.
     pub async fn resume(&self, chat_id: &str) -> Result<RunStream> {
         let Some((thread, post)) = self.home.client.last_said(chat_id).await? else {
-            return Err(Error::Agency(format!("nothing was said in chat `{chat_id}` yet")));
+            return Err(Error::Agency(format!("chat `{chat_id}` has no messages yet")));
         };
         let (home, stays) = (Arc::clone(&self.home), self.home.stays());
         let follow = Follow::again(&home.client, chat_id.to_owned(), &thread, post, stays.clone()).await?;

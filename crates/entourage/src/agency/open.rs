@@ -246,7 +246,7 @@ async fn work(engine: Engine, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop
         let kept_up = engine.clone();
         beside.spawn(async move { kept_up.keep_up().await });
         if let Err(error) = Embedded::new(settings).run(advance, store, clock, stop).await {
-            tracing::error!(%error, "the agents' work cannot go on");
+            tracing::error!(%error, "the agents cannot continue");
         }
     };
     tokio::join!(agents, engine.save_threads());

@@ -133,7 +133,7 @@ async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
         }
     }
     if !any && !globals.json && !globals.quiet {
-        out::note("no chats; each message over HTTP begins one, or goes on in the one that it names");
+        out::note("no chats; each message over HTTP starts one, or continues the one that it names");
     }
     Ok(Exit::Done)
 }

@@ -59,8 +59,7 @@ fn since(text: &str) -> Result<Time, String> {
         return Ok(Time::from_micros(began.timestamp().as_microsecond()));
     }
     let ago = time(text).map_err(|why| format!("{why}; or a day, such as 2026-11-22"))?;
-    let ago =
-        i64::try_from(ago.as_micros()).map_err(|_| "that is longer ago than there is time".to_owned())?;
+    let ago = i64::try_from(ago.as_micros()).map_err(|_| "that is too long ago".to_owned())?;
     Ok(Time::from_micros(Time::now().micros().saturating_sub(ago)))
 }
 
@@ -81,8 +80,8 @@ impl Agents {
         if agents.iter().any(stands_still) && !globals.json && !globals.quiet {
             let again = globals.again();
             out::note(format!(
-                "no process works on the unfinished agents; go on with: entourage run --resume AGENT{again}, \
-                 or with all of them: entourage serve{again}"
+                "no process works on the unfinished agents; continue one with: entourage run --resume \
+                 AGENT{again}, or all with: entourage serve{again}"
             ));
         }
         if agents.is_empty() && !globals.json && !globals.quiet {

@@ -19,7 +19,7 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
   entourage answer @last 2                        the second of the options that are shown
-  entourage answer @last --decline                the only open question; the agent goes on unanswered
+  entourage answer @last --decline                the only open question; the agent continues without it
   entourage answer qst_0199… --approve            let the agent make a call that waits for approval
   entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
   entourage answer qst_0199… --always             and stop this rule from asking this agent about this tool
@@ -163,9 +163,9 @@ impl Answer {
                 (None, true) if others.iter().any(|other| other.agent == question.agent) => {
                     "the agent still waits for an answer to another question".to_owned()
                 }
-                (None, true) => "the agent goes on".to_owned(),
+                (None, true) => "the agent continues".to_owned(),
                 (None, false) => {
-                    format!("go on with: entourage run --resume {}{}", question.root, globals.again())
+                    format!("continue with: entourage run --resume {}{}", question.root, globals.again())
                 }
             };
             out::note(text![question::in_short(&question, out::stderr()), " (", question.id, ")"]);

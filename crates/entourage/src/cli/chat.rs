@@ -35,7 +35,7 @@ Examples:
   entourage chat                        a new conversation
   entourage chat --kind researcher      talk to another kind of agent
   entourage chat --agency studio        talk to an agency (`entourage agency` lists them)
-  entourage chat agt_0199…              go on with an earlier one (`entourage agents` lists them)
+  entourage chat agt_0199…              continue an earlier one (`entourage agents` lists them)
 
 In the conversation: /help lists the commands, and /quit ends it. Agents that work read what you type
 before their next step. A paste is one message. Everything is saved: come back at any time.";

@@ -52,7 +52,7 @@ pub(super) fn start(history: PathBuf, lines: mpsc::Sender<String>) -> Option<Edi
     let printer = editor.create_external_printer().ok()?;
     // A conversation goes on without its history.
     if let Err(error) = private(&history) {
-        tracing::warn!(%error, path = %history.display(), "what is typed is not kept");
+        tracing::warn!(%error, path = %history.display(), "the input history is not saved");
     }
     let _ = editor.load_history(&history);
     *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);

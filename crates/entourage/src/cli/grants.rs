@@ -53,7 +53,15 @@ impl Grants {
             } else {
                 let (id, agent) = (paint.dim(grant.id), paint.dim(grant.agent));
                 let rule = words::short(&grant.rule);
-                out::result(text![id, "  ", paint.bold(&grant.tool), " although: ", rule, "  ", agent])?;
+                out::result(text![
+                    id,
+                    "  ",
+                    paint.bold(&grant.tool),
+                    ", exempt from rule: ",
+                    rule,
+                    "  ",
+                    agent
+                ])?;
             }
         }
         if grants.is_empty() && !globals.json && !globals.quiet {

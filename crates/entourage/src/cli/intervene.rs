@@ -71,11 +71,11 @@ async fn intervene(
             (InterventionStatus::Applied, true) => format!("{action}: done"),
             (InterventionStatus::Applied, false) if action != Action::Steer => format!("{action}: done"),
             (InterventionStatus::Pending, true) => {
-                format!("{action}: the agent gets it before its next step")
+                format!("{action}: the agent reads it before its next step")
             }
             (_, false) if action == Action::Pause => format!("{action}: stored"),
             (_, false) => format!(
-                "{action}: stored; the agent gets it when it goes on: entourage run --resume {}{}",
+                "{action}: stored; the agent reads it when it continues: entourage run --resume {}{}",
                 done.root,
                 globals.again()
             ),

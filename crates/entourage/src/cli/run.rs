@@ -230,13 +230,13 @@ impl Run {
                 globals.again()
             ));
         } else if progress.stopped && *end != End::Interrupted && !globals.json {
-            out::note(format!("stopped; go on with: {} \"…\"", self.resume_command(globals, root)));
+            out::note(format!("stopped; continue with: {} \"…\"", self.resume_command(globals, root)));
         }
         match end {
             End::Rest(Rest::Asks(questions)) => self.tell_questions(globals, root, questions),
             End::Rest(Rest::Paused(agents)) => {
                 intervene::note_paused(agents, globals);
-                out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
+                out::note(format!("  then resume: {}", self.resume_command(globals, root)));
             }
             _ => {}
         }
@@ -255,7 +255,7 @@ impl Run {
             out::aside(question::in_full(question, paint));
             out::note(format!("  answer with: {}", answer::command(question, &again)));
         }
-        out::note(format!("  then go on:  {}", self.resume_command(globals, root)));
+        out::note(format!("  then resume: {}", self.resume_command(globals, root)));
     }
 
     /// Stops waiting for the agents, and shows how to come back to them.
@@ -265,8 +265,8 @@ impl Run {
         }
         let resume = self.resume_command(globals, root);
         match backend.leave().await {
-            Left::Suspended => out::note(format!("suspended; go on with: {resume}")),
-            Left::AtWork => out::note(format!("it goes on in another process; follow it with: {resume}")),
+            Left::Suspended => out::note(format!("suspended; continue with: {resume}")),
+            Left::AtWork => out::note(format!("it continues in another process; follow it with: {resume}")),
         }
     }
 

@@ -46,11 +46,11 @@ impl Serve {
         let shutdown = interrupt::token_of_server();
         let entourage = Entourage::open(&settings).await?;
         for problem in &entourage.problems {
-            tracing::warn!("{problem}; going on without its tools");
+            tracing::warn!("{problem}; continuing without its tools");
         }
         for remark in &entourage.remarks {
             match remark.severity {
-                Severity::Mistake => tracing::warn!("{remark}; going on without this file"),
+                Severity::Mistake => tracing::warn!("{remark}; continuing without this file"),
                 Severity::Remark => tracing::info!("{remark}"),
             }
         }

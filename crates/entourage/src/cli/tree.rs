@@ -52,7 +52,7 @@ impl Tree {
             if !is_at_work && !globals.quiet && backend.has_work(root).await? {
                 let again = globals.again();
                 out::note(format!(
-                    "no process works on it; go on with: entourage run --resume {root}{again}"
+                    "no process works on it; continue with: entourage run --resume {root}{again}"
                 ));
             }
         }

@@ -65,7 +65,7 @@ impl<T: Named> FromStr for Which<T> {
         }
         let (noun, prefix) = (T::NOUN, T::PREFIX);
         Err(format!(
-            "this is no id: {noun}. Give {prefix}_…, its first or last characters ({FEWEST} at least), or \
+            "not a valid {noun} id. Give {prefix}_…, its first or last characters ({FEWEST} at least), or \
              {LAST}"
         ))
     }

@@ -159,7 +159,7 @@ pub(crate) fn event(event: &Event) -> Option<String> {
             format!("{} {}{text}", intervention.action, intervention.status)
         }
         EventBody::Grant { grant } => {
-            format!("grant {} {}: {} although {}", grant.id, grant.status, grant.tool, grant.rule)
+            format!("grant {} {}: {}, exempt from rule: {}", grant.id, grant.status, grant.tool, grant.rule)
         }
         EventBody::Question { question } => {
             let answer = question.answer.as_deref().map(|answer| format!(": {}", short(answer)));

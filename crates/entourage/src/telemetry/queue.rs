@@ -121,9 +121,9 @@ async fn deliver(sender: &Sender, spans: &[Span], is_down: &mut bool) -> u64 {
             // Logged once, until it works again.
             Err(error) if !*is_down => {
                 *is_down = true;
-                tracing::warn!(%error, "traces do not arrive; agents go on, and excess spans are dropped");
+                tracing::warn!(%error, "traces do not reach the collector; agents continue, and excess spans are dropped");
             }
-            Err(error) => tracing::debug!(%error, "traces do not arrive"),
+            Err(error) => tracing::debug!(%error, "traces do not reach the collector"),
         }
         if attempt < ATTEMPTS {
             tokio::time::sleep(PAUSE).await;

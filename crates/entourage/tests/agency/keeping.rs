@@ -160,7 +160,7 @@ async fn a_thread_saved_mid_call_or_by_another_program_is_continued() {
     assert_eq!(send(&agency, "More.").await, "<<<More.>>>");
     let thread = agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap();
     let log = lines(&thread.get_full_log().await.unwrap());
-    assert!(log[2].starts_with("Ceo gets! not answered: what came of it was not kept"), "{log:?}");
+    assert!(log[2].starts_with("Ceo gets! no output: the result of this call was not saved"), "{log:?}");
     assert_eq!(log[3], "Ceo is told More.");
     agency.close().await;
     assert_eq!(elsewhere.lines()["c Ceo<user"].len(), log.len());
@@ -212,7 +212,7 @@ async fn a_failed_thread_load_is_an_error_and_changes_nothing() {
     });
     let (failed, told) = told.unwrap();
     assert!(
-        failed && told.starts_with("what was said with `Developer` before could not be loaded"),
+        failed && told.starts_with("the earlier messages with `Developer` could not be loaded"),
         "{told}"
     );
     assert!(!told.contains("disk"), "the cause is for the log: {told}");

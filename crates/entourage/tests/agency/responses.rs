@@ -395,7 +395,7 @@ async fn guardrails_reject_messages_and_have_answers_rewritten() {
     let error = refused.error.unwrap();
     assert_eq!(
         (error.code, error.text.as_str()),
-        (StopReason::InputRejected, "`short` refused the message: say it shorter")
+        (StopReason::InputRejected, "`short` rejected the message: say it shorter")
     );
     let mended = agency.get_response("go").await.unwrap();
     assert_eq!(mended.final_output.as_deref(), Some("short"));
@@ -415,7 +415,7 @@ async fn max_recursion_depth_limits_how_deep_a_message_delegates() {
     let (builder, _) = chain();
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").max_recursion_depth(1).await.unwrap();
-    assert!(result.final_output.clone().unwrap().contains("you stand 1 levels deep"));
+    assert!(result.final_output.clone().unwrap().contains("you are at the maximum depth of 1"));
     assert_eq!(result.nested.len(), 1);
 }
 
@@ -425,7 +425,7 @@ async fn current_depth_counts_toward_the_depth_limit() {
     let (builder, _) = chain();
     let agency = builder.model(scripted(hands_on)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").current_depth(4).await.unwrap();
-    assert!(result.final_output.clone().unwrap().contains("you stand 5 levels deep"));
+    assert!(result.final_output.clone().unwrap().contains("you are at the maximum depth of 5"));
     let depths: Vec<u16> = result.nested.iter().map(|run| run.origin.depth).collect();
     assert_eq!(depths.len(), 1, "five levels are the most");
     let refused = agency.get_response("Go.").sender_name("Developer").await.unwrap_err().to_string();

@@ -121,7 +121,7 @@ async fn a_chat_without_messages_cannot_be_resumed() {
     let model = Arc::new(ScriptedModel::new([]));
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
     let refused = agency.resume("c").await.err().unwrap().to_string();
-    assert!(refused.contains("nothing was said"), "{refused}");
+    assert!(refused.contains("has no messages yet"), "{refused}");
 }
 
 /// Closing an agency ends every wait for an answer, and closes the database although handles are held.

@@ -118,7 +118,7 @@ fn approve_always_creates_a_grant_that_is_listed_and_revoked() {
     place.entourage(&["answer", &question, "--always"]).good();
     place.entourage(&["run", "--resume", &agent]).good();
     let grants = place.entourage(&["grants"]).good().stdout;
-    assert!(grants.contains("create_note although: create_note"), "{grants}");
+    assert!(grants.contains("create_note, exempt from rule: create_note"), "{grants}");
     let grant = id(&grants, "grt_").to_owned();
     let grantee = id(&grants, "agt_").to_owned();
     assert_eq!(place.entourage(&["grants", &grantee, "--json"]).good().json()[0]["id"], grant.as_str());

@@ -132,7 +132,7 @@ fn a_kind_with_a_mistake_is_left_out_with_a_note_and_refused_by_name() {
     place.write("data/kinds/clerk.md", "---\nname: clerk\nconversational: perhaps\n---\nYou file papers.\n");
     let ended = place.entourage(&["run", "x"]).good();
     assert!(ended.stderr.contains("clerk.md:3: error: "), "{ended:?}");
-    assert!(ended.stderr.contains("going on without this file"), "{ended:?}");
+    assert!(ended.stderr.contains("continuing without this file"), "{ended:?}");
     let asked = place.entourage(&["run", "x", "--kind", "clerk"]);
     assert!(asked.error(2).contains("clerk.md:3: error: "), "{asked:?}");
     assert!(asked.stderr.contains("entourage kinds check"), "{asked:?}");

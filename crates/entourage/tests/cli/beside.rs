@@ -134,7 +134,7 @@ fn a_closed_terminal_suspends_a_run() {
     assert!(sent.expect("kill is there").success());
     let (code, _, stderr) = outcome_of(child);
     assert_eq!(code, 130, "{stderr}");
-    assert!(stderr.contains("suspended; go on with: entourage run --resume"), "{stderr}");
+    assert!(stderr.contains("suspended; continue with: entourage run --resume"), "{stderr}");
 }
 
 /// The port requires the token from a file that only its owner can read.
@@ -225,7 +225,7 @@ fn a_run_stopped_from_another_terminal_is_stopped_and_not_failed() {
     place.entourage(&["stop", "@last"]).good();
     let (code, stdout, stderr) = outcome_of(child);
     assert_eq!((code, stdout.as_str()), (130, ""), "{stderr}");
-    assert!(stderr.contains("stopped; go on with: entourage run --resume agt_"), "{stderr}");
+    assert!(stderr.contains("stopped; continue with: entourage run --resume agt_"), "{stderr}");
     assert!(!stderr.contains("error:"), "{stderr}");
 
     let shown = |arguments: &[&str]| place.entourage(arguments).good();
@@ -287,7 +287,7 @@ fn answer_last_is_refused_with_a_list_if_several_questions_are_open() {
     let answered = place.entourage(&["answer", id(error, "qst_"), "Green"]).good();
     assert!(answered.stderr.contains("assistant asks: Which colour? (qst_"), "{answered:?}");
     let last = place.entourage(&["answer", "@last", "Blue"]).good();
-    assert!(last.stderr.contains("answered; go on with: entourage run --resume agt_"), "{last:?}");
+    assert!(last.stderr.contains("answered; continue with: entourage run --resume agt_"), "{last:?}");
 }
 
 /// No process reads a message to an agent at rest until a command continues it.
@@ -296,7 +296,7 @@ fn a_steer_without_a_process_at_work_is_stored_for_later() {
     let place = Place::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let steered = place.entourage(&["steer", "@last", "briefly"]).good();
-    assert!(steered.stderr.starts_with("steer: stored; the agent gets it when it goes on"), "{steered:?}");
+    assert!(steered.stderr.starts_with("steer: stored; the agent reads it when it continues"), "{steered:?}");
 }
 
 /// A message that comes during the last answer is read by another run: `run` waits for that, and prints both
@@ -356,7 +356,7 @@ fn a_question_of_a_run_can_be_answered_from_another_terminal() {
     terminal.shows("? assistant asks: Which colour?");
     let question = assert_question_is_shown(&place, "Paint it");
     let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
-    assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
+    assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
     terminal.shows("(it was answered elsewhere)");
@@ -377,7 +377,7 @@ fn a_question_of_a_chat_can_be_answered_from_another_terminal() {
     chat.shows("? assistant asks: Which colour?");
     let question = assert_question_is_shown(&place, "Paint it");
     let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
-    assert!(answered.stderr.contains("the agent goes on"), "{answered:?}");
+    assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
     chat.shows("(it was answered elsewhere)");
@@ -407,7 +407,7 @@ fn a_chat_attached_to_a_run_continues_after_the_run_ends() {
     chat.shows("Plan a trip");
     asked.text("By train.").end();
     assert_eq!(outcome_of(child).0, 0);
-    chat.shows("has ended. The conversation goes on once `entourage serve` runs");
+    chat.shows("has ended. The conversation continues once `entourage serve` runs");
     chat.types("And back?");
     chat.shows("(kept)");
     let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);

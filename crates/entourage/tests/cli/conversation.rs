@@ -232,7 +232,8 @@ fn an_idle_chat_continues_on_the_next_server() {
     drop(server);
     let told = terminal.all_until("and `entourage chat agt_");
     let told = told.lines().find(|line| line.contains("note: the server at ")).expect("it is told");
-    for part in ["it does not listen any more", "goes on once `entourage serve` runs", "`entourage chat agt_"]
+    for part in
+        ["it does not listen any more", "continues once `entourage serve` runs", "`entourage chat agt_"]
     {
         assert!(told.contains(part), "on one line: {told}");
     }
@@ -260,7 +261,7 @@ fn a_first_message_is_kept_until_a_server_runs_again() {
     drop(server);
     terminal.types("Tell me");
     let told = terminal.all_until("without a server: /quit");
-    assert!(told.contains("The conversation goes on once `entourage serve` runs"), "{told}");
+    assert!(told.contains("The conversation continues once `entourage serve` runs"), "{told}");
     let server = serve(&place, &model);
     let asked = model.next();
     assert!(asked.body.to_string().contains("Tell me"), "{}", asked.body);
@@ -284,7 +285,7 @@ fn quitting_chat_without_a_server_shows_the_unsent_lines() {
     terminal.shows(" tokens");
     drop(server);
     terminal.types("Two");
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     terminal.types("Three");
     terminal.shows("(kept)");
     // Commands are not kept, only messages.
@@ -311,7 +312,7 @@ fn chat_shows_the_kept_lines_that_the_next_server_refuses() {
     model.next().text("The first.").end();
     terminal.shows(" tokens");
     drop(server);
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     terminal.types("Two");
     terminal.shows("(kept)");
     let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
@@ -340,7 +341,7 @@ fn chat_reports_that_an_older_copy_of_the_database_was_restored() {
     model.next().text("The second.").end();
     terminal.shows(" tokens");
     drop(server);
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     fs::rename(place.path().join("copy.db"), place.data().join("entourage.db")).expect("put back");
     for beside in ["entourage.db-wal", "entourage.db-shm"] {
         fs::remove_file(place.data().join(beside)).expect("left behind");
@@ -366,7 +367,7 @@ fn a_first_message_is_not_sent_to_another_engine_at_the_same_address() {
     drop(server);
     let _other = Server::of(other.process(&["serve", "--bind", &address, "--json"]));
     terminal.types("Tell me");
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     assert_eq!(other.entourage(&["agents", "--json"]).good().stdout, "", "nobody was made there");
     let _server = serve(&place, &model);
     let asked = model.next();
@@ -453,7 +454,7 @@ fn a_possibly_sent_message_is_reported_so_and_retyping_sends_it_once() {
     terminal.types("Two");
     terminal.shows("; waiting for its answer");
     drop(server);
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     let database = refuse_posts(&place);
     let _server = serve(&place, &model);
     terminal.shows("error: nothing was changed; try again");
@@ -498,7 +499,7 @@ fn an_answer_too_late_for_its_question_is_reported_as_not_sent() {
     terminal.types("Paint it");
     terminal.shows("Which colour?");
     drop(server);
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     terminal.types("mine");
     terminal.shows("(kept)");
     place.entourage(&["answer", "@last", "theirs"]).good();
@@ -525,7 +526,7 @@ fn a_verdict_too_late_for_its_question_is_reported_as_not_sent() {
     terminal.shows("asks for approval to call:");
     drop(server);
     terminal.types("/reject too dear");
-    terminal.shows("The conversation goes on once");
+    terminal.shows("The conversation continues once");
     place.entourage(&["answer", "@last", "--approve"]).good();
     let _server = serve(&place, &model);
     terminal.shows(" is answered already: `approve`");

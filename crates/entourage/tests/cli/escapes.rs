@@ -295,7 +295,7 @@ fn a_server_logs_hostile_text_without_control_characters() {
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
 
     let said =
-        ["is no name for a kind", "going on without its tools until", "a call on a message was refused"];
+        ["is no name for a kind", "continuing without its tools until", "a call on a message was refused"];
     let log = server.logged_all(&said);
     assert_no_control_characters(&log);
     assert!(log.contains("ERROR forged") && !log.contains("\n2026-01-01"), "{log}");
@@ -316,7 +316,7 @@ fn a_request_path_cannot_forge_a_log_line() {
     }
     // The log line of something that comes after the requests.
     server.signal(Signal::HUP);
-    let log = server.logged_all(&["the kinds were read anew"]);
+    let log = server.logged_all(&["the kinds were reloaded"]);
     assert_eq!(log.matches("finished processing request").count(), 2, "each is told of: {log}");
     assert_no_control_characters(&log);
     assert!(!log.contains("\n2026-01-01"), "{log}");

@@ -14,7 +14,7 @@ use super::place::Place;
 /// How long an example may print nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The last text of the rehearsal in the research chat.
-const LAST: &str = "Its result will come as a message.";
+const LAST: &str = "Its result will arrive as a message.";
 
 /// An example, with nothing inherited; the rehearsal is its model.
 fn example(place: &Place, name: &str) -> Command {

@@ -64,7 +64,7 @@ fn an_interrupted_run_prints_how_to_resume_and_resumes() {
         assert_eq!(status.code(), Some(130), "{stderr}");
         let agent = id(&stderr, "agt_");
         assert!(
-            stderr.contains(&format!("suspended; go on with: entourage run --resume {agent}")),
+            stderr.contains(&format!("suspended; continue with: entourage run --resume {agent}")),
             "{stderr}"
         );
         assert_eq!(read(child.stdout.take()), "");
@@ -87,7 +87,7 @@ fn a_second_process_is_refused_with_the_pid_at_work() {
     child.wait().expect("it ends");
     let tree = place.entourage(&["tree"]).good();
     assert!(tree.stdout.contains("Think hard"), "{tree:?}");
-    let next = "no process works on it; go on with: entourage run --resume agt_";
+    let next = "no process works on it; continue with: entourage run --resume agt_";
     assert!(tree.stderr.contains(next), "{tree:?}");
     assert!(place.entourage(&["run", "--resume"]).good().stdout.contains("Think hard"));
 }

@@ -40,7 +40,10 @@ fn closing_a_session_of_an_idle_agent_is_stored_for_later() {
         );
     }
     let closed = place.entourage(&["session", "close", id]).good();
-    assert!(closed.stderr.contains("close_session: stored; the agent gets it when it goes on"), "{closed:?}");
+    assert!(
+        closed.stderr.contains("close_session: stored; the agent reads it when it continues"),
+        "{closed:?}"
+    );
     let missing = place.entourage(&["session", "list", "agt_0123456789abcdef0123456789abcdef"]);
     assert!(missing.error(2).contains("there is no agent"), "{missing:?}");
 }
@@ -94,7 +97,7 @@ fn run_resume_of_a_stopped_or_modified_agent_shows_no_old_question() {
         let resumed = place.entourage(&["run", "--resume"]);
         assert_eq!(resumed.code, 130, "{resumed:?}");
         assert!(
-            resumed.stderr.contains("stopped; go on with") && !resumed.stderr.contains("answer with"),
+            resumed.stderr.contains("stopped; continue with") && !resumed.stderr.contains("answer with"),
             "{resumed:?}"
         );
         let tree = place.entourage(&["tree"]).good();

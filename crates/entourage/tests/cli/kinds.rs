@@ -184,7 +184,7 @@ fn a_kind_with_a_cost_limit_needs_a_model_with_a_known_price() {
     let good = doctor.lines().find(|line| line.starts_with("✓ kinds")).expect("the others");
     assert!(good.contains("assistant") && !good.contains("clerk"), "{good}");
     let other = place.entourage(&["run", "Hello"]).good();
-    assert!(other.stderr.contains("going on without this file"), "only that kind is left out: {other:?}");
+    assert!(other.stderr.contains("continuing without this file"), "only that kind is left out: {other:?}");
     place.write("data/kinds/clerk.md", &kind("rehearsal::free"));
     place.entourage(&["run", "File this", "--kind", "clerk"]).good();
     assert!(place.entourage(&["kinds", "show", "clerk"]).good().stdout.contains("$0.500000"));
@@ -245,7 +245,7 @@ fn sighup_reloads_kinds_and_leaves_the_server_running() {
     let mut server = Server::start(&place);
     place.write("data/kinds/clerk.md", CLERK);
     server.signal(Signal::HUP);
-    assert!(server.logged("the kinds were read anew").contains("clerk"));
+    assert!(server.logged("the kinds were reloaded").contains("clerk"));
     let cook = place.write("data/kinds/cook.md", BROKEN);
     server.signal(Signal::HUP);
     let told = server.logged("nothing has changed");

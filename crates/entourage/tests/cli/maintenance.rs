@@ -133,7 +133,7 @@ fn an_unreadable_row_is_named_and_does_not_stop_other_jobs() {
     let repaired = place.entourage(&["doctor", "--repair", "--json"]);
     assert_eq!(repaired.code, 1, "{repaired:?}");
     assert_eq!(maintenance_findings(&repaired), ["good wakeups", "broken questions", "broken waits"]);
-    assert!(repaired.stdout.contains("question qst_") && repaired.stdout.contains("does not read back"));
+    assert!(repaired.stdout.contains("question qst_") && repaired.stdout.contains("cannot be decoded"));
     let failed = place.entourage(&["jobs", "run", "questions"]);
     assert_eq!(failed.code, 1, "{failed:?}");
     assert!(failed.stdout.contains("the last run failed: question qst_"), "{failed:?}");
@@ -145,7 +145,10 @@ fn jobs_lists_maintenance_jobs_and_runs_one_by_name() {
     let (place, _) = place_with_open_question();
     make_inconsistent(&place, "DELETE FROM entities WHERE kind = 'question'");
     let listed = place.entourage(&["jobs"]).good();
-    assert!(listed.stdout.contains("waits          agents that wait for what will not happen"), "{listed:?}");
+    assert!(
+        listed.stdout.contains("waits          agents that wait for something that can no longer happen"),
+        "{listed:?}"
+    );
     assert!(listed.stdout.contains("no run yet") && listed.stderr.contains("entourage serve"), "{listed:?}");
     let done = place.entourage(&["jobs", "run", "waits", "--json"]).good().json();
     assert_eq!((&done[0]["found"], &done[0]["repaired"]), (&1.into(), &1.into()));

@@ -49,7 +49,7 @@ fn an_mcp_server_that_was_down_is_retried_and_its_tools_can_be_called() {
     let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
     model.ask(&mut command);
     let mut server = Server::of(command);
-    server.logged("going on without its tools until it is connected");
+    server.logged("continuing without its tools until it is connected");
     let without = place.entourage(&["run", "Greet me", "--kind", "clerk"]).good();
     assert!(without.stdout.contains("the MCP server `late` cannot be reached now"), "{without:?}");
     fs::write(place.path().join("ready"), "").expect("written");

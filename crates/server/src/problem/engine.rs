@@ -34,9 +34,9 @@ impl Problem {
             Error::Store(StoreError::DiskFull(_)) => Self::disk_full(text),
             Error::Store(StoreError::Closed) => Self::shutting_down(),
             Error::Store(StoreError::Unavailable { cause, .. }) => {
-                tracing::error!(error = %text, "the store cannot be used");
+                tracing::error!(error = %text, "the store is unavailable");
                 Self::unavailable(format!(
-                    "the database cannot be used now: {cause}. Nothing was changed; try again"
+                    "the database is unavailable: {cause}. Nothing was changed; try again"
                 ))
             }
             Error::Store(StoreError::Damaged(why)) => {
@@ -51,7 +51,7 @@ impl Problem {
                 "the entry that the cursor names does not exist any more, or never did; begin with the first page",
             ),
             Error::Store(StoreError::Corrupt(_)) => {
-                tracing::error!(error = %text, "the store holds what it should not");
+                tracing::error!(error = %text, "the store holds an invalid value");
                 Self::internal("the server's log has the cause, under this answer's x-request-id")
             }
             Error::Store(_) | Error::NotLoaded { .. } => {

@@ -72,7 +72,7 @@ async fn ready(State(served): State<AppState>) -> Result<StatusCode, Problem> {
 async fn measurements(State(served): State<AppState>) -> ([(HeaderName, &'static str); 1], String) {
     // Counters are returned even if the store cannot be read.
     if let Err(error) = served.engine.measure().await {
-        tracing::warn!(%error, "how old the queue is cannot be measured");
+        tracing::warn!(%error, "the age of the queue cannot be measured");
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render())
 }

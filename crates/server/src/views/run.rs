@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{SpentView, UsageView, schema};
 
-/// A run, from something to read until it stops. It may sleep in between, for any length of time.
+/// A run: the work from reading a message until the agent stops. It may sleep in between, for any length of time.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Run)]
 pub(crate) struct RunView {

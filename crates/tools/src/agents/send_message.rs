@@ -132,7 +132,7 @@ fn addressee(context: &Context, named: Option<String>) -> Result<String> {
             Err(Error::Arguments { tool: NAME.to_owned(), why })
         }
         (Some(name), _) if allowed.contains(&name.as_str()) => Ok(name),
-        (Some(name), []) => Err(Error::NotAllowed(format!("you cannot write to `{name}`, nor to anybody"))),
+        (Some(name), []) => Err(Error::NotAllowed(format!("you cannot write to `{name}` or to anyone else"))),
         (Some(name), _) => {
             Err(Error::NotAllowed(format!("you cannot write to `{name}`. Recipients: {}", choice())))
         }

@@ -216,8 +216,8 @@ fn is_missing(error: &io::Error) -> bool {
 /// read or does not exist: the same for all, so that links reveal nothing about what exists elsewhere.
 fn led_astray(path: &str) -> Error {
     Error::NotAllowed(format!(
-        "`{}` is, or lies behind, a link that leads to nothing that you may read: only what is in this \
-         directory and not hidden",
+        "`{}` is, or lies behind, a link to something that you may not read: you may read only what is in \
+         this directory and not hidden",
         told(path)
     ))
 }

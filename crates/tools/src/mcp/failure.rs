@@ -54,7 +54,7 @@ pub(super) fn loss(error: &ServiceError) -> Loss {
 pub(super) fn unanswered(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => cause(error),
-        ServiceError::UnexpectedResponse => "what it answered is no result of a tool".to_owned(),
+        ServiceError::UnexpectedResponse => "its answer is not a tool result".to_owned(),
         error => error.to_string(),
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn refused(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => cause(error),
         ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
-            "its answer to `initialize` is not one".to_owned()
+            "its answer to `initialize` is not valid".to_owned()
         }
         error => error.to_string(),
     }

@@ -192,7 +192,7 @@ impl McpServer {
     async fn peer(&self) -> Result<(Peer<RoleClient>, u64)> {
         let mut state = self.state.lock().await;
         if let Some(connection) = state.connection.take_if(|connection| connection.is_lost()) {
-            tracing::debug!(server = self.settings.name, "lost; connecting anew");
+            tracing::debug!(server = self.settings.name, "lost; reconnecting");
             // Before the new server starts: remaining processes of the old one may hold resources that the
             // new one needs.
             drop(connection);
@@ -204,7 +204,7 @@ impl McpServer {
                 Doubt::Hangs => true,
             };
             if hangs {
-                tracing::warn!(server = self.settings.name, "answers nothing any more; connecting anew");
+                tracing::warn!(server = self.settings.name, "no longer answers; reconnecting");
                 drop(state.connection.take());
             }
         }

@@ -43,7 +43,7 @@ impl Tool for SaveLearning {
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let text = checked(NAME, &parse::<Arguments>(NAME, arguments)?.text)?;
         if all(context).await?.len() >= MOST {
-            let why = format!("you have {MOST} learnings, the most there may be: update or retire one");
+            let why = format!("you have reached the limit of {MOST} learnings: update or retire one");
             return Err(Error::NotAllowed(why));
         }
         let learning = Learning {

@@ -143,7 +143,7 @@ impl FetchUrl {
         let most = self.settings.max_bytes;
         body(response, most).await.map_err(|unread| {
             Error::Failed(match unread {
-                Unread::TooLarge => format!("`{url}` is larger than {most} bytes, the most that is read"),
+                Unread::TooLarge => format!("`{url}` is larger than the limit of {most} bytes"),
                 Unread::BrokenOff(why) => format!("`{url}` broke off: {why}"),
             })
         })

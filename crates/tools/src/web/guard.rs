@@ -154,7 +154,7 @@ impl fmt::Display for Refused {
         let Self { host, address, why } = self;
         write!(
             f,
-            "`{host}` stands on {address} ({why}), not on the public internet. \
+            "`{host}` resolves to {address} ({why}), which is not on the public internet. \
              Only the operator can allow it, by the setting `tools.fetch.allow`"
         )
     }

@@ -132,7 +132,7 @@ impl Run<'_> {
             agent: task.to,
             by: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
             action,
-            text: Some("its work was dropped".into()),
+            text: Some("its task was cancelled".into()),
             of: task.post.filter(|_| action == Action::Stop),
             status: InterventionStatus::Pending,
             created: at,

@@ -28,8 +28,8 @@ impl Run<'_> {
             return Ok(None);
         }
         Ok(Some(format!(
-            "`{}` waits for an answer of this very conversation and cannot answer you before; answer with \
-             what you have",
+            "`{}` waits for an answer from this conversation and cannot answer you first; answer with what \
+             you have",
             agent.kind
         )))
     }

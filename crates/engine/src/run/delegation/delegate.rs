@@ -38,8 +38,8 @@ impl Run<'_> {
             Ok(kept) => kept,
             Err(NotLoaded { key, .. }) => {
                 let why = format!(
-                    "what was said with `{}` before could not be loaded, and it was not asked; try again \
-                     later, or go on without",
+                    "the earlier messages with `{}` could not be loaded, so it was not asked; try again \
+                     later, or continue without it",
                     key.recipient
                 );
                 return self.finish(calls, index, failed(call, why), vec![]).await;
@@ -162,7 +162,7 @@ impl Run<'_> {
     ) -> Result<Result<(Agent, bool), String>> {
         if self.depth() >= self.max_depth() {
             return Ok(Err(format!(
-                "you stand {} levels deep, the most allowed; do the work yourself",
+                "you are at the maximum depth of {}; do the work yourself",
                 self.max_depth()
             )));
         }
@@ -188,7 +188,7 @@ impl Run<'_> {
         let scope = Scope::from(&self.agent.owner);
         if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");
-            return Ok(Err(format!("`{kind}` is not among those you may write to: {peers}")));
+            return Ok(Err(format!("you cannot write to `{kind}`; you can write to: {peers}")));
         }
         if self.engine.kinds().get(kind).is_none() {
             return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.engine.kinds().names())));

@@ -61,10 +61,7 @@ impl Run<'_> {
                 match task.status.is_terminal() {
                     true => {
                         commit.push(Write::record(&again)?);
-                        format!(
-                            "{worker} takes task {} up again. Its result will come as a message.",
-                            task.id
-                        )
+                        format!("{worker} resumes task {}. Its result will arrive as a message.", task.id)
                     }
                     false => format!("{worker} is at work on task {} and reads this next.", task.id),
                 }

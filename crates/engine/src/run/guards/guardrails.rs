@@ -56,7 +56,7 @@ impl Run<'_> {
             return Ok(());
         }
         self.pass(&names, &texts).await?;
-        let text = format!("{} let pass what it was told", names.join(", "));
+        let text = format!("{} accepted the input", names.join(", "));
         let notice = Notice::new(NoticeCode::InputAccepted, text);
         let at = self.engine.now();
         let kept = self.append(ItemBody::Notice(notice), at);
@@ -106,7 +106,8 @@ impl Run<'_> {
             Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
                 // The text is in the transcript already; the notice marks it as withheld, since no guardrail
                 // accepted it.
-                let notice = Notice::new(NoticeCode::OutputRejected, format!("not told: {}", stop.cause));
+                let notice =
+                    Notice::new(NoticeCode::OutputRejected, format!("answer withheld: {}", stop.cause));
                 let at = self.engine.now();
                 let withheld = self.append(ItemBody::Notice(notice), at);
                 self.batch.push(withheld);
@@ -114,7 +115,7 @@ impl Run<'_> {
             }
             Err(interrupt) => return Err(interrupt),
         };
-        let text = format!("`{name}` refused the answer: {why}. Answer again, with that mended.");
+        let text = format!("`{name}` rejected the answer: {why}. Fix this and answer again.");
         let notice = Notice::new(NoticeCode::OutputRejected, text);
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Notice(notice), at)];
@@ -149,8 +150,7 @@ impl Run<'_> {
         let is_last = self.kind.conversational || self.kind.reply == entourage_types::Reply::SendMessage;
         let is_answer = is_last || matches!(effect, Some(OutputEffect::Answer(_)));
         let Some((by, why)) = self.refusal(words, is_answer).await? else { return Ok(None) };
-        let text =
-            format!("`{by}` refused this, and nobody was told it: {why}. Try again, with that mended.");
+        let text = format!("`{by}` rejected this, so it was not sent: {why}. Fix this and try again.");
         Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..failed(call, text) }))
     }
 
@@ -172,7 +172,7 @@ impl Run<'_> {
         let Err((name, why)) = refused else { return Ok(None) };
         let times = self.own_items().filter(|item| is_refusal(item)).count();
         if times >= self.kind.guardrails.attempts as usize {
-            let cause = format!("`{name}` refused the answer, the last one that may be tried: {why}");
+            let cause = format!("`{name}` rejected the answer, which was the last attempt: {why}");
             return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
         }
         Ok(Some((name, why)))
@@ -195,7 +195,7 @@ impl Run<'_> {
         let made = if wanted == 0 { 0 } else { self.own_items().filter(answered).count() };
         (made < wanted).then(|| {
             let tools = self.offered.tools().names();
-            format!("{made} of at least {wanted} calls of tools were answered; there are: {tools}")
+            format!("{made} of at least {wanted} tool calls succeeded; available tools: {tools}")
         })
     }
 
@@ -267,7 +267,7 @@ impl Run<'_> {
         let asking = self.asking(names, texts, Side::Input)?;
         Ok(async move {
             asking.await?.map_err(|(name, why)| {
-                Interrupt::stopped(StopReason::InputRejected, format!("`{name}` refused the message: {why}"))
+                Interrupt::stopped(StopReason::InputRejected, format!("`{name}` rejected the message: {why}"))
             })
         })
     }
@@ -333,9 +333,9 @@ async fn asked_of(
     let end = clock.now() + Duration::from_secs(seconds);
     tokio::select! {
         biased;
-        said = said => said.map_err(|_| Interrupt::failed(format!("the check `{name}` crashed"))),
+        said = said => said.map_err(|_| Interrupt::failed(format!("guardrail `{name}` crashed"))),
         () = clock.sleep_until(end) => {
-            Err(Interrupt::failed(format!("the check `{name}` did not come to an end in {seconds} s")))
+            Err(Interrupt::failed(format!("guardrail `{name}` timed out after {seconds} s")))
         }
     }
 }

@@ -71,7 +71,7 @@ impl Run<'_> {
     /// Ends the run if the last model call asked for tools nevertheless: its calls are not made.
     pub(in crate::run) async fn refuse_after_last_call(&mut self, calls: &[ToolCall]) -> Result<()> {
         let Some(notice) = self.last_call().cloned() else { return Ok(()) };
-        self.decline(calls, 0, &format!("Not made: {}", notice.text)).await?;
+        self.decline(calls, 0, &format!("Not run: {}", notice.text)).await?;
         Err(stopped(&notice))
     }
 
@@ -81,7 +81,7 @@ impl Run<'_> {
         let most = self.max_steps();
         let made = self.record.model_calls;
         if made >= most {
-            let said = format!("{most} model calls were made, the most for one run");
+            let said = format!("the run reached its limit of {most} model calls");
             return Some(Met { reason: StopReason::MaxSteps, said, leaves_one: false });
         }
         if let Some((reason, said)) = self.overspent() {
@@ -95,7 +95,7 @@ impl Run<'_> {
             return Some(Met::leaving_one(reason, said));
         }
         if self.worked() >= Duration::from_secs(limits.max_seconds) {
-            let said = format!("{} seconds were worked, the most for one run", limits.max_seconds);
+            let said = format!("the run reached its limit of {} seconds of work", limits.max_seconds);
             return Some(Met::leaving_one(StopReason::MaxTime, said));
         }
         if let Some(tool) = self.repeated(limits.max_same_tool) {

@@ -37,12 +37,12 @@ fn circle(items: &[Item], times: usize) -> Option<String> {
     })?;
     Some(match turns {
         (_, Some(kind)) => {
-            format!("it and an agent of kind `{kind}` sent each other the same {times} times in a row")
+            format!("it and an agent of kind `{kind}` exchanged the same messages {times} times in a row")
         }
         (what, None) => {
             format!(
-                "{} came to the same {times} times in a row",
-                what.unwrap_or_else(|| "what it did".into())
+                "{} had the same result {times} times in a row",
+                what.unwrap_or_else(|| "its last turn".into())
             )
         }
     })
@@ -54,7 +54,7 @@ fn told(body: &ItemBody) -> String {
             let names: Vec<String> = turn.calls.iter().map(|call| format!("`{}`", call.tool)).collect();
             format!("calling {} in the same way", names.join(", "))
         }
-        _ => "saying the same".to_owned(),
+        _ => "writing the same text".to_owned(),
     }
 }
 
@@ -73,7 +73,7 @@ fn same_error(items: &[Item], times: usize) -> Option<String> {
             _ => return None,
         }
         if turns == times {
-            return error.map(|error| format!("{times} turns in a row ended in the same error: {error}"));
+            return error.map(|error| format!("{times} turns in a row ended with the same error: {error}"));
         }
     }
     None

@@ -60,7 +60,7 @@ impl Run<'_> {
                 (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
             }
             Err(error) => {
-                tracing::warn!(agent = %self.agent.id, %error, "no model sums up; the summary is drawn from the messages");
+                tracing::warn!(agent = %self.agent.id, %error, "the model wrote no summary; using excerpts of the messages");
                 (None, None)
             }
         };

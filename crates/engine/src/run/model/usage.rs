@@ -46,7 +46,7 @@ impl Run<'_> {
             model = used.model,
             ?reported,
             most,
-            "the provider reports more tokens than there can have been; an estimate is counted"
+            "the provider reports an impossible number of tokens; counting an estimate"
         );
         let cost = used.cost.and_then(|_| self.engine.model().price(asked, &usage));
         ModelUse { usage, cost, ..used }

@@ -84,8 +84,8 @@ impl Run<'_> {
             Hold::Invented(Address { url, host, .. }) => (
                 format!(
                     "May the {kind} send a request to {url} with `{tool}`? Private data was read before, and \
-                     neither you nor a page or search result gave this address: {host} would get to read \
-                     whatever of that data stands in it."
+                     neither you nor a page or search result gave this address: {host} would receive any \
+                     private data that the address contains."
                 ),
                 None,
                 Verdict::Reject,

@@ -14,7 +14,7 @@ use crate::run::{Result, Run};
 
 /// The output of an answer in a turn that also asks the user.
 pub(in crate::run) const ASKED_BESIDE: &str =
-    "Not taken: the same turn asks the user. Read what they say, then answer.";
+    "Not run: this turn also asks the user. Wait for the reply, then answer.";
 
 /// What to ask.
 pub(in crate::run) struct Wanted {

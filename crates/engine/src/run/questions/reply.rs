@@ -63,24 +63,26 @@ fn read(about: About, answer: &Answer) -> (String, bool) {
             return (format!("The call was not made. The user answers instead: {text}"), false);
         }
         (About::Approval, Answer::Reject { reason: Some(reason) }) => {
-            return (format!("The user rejected the call, and it was not made: {reason}"), true);
+            return (format!("The user rejected the call, so it was not made: {reason}"), true);
         }
         (About::Approval, Answer::Expired) => {
-            ("Nobody approved the call in time, and it was not made. Go on without.", true)
+            ("The call was not approved in time, so it was not made. Continue without it.", true)
         }
-        (About::Approval, _) => ("The user rejected the call, and it was not made. Go on without.", true),
+        (About::Approval, _) => {
+            ("The user rejected the call, so it was not made. Continue without it.", true)
+        }
         (_, Answer::Text(text)) => (text.as_str(), false),
         (About::Doubt, Answer::Expired) => (
-            "The call was interrupted, and nobody said in time whether it took effect. It was given up; it \
-             may have taken effect.",
+            "The call was interrupted, and no answer about its effect came in time. It was given up; it may \
+             have taken effect.",
             true,
         ),
         (About::Doubt, _) => ("The call was interrupted and given up; it may have taken effect.", true),
         (About::Information, Answer::Expired) => {
-            ("Nobody answered in time. Go on without, or end with what there is.", false)
+            ("There was no answer in time. Continue without it, or end with what you have.", false)
         }
         (About::Information, _) => {
-            ("The user declined to answer. Go on without, or end with what there is.", false)
+            ("The user declined to answer. Continue without it, or end with what you have.", false)
         }
     };
     (text.to_owned(), error)

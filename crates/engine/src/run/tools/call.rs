@@ -28,8 +28,8 @@ use crate::run::{
 };
 
 /// The output of calls after an answer.
-const AFTER_ANSWER: &str = "Not done: the turn answers before it, which ends the work. Call what is still \
-                            needed first, then answer.";
+const AFTER_ANSWER: &str = "Not run: an earlier call of this turn answers, which ends the work. Make the \
+                            calls that are still needed first, then answer.";
 
 /// The most calls of a turn that are made: enough to set a hundred agents to work at once.
 const MOST_MADE: usize = 128;
@@ -309,13 +309,13 @@ impl Run<'_> {
 /// Returns the output of the calls that are too many for one turn.
 fn too_many(calls: usize) -> String {
     format!(
-        "Not done: {calls} calls in one turn are too many, and the first {MOST_MADE} of them were made. Call \
-         what is still needed in the next turn."
+        "Not run: {calls} calls in one turn are too many; only the first {MOST_MADE} were made. Make the \
+         calls that are still needed in the next turn."
     )
 }
 
 /// Returns the output of a call whose delegated work continues without it.
 pub(in crate::run) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
-    let text = format!("Task {task} was given to {worker}. Its result will come as a message.");
+    let text = format!("Task {task} was given to {worker}. Its result will arrive as a message.");
     Output { effect: Some(OutputEffect::Delegated(task)), ..succeeded(call, text) }
 }

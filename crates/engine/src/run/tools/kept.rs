@@ -57,7 +57,7 @@ pub(in crate::run) fn keep_within(kept: &mut usize, output: &mut Output, shown: 
     if let Some((end, _)) = output.text.char_indices().nth(room) {
         output.text.truncate(end);
         output.text.push_str(&format!(
-            "\n[cut: this session keeps {} MiB of what tools returned, and no more of this: ask for less at \
+            "\n[cut: the tool results of this session have reached the limit of {} MiB: ask for less at \
              once, or close the session]",
             *kept >> 20
         ));

@@ -36,7 +36,7 @@ impl Run<'_> {
     /// commit.
     pub fn remark(&mut self, stop: Stop) {
         let Stop { reason, text, cause } = stop;
-        tracing::warn!(%reason, cause, "a result is told as it is");
+        tracing::warn!(%reason, cause, "sending the unedited result");
         let notice = Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) };
         let item = self.append(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(item);
@@ -113,7 +113,7 @@ impl Run<'_> {
     /// Adds a warning for the person if the run ends without having sent anything.
     pub fn warn_if_unsent(&mut self) {
         if self.is_unsent() {
-            let text = "The agent ended without sending anything; what it wrote stands in its transcript";
+            let text = "The agent ended without sending anything; see its transcript for what it wrote";
             let notice = Notice::new(NoticeCode::NothingSent, text);
             let item = self.append(ItemBody::Notice(notice), self.engine.now());
             self.batch.push(item);

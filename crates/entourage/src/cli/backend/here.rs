@@ -38,10 +38,10 @@ impl Here {
     pub(super) async fn to_work(settings: &Settings) -> Result<Self, entourage::Error> {
         let entourage = Entourage::open(settings).await?;
         for problem in &entourage.problems {
-            out::note(out::stderr().yellow(format!("note: {problem}; going on without its tools")));
+            out::note(out::stderr().yellow(format!("note: {problem}; continuing without its tools")));
         }
         for mistake in entourage.remarks.iter().filter(|found| found.severity == Severity::Mistake) {
-            out::note(out::stderr().yellow(format!("{mistake}; going on without this file")));
+            out::note(out::stderr().yellow(format!("{mistake}; continuing without this file")));
         }
         let host = Host::open(entourage.engine.clone(), settings).await;
         if let Err(failure) = &host {

@@ -127,7 +127,7 @@ impl Talk<'_> {
         let next = format!(
             "`entourage serve{again}` runs, and gets what you type until then; without a server: /quit{later}"
         );
-        out::note(out::stderr().yellow(format!("note: {who}. The conversation goes on once {next}")));
+        out::note(out::stderr().yellow(format!("note: {who}. The conversation continues once {next}")));
     }
 
     /// Words a failure for a conversation. If the database no longer has all of the conversation, there is no

@@ -119,7 +119,7 @@ fn posted(sent: Result<Posted, Error>) -> Answer {
     match sent {
         Ok(Posted { post, .. }) => Ok(Json(Outcome::Posted { post })),
         Err(Error::KeyReused) => {
-            ignored("the message with this id was posted before; a change of it is not read")
+            ignored("a message with this id was posted before; changes to it are ignored")
         }
         Err(error) => Err(error.into()),
     }

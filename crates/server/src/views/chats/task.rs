@@ -8,7 +8,7 @@ use super::TreeIndex;
 use crate::views::schema;
 
 /// The error of a task that was dropped.
-const DROPPED: &str = "the work it was for was dropped";
+const DROPPED: &str = "the work that this task was for was cancelled";
 
 /// A task of a sub-agent.
 #[derive(Debug, Serialize, ToSchema)]

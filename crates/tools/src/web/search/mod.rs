@@ -170,7 +170,7 @@ impl WebSearch {
         }
         let body = body(response, MOST).await.map_err(|unread| {
             failed(match unread {
-                Unread::TooLarge => format!("sent more than {MOST} bytes, the most that is read"),
+                Unread::TooLarge => format!("sent more than the limit of {MOST} bytes"),
                 Unread::BrokenOff(why) => format!("sent no valid answer: {why}"),
             })
         })?;
