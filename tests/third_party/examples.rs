@@ -11,7 +11,7 @@ use std::{
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
-use entourage_tests::{plain, well_formed};
+use entourage_testkit::{plain, well_formed};
 use entourage_types::{ItemBody, Scope};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},

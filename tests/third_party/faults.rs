@@ -11,11 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::one_kind;
 use async_trait::async_trait;
 use entourage_llm::{Connection, Provider, Router, Settings};
 use entourage_store::Page;
 use entourage_testkit::{FakeClock, World};
-use entourage_tests::{one_kind, plain, well_formed};
+use entourage_testkit::{plain, well_formed};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{ItemBody, Status, StopReason, ToolSpec};
 use futures::future::join_all;

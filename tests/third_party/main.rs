@@ -8,6 +8,14 @@ mod faults;
 mod main_job;
 mod wires;
 
+/// An engine with one kind that may use every tool.
+fn one_kind(change: impl FnOnce(&mut entourage_types::Kind)) -> entourage_engine::Kinds {
+    let bare = entourage_types::Kind::bare("assistant");
+    let mut kind = entourage_types::Kind { instructions: "Do as asked.".into(), ..bare };
+    change(&mut kind);
+    entourage_engine::Kinds::none().with(kind)
+}
+
 /// The address of a service, which the script sets.
 fn named(variable: &str) -> String {
     std::env::var(variable)

@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, path::Path, process::Command};
 use axum::{Router, response::Html, routing::get};
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
-use entourage_tests::{plain, well_formed};
+use entourage_testkit::{plain, well_formed};
 use entourage_types::{EntityKind, Item, ItemBody, Scope, Status};
 
 const ORCHESTRATOR: &str = "---

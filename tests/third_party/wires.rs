@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::one_kind;
 use async_trait::async_trait;
 use entourage_engine::{NewAgent, Piece, Signal};
 use entourage_llm::{Connection, Provider, Router, Settings};
 use entourage_store::Page;
 use entourage_testkit::World;
-use entourage_tests::{one_kind, plain, well_formed};
+use entourage_testkit::{plain, well_formed};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{EventBody, Status, ToolSpec};
 use serde_json::{Value, json};

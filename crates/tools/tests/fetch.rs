@@ -262,7 +262,12 @@ async fn a_page_is_cut_at_max_chars_and_refused_above_max_bytes() {
     let exact = fetch(json!({ "allow": ["127.0.0.1"], "max_bytes": 2000 }));
     assert!(done(&exact, json!({ "url": url, "max_chars": 1000 })).await.text.ends_with("ää"));
     let small = fetch(json!({ "allow": ["127.0.0.1"], "max_bytes": 1999 }));
-    assert!(fails(&small, json!({ "url": url })).await.to_string().contains("larger than 1999 bytes"));
+    assert!(
+        fails(&small, json!({ "url": url }))
+            .await
+            .to_string()
+            .contains("larger than the limit of 1999 bytes")
+    );
 }
 
 #[tokio::test]
@@ -276,7 +281,7 @@ async fn the_size_limit_applies_to_the_decompressed_page() {
     let server = serving("/x", page(bytes, "text/plain").insert_header("content-encoding", "gzip")).await;
     let small = fetch(json!({ "allow": ["127.0.0.1"], "max_bytes": 999_999 }));
     let url = json!({ "url": format!("{}/x", server.uri()) });
-    assert!(fails(&small, url.clone()).await.to_string().contains("larger than 999999 bytes"));
+    assert!(fails(&small, url.clone()).await.to_string().contains("larger than the limit of 999999 bytes"));
     assert!(done(&allowing(&["127.0.0.1"]), url).await.text.ends_with("xxx"));
 }
 

@@ -186,6 +186,6 @@ async fn an_endless_answer_is_read_only_up_to_a_limit() {
     let (url, hung_up) = endless("{\"results\": [").await;
     let tool = search(json!({ "searxng_url": url }));
     let error = fails(&tool, json!({ "query": "x" })).await.to_string();
-    assert!(error.contains("sent more than 2000000 bytes"), "{error}");
+    assert!(error.contains("sent more than the limit of 2000000 bytes"), "{error}");
     hung_up.await.unwrap_err();
 }

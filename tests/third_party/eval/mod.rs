@@ -126,7 +126,7 @@ async fn records(data: &Path) -> (Vec<String>, Vec<String>, String) {
         let items = store.items(&Scope::All, ItemQuery::of(agent.id, 0, 1000)).await.unwrap();
         used.extend(items.iter().filter_map(answered_tool));
         told.extend(
-            entourage_tests::plain(&items).into_iter().map(|line| format!("    {} {line}", agent.kind)),
+            entourage_testkit::plain(&items).into_iter().map(|line| format!("    {} {line}", agent.kind)),
         );
     }
     let notes = store.entities(&Scope::All, EntityQuery::of(EntityKind::NOTE)).await.unwrap();

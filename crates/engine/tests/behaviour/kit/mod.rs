@@ -1,0 +1,27 @@
+//! What these tests share beside the testkit: simulations of the whole engine, and bugs for them to find.
+
+mod dice;
+mod planted;
+mod simulation;
+
+use entourage_engine::Kinds;
+use entourage_tools::{Settings, Toolbox, builtin};
+use entourage_types::Kind;
+
+pub(crate) use dice::Dice;
+pub(crate) use planted::{Bug, Planted};
+pub(crate) use simulation::Simulation;
+
+/// The built-in tools that need no setup.
+#[must_use]
+pub(crate) fn first_tools() -> Toolbox {
+    builtin(Settings::default())
+}
+
+/// An engine with one kind that may use every tool.
+#[must_use]
+pub(crate) fn one_kind(change: impl FnOnce(&mut Kind)) -> Kinds {
+    let mut kind = Kind { instructions: "Do as asked.".into(), ..Kind::bare("assistant") };
+    change(&mut kind);
+    Kinds::none().with(kind)
+}

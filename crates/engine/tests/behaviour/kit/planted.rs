@@ -1,0 +1,232 @@
+//! Bugs for the tests to find: what a faulty store, tool or model would do. Tests that claim to
+//! find faults must find these; an audit that misses one is itself faulty.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use entourage_store::{Claim, Commit, Committed, Error, Fence, Result, Store, Write};
+use entourage_types::{
+    AgentId, Answer, Event, ItemBody, Owner, PostBody, Question, QuestionStatus, Record, Scope, Status,
+    StepState, Task, Usage, Verdict, WakeupId,
+};
+
+use entourage_testkit::StoreLayer;
+
+macro_rules! bugs {
+    ($($(#[$doc:meta])* $bug:ident => $says:literal),+ $(,)?) => {
+        /// A bug that can be planted.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub(crate) enum Bug {
+            $(#[doc = $says] $bug),+
+        }
+
+        impl Bug {
+            /// All bugs.
+            pub(crate) const ALL: &'static [Self] = &[$(Self::$bug),+];
+
+            /// What goes wrong.
+            #[must_use]
+            pub(crate) const fn says(self) -> &'static str {
+                match self { $(Self::$bug => $says),+ }
+            }
+        }
+    };
+}
+
+bugs! {
+    WakeupLost => "a wake-up is not written with its cause",
+    WakeupStays => "a served wake-up stays",
+    WakeupServedEarly => "a wake-up is removed when its activation begins instead of when it ends",
+    PostLost => "a post is not written, its wake-up is",
+    PostReadTwice => "a post that was read stays in the inbox",
+    AnswerLost => "a question is answered, and the answer not sent",
+    ResultLost => "a task ends, and its result is not sent",
+    ResultAstray => "a result goes to the agent that worked instead of the one that asked",
+    MessageGarbled => "a message loses its end on the way into the transcript",
+    OutputTwice => "an output is appended twice",
+    IntentLost => "the intent of a call is not on record",
+    WaitLost => "what a call waits for is not on record",
+    FenceIgnored => "a commit under an old epoch is accepted",
+    EpochNotRaised => "a claim does not raise the epoch",
+    HalfCommit => "the second half of a commit is lost",
+    EventSkipped => "an event is left out",
+    EventTwice => "an event is emitted twice",
+    OwnerIgnored => "a read does not check the owner of the rows",
+    OwnerMixed => "a question is stored under another owner",
+    UsageDropped => "a run loses its usage",
+    QuestionReopened => "an answered question is open again",
+    TaskReopened => "a task that ended runs again",
+    RunLeftOpen => "an agent ends, and its run does not",
+    ChildOutlives => "a deleted child lives on",
+    DeletedComesBack => "a deleted agent is as new",
+    RejectionIgnored => "a call that a person rejected is made",
+    ToolActsTwice => "a tool has its effect twice in one call",
+    CallIdsRepeat => "a model's own call ids, which repeat, are used as Entourage's",
+}
+
+/// A store with a bug; bugs of tools and models are planted elsewhere.
+#[derive(Clone)]
+pub(crate) struct Planted {
+    bug: Bug,
+    count: Arc<AtomicU64>,
+}
+
+impl Planted {
+    /// Plants the bug of a store, which shows now and then, as bugs do.
+    #[must_use]
+    pub(crate) fn new(bug: Bug) -> Self {
+        Self { bug, count: Arc::default() }
+    }
+
+    /// Whether it shows this time.
+    fn shows(&self) -> bool {
+        self.count.fetch_add(1, Ordering::Relaxed) % 3 == 1
+    }
+
+    /// Returns the write as the bug changes it, or none if the bug loses it.
+    fn distort(&self, write: Write) -> Option<Write> {
+        let hit = match (self.bug, &write) {
+            (Bug::WakeupStays, Write::ConsumeWakeup(_)) => true,
+            (Bug::WakeupLost, Write::ScheduleWakeup(_))
+            | (Bug::PostLost, Write::Post(_))
+            | (Bug::PostReadTwice, Write::ConsumePost(_)) => self.shows(),
+            (Bug::AnswerLost, Write::Post(post)) => matches!(post.body, PostBody::Answer { .. }),
+            (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
+            (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
+            (Bug::WaitLost, Write::Step(step)) => step.state.is_open(),
+            (Bug::RunLeftOpen, Write::Run(run)) => run.status.is_terminal() && self.shows(),
+            _ => return Some(self.change(write)),
+        };
+        (!hit).then_some(write)
+    }
+
+    fn change(&self, mut write: Write) -> Write {
+        match (self.bug, &mut write) {
+            (Bug::ResultAstray, Write::Post(post)) => {
+                if let PostBody::Done { from, .. } = post.body {
+                    post.agent = from;
+                }
+            }
+            (Bug::MessageGarbled, Write::Item(item)) => {
+                if let ItemBody::Message(message) = &mut item.body {
+                    message.text.pop();
+                }
+            }
+            (Bug::RejectionIgnored, Write::Post(post)) => {
+                if let PostBody::Answer { answer: answer @ Answer::Reject { .. }, .. } = &mut post.body {
+                    *answer = Verdict::Approve.into();
+                }
+            }
+            (Bug::OwnerMixed, write) => {
+                changed(write, |question: &mut Question| question.owner = Owner::new("somebody"))
+            }
+            (Bug::UsageDropped, Write::Run(run)) if self.shows() => run.usage = Usage::default(),
+            (Bug::QuestionReopened, write) => {
+                changed(write, |question: &mut Question| question.status = QuestionStatus::Open)
+            }
+            (Bug::ChildOutlives, Write::Agent(agent))
+                if agent.status == Status::Cancelled && agent.parent.is_some() =>
+            {
+                agent.status = Status::Succeeded;
+            }
+            (Bug::DeletedComesBack, Write::Agent(agent)) if agent.status == Status::Cancelled => {
+                agent.status = Status::Idle;
+            }
+            _ => {}
+        }
+        write
+    }
+
+    /// Adds the writes that the bug adds to the commit, or cuts it.
+    fn add(&self, commit: &mut Commit) {
+        match self.bug {
+            Bug::TaskReopened => {
+                let ended =
+                    |write: &&Write| write.as_record().is_some_and(|task: Task| task.status.is_terminal());
+                if let Some(mut again) = commit.writes.iter().find(ended).cloned() {
+                    changed(&mut again, |task: &mut Task| task.status = Status::Running);
+                    commit.push(again);
+                }
+            }
+            Bug::OutputTwice => {
+                let last = commit.writes.iter().rev().find_map(|write| match write {
+                    Write::Item(item) if matches!(item.body, ItemBody::Output(_)) => Some(item.clone()),
+                    _ => None,
+                });
+                if let Some(mut item) = last.filter(|_| self.shows()) {
+                    item.seq += 1;
+                    commit.writes.push(Write::Item(item));
+                }
+            }
+            Bug::HalfCommit if commit.writes.len() > 3 && self.shows() => {
+                commit.writes.truncate(commit.writes.len() / 2);
+            }
+            _ => {}
+        }
+    }
+
+    /// The fence of the activation that holds the agent now.
+    async fn refenced(store: &Arc<dyn Store>, commit: &Commit) -> Result<Option<Fence>> {
+        let Some(fence) = commit.fence else { return Ok(None) };
+        let agent = store.agent(&Scope::All, fence.agent).await?;
+        Ok(agent.map(|agent| Fence { agent: agent.id, epoch: agent.epoch }))
+    }
+}
+
+#[async_trait]
+impl StoreLayer for Planted {
+    fn scope(&self, scope: &Scope) -> Scope {
+        if self.bug == Bug::OwnerIgnored { Scope::All } else { scope.clone() }
+    }
+
+    fn events(&self, mut events: Vec<Event>) -> Vec<Event> {
+        if events.len() > 2 && self.bug == Bug::EventSkipped {
+            events.remove(1);
+        }
+        if events.len() > 2 && self.bug == Bug::EventTwice {
+            events.insert(1, events[1].clone());
+        }
+        events
+    }
+
+    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        let Some(mut claim) = store.claim(agent, from).await? else { return Ok(None) };
+        if self.bug == Bug::WakeupServedEarly {
+            let mut commit = Commit::fenced(&claim.agent, claim.agent.updated);
+            let served: Vec<WakeupId> = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
+            commit.writes.extend(served.into_iter().map(Write::ConsumeWakeup));
+            store.commit(commit).await?;
+        }
+        if self.bug == Bug::EpochNotRaised {
+            claim.agent.epoch = 1.into();
+        }
+        Ok(Some(claim))
+    }
+
+    async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Result<Committed> {
+        let writes = std::mem::take(&mut commit.writes);
+        commit.writes = writes.into_iter().filter_map(|write| self.distort(write)).collect();
+        self.add(&mut commit);
+        if self.bug == Bug::EpochNotRaised {
+            commit.fence = Self::refenced(store, &commit).await?;
+        }
+        match store.commit(commit.clone()).await {
+            Err(Error::Fenced { .. }) if self.bug == Bug::FenceIgnored => {
+                commit.fence = Self::refenced(store, &commit).await?;
+                store.commit(commit).await
+            }
+            done => done,
+        }
+    }
+}
+
+/// Changes the record that is written, if this writes one of this type.
+fn changed<R: Record>(write: &mut Write, change: impl FnOnce(&mut R)) {
+    if let Some(mut record) = write.as_record() {
+        change(&mut record);
+        *write = Write::record(&record).expect("records are plain data");
+    }
+}

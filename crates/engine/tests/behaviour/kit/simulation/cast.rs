@@ -1,0 +1,256 @@
+//! The participants: kinds of every input policy, a model that improvises, tools of every class.
+//! All of them have faults until the simulation calms down.
+
+use std::{
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_engine::Kinds;
+use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, Request, Result as Answered};
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
+use entourage_types::{
+    ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, Program, Reply as Says, ToolCall,
+    ToolSpec, Usage, Verdict,
+};
+use serde_json::{Value, json};
+
+use crate::kit::{Bug, Dice};
+use entourage_testkit::Effects;
+
+/// Longer than any call may take.
+const FOR_EVER: Duration = Duration::from_secs(86_400);
+
+/// What all participants share.
+#[derive(Clone)]
+pub(super) struct Mood {
+    pub(super) dice: Dice,
+    pub(super) bug: Option<Bug>,
+    calm: Arc<AtomicBool>,
+}
+
+impl Mood {
+    pub(super) fn new(dice: Dice, bug: Option<Bug>) -> Self {
+        Self { dice, bug, calm: Arc::default() }
+    }
+
+    /// From here on nothing fails, and runs come to an end.
+    pub(super) fn calm_down(&self) {
+        self.calm.store(true, Ordering::Relaxed);
+    }
+
+    fn is_calm(&self) -> bool {
+        self.calm.load(Ordering::Relaxed)
+    }
+
+    /// Whether a fault of this probability, in percent, happens.
+    fn trouble(&self, of_hundred: usize) -> bool {
+        !self.is_calm() && self.dice.chance(of_hundred)
+    }
+}
+
+/// The kinds of which people create agents.
+pub(super) const KINDS: [&str; 6] = ["lead", "queueing", "dropping", "refusing", "talking", "chatting"];
+
+/// The content of the kind files, in one edition or the other.
+pub(super) fn kinds(second: bool) -> Kinds {
+    static ALL: LazyLock<[Kinds; 2]> = LazyLock::new(|| [false, true].map(edition));
+    ALL[usize::from(second)].clone()
+}
+
+fn edition(second: bool) -> Kinds {
+    let limits = Limits {
+        max_steps: if second { 5 } else { 6 },
+        max_depth: 2,
+        max_children: 3,
+        max_tree: 6,
+        max_attempts: 4,
+        tool_seconds: 30,
+        ..Limits::default()
+    };
+    let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
+    let kind = |name: &str, input: Input| {
+        let talks = name == "talking";
+        let program = if name == "chatting" { Program::Orchestrate } else { Program::React };
+        Kind {
+            program,
+            instructions: if second { "Improvise anew." } else { "Improvise." }.into(),
+            peers: vec!["lead".into(), "queueing".into()],
+            conversational: talks,
+            reply: if talks { Says::SendMessage } else { Says::FinalText },
+            input,
+            limits: limits.clone(),
+            approval: vec![dear()],
+            version: format!("{name} {second}"),
+            ..Kind::bare(name)
+        }
+    };
+    KINDS.into_iter().zip(inputs).fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))
+}
+
+/// Large payments wait for the approval of a person, who has a minute.
+fn dear() -> ApprovalRule {
+    ApprovalRule {
+        tools: vec!["pay".into()],
+        effects: Vec::new(),
+        when: vec![Condition { argument: "n".into(), comparison: Comparison::AtLeast, value: json!(5) }],
+        answer_seconds: Some(60),
+        otherwise: Verdict::Reject,
+    }
+}
+
+/// A model that makes random calls of the tools it is offered.
+pub(super) struct Improviser(pub(super) Mood);
+
+impl Improviser {
+    fn trouble(&self) -> Option<ModelError> {
+        let (model, dice) = ("improviser".to_owned(), &self.0.dice);
+        let after = dice.chance(50).then(|| Duration::from_secs(dice.below(40) as u64));
+        self.0.trouble(15).then(|| match dice.below(7) {
+            0 => ModelError::RateLimited { model, retry_after: after },
+            1 => ModelError::Unavailable { model, cause: "500".into(), retry_after: after },
+            2 => ModelError::TimedOut { model, after: Duration::from_secs(60) },
+            3 => ModelError::BadAnswer { model, what: "empty".into() },
+            4 => ModelError::BadAnswer { model, what: "cut off".into() },
+            5 => ModelError::Busy { model, after: Duration::from_secs(5) },
+            _ => ModelError::Refused { model, cause: "400".into() },
+        })
+    }
+
+    fn call(&self, request: &Request) -> ToolCall {
+        let (dice, tools) = (&self.0.dice, &request.tools[..]);
+        let id = if self.0.bug == Some(Bug::CallIdsRepeat) { repeated() } else { CallId::new() };
+        if self.0.trouble(4) {
+            return ToolCall { id, tool: "no such tool".into(), arguments: json!({}) };
+        }
+        let Some(spec) = dice.pick(tools) else {
+            return ToolCall { id, tool: "look".into(), arguments: json!({}) };
+        };
+        let choice = |argument: &str| {
+            let names = spec.parameters["properties"][argument]["enum"].as_array();
+            names.and_then(|names| dice.pick(names)).cloned().unwrap_or_default()
+        };
+        let arguments = match spec.name.as_str() {
+            _ if self.0.trouble(4) => Value::String("{\"cut off\": ".into()),
+            "look" | "put" | "pay" => json!({ "n": dice.below(10) }),
+            "send_message" if choice("recipient").is_null() => json!({ "message": "so it is" }),
+            "send_message" => json!({ "recipient": choice("recipient"), "message": "help me" }),
+            "spawn_agent" => json!({ "kind": choice("kind"), "task": "look around" }),
+            "reactivate_agent" => json!({ "agent": dice.pick(&made(request)), "message": "go on" }),
+            "ask_user" => json!({ "question": "Shall I?" }),
+            "wait" => json!({ "seconds": 1 + dice.below(120) }),
+            "create_note" => json!({ "title": "a note", "content": "of something" }),
+            _ => json!({ "query": "something" }),
+        };
+        ToolCall { id, tool: spec.name.clone(), arguments }
+    }
+}
+
+/// The agents that the request lists as created in the background.
+fn made(request: &Request) -> Vec<String> {
+    let outputs = request.messages.iter().filter_map(|message| match message {
+        Message::Output { tool, text, .. } if tool == "spawn_agent" => Some(text),
+        _ => None,
+    });
+    let id = |text: &String| Some(text.get(text.find("agt_")?..)?.get(..36)?.to_owned());
+    outputs.filter_map(id).collect()
+}
+
+/// The call id of a provider that numbers the calls of each answer, used as if it were the
+/// engine's.
+fn repeated() -> CallId {
+    CallId::from_uuid(uuid::Uuid::nil())
+}
+
+#[async_trait]
+impl Model for Improviser {
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Answered<Reply> {
+        let dice = &self.0.dice;
+        dice.linger().await;
+        if let Some(error) = self.trouble() {
+            deltas.delta(Delta::Text("It".into()));
+            dice.linger().await;
+            return Err(error);
+        }
+        let ends = dice.chance(if self.0.is_calm() { 70 } else { 30 });
+        let calls = if ends { 0 } else { 1 + dice.below(3) };
+        let text = if ends { "It is so.".to_owned() } else { String::new() };
+        if ends {
+            deltas.delta(Delta::Text(text.clone()));
+        }
+        let usage = Usage { input: 1 + dice.below(100) as u64, output: 1, ..Usage::default() };
+        Ok(Reply {
+            text,
+            calls: (0..calls).map(|_| self.call(&request)).collect(),
+            model: "improviser".into(),
+            usage,
+            cost: dice.chance(80).then(|| Cost::from_nanos(dice.below(1000) as u64)),
+        })
+    }
+
+    fn describe(&self) -> String {
+        "improvises, for simulations".into()
+    }
+}
+
+/// A tool of any class, which may fail or hang before its effect and after it.
+struct Prop {
+    name: &'static str,
+    effect: Effect,
+    effects: Effects,
+    mood: Mood,
+}
+
+impl Prop {
+    async fn trouble(&self) -> Result<(), Error> {
+        self.mood.dice.linger().await;
+        if self.mood.trouble(4) {
+            tokio::time::sleep(FOR_EVER).await;
+        }
+        if self.mood.trouble(6) { Err(Error::Failed("it broke".into())) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl Tool for Prop {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+        Some(ToolSpec { name: self.name.into(), description: String::new(), parameters })
+    }
+
+    fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, Error> {
+        self.trouble().await?;
+        self.effects.happens(context, self.effect);
+        if self.mood.bug == Some(Bug::ToolActsTwice) {
+            self.effects.happens(context, self.effect);
+        }
+        self.trouble().await?;
+        Ok(Outcome::text(format!("{} {arguments}", self.name)))
+    }
+}
+
+pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
+    let classes = [("look", Effect::Pure), ("put", Effect::Idempotent), ("pay", Effect::Unsafe)];
+    let mut tools = Toolbox::new();
+    let all = builtin(Settings::default());
+    for name in
+        ["send_message", "spawn_agent", "reactivate_agent", "ask_user", "wait", "create_note", "search_notes"]
+    {
+        all.get(name).into_iter().for_each(|tool| tools.add(Arc::clone(tool)).expect("a name of its own"));
+    }
+    classes.into_iter().fold(tools, |tools, (name, effect)| {
+        tools.with(Prop { name, effect, effects: effects.clone(), mood: mood.clone() })
+    })
+}

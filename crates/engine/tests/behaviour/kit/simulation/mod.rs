@@ -1,0 +1,300 @@
+//! The whole engine, simulated: random trees of agents, random people, several nodes with store
+//! handles of their own, whose clocks differ and whose signals are lost, late and doubled, deaths and
+//! restarts, late, duplicate and reordered deliveries, faulty models and tools, and a time that jumps. All of it follows from one seed, and so does the history: a seed reproduces
+//! its failure.
+
+mod cast;
+mod followers;
+mod life;
+mod net;
+mod people;
+
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
+
+use entourage_engine::Clock;
+use entourage_store::{AgentQuery, MemoryStore, Page, RunQuery, Store};
+use entourage_types::{Agent, EntityKind, Scope, Time};
+
+use crate::kit::{Bug, Dice, Planted};
+use cast::{Improviser, Mood};
+use entourage_testkit::{Effects, FakeClock, Invariant, Layered, Violation, Witness, audit};
+use followers::Followers;
+use life::{Life, Machine, Stage};
+use people::People;
+
+/// By how many seconds the clock of a machine may differ from the store's: those of two machines by an hour.
+const CLOCKS_DIFFER: usize = 1800;
+
+/// How many rounds of calm there are before remaining work counts as stuck.
+const ROUNDS: usize = 300;
+
+/// A simulation of one seed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Simulation {
+    seed: u64,
+    acts: Option<usize>,
+    bug: Option<Bug>,
+}
+
+/// The outcome of a simulation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// The violated invariants.
+    pub(crate) violations: Vec<Violation>,
+    /// A digest of all events of all trees: the same for the same seed.
+    pub(crate) history: u64,
+    /// How many acts there were.
+    pub(crate) acts: usize,
+    /// How many facts a witness saw.
+    pub(crate) facts: usize,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for violation in &self.violations {
+            writeln!(f, "  {violation}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Simulation {
+    /// The simulation of this seed.
+    #[must_use]
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self { seed, acts: None, bug: None }
+    }
+
+    /// Performs only the first `acts` of its acts, then calms down.
+    #[must_use]
+    pub(crate) const fn acts(self, acts: usize) -> Self {
+        Self { acts: Some(acts), ..self }
+    }
+
+    /// With a bug planted.
+    #[must_use]
+    pub(crate) const fn planted(self, bug: Bug) -> Self {
+        Self { bug: Some(bug), ..self }
+    }
+
+    /// Runs it until nothing is left to do, and audits the store.
+    ///
+    /// # Panics
+    /// If the machine gives no runtime.
+    #[must_use]
+    pub(crate) fn run(&self) -> Outcome {
+        let _same_ids = entourage_types::seeded_ids(self.seed);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(self.play()),
+            Err(error) => panic!("no runtime: {error}"),
+        }
+    }
+
+    /// Runs it, and if it fails, finds the smallest number of acts that still fails.
+    ///
+    /// # Errors
+    /// What fails, and how to reproduce it.
+    pub(crate) fn check(&self) -> Result<Outcome, String> {
+        let outcome = self.run();
+        if outcome.violations.is_empty() {
+            return Ok(outcome);
+        }
+        let fails = |acts: &usize| !self.acts(*acts).run().violations.is_empty();
+        let acts = (1..outcome.acts).find(fails).unwrap_or(outcome.acts);
+        let least = self.acts(acts).run();
+        Err(format!(
+            "seed {}, {acts} acts:\n{least}run it again with SEED={} ACTS={acts}",
+            self.seed, self.seed
+        ))
+    }
+
+    async fn play(&self) -> Outcome {
+        let dice = Dice::new(self.seed);
+        let witness = Witness::default();
+        let (rows, planted) = (MemoryStore::default(), self.bug.map(Planted::new));
+        let handle = || {
+            let kept: Arc<dyn Store> = Arc::new(rows.handle());
+            let kept: Arc<dyn Store> = match &planted {
+                Some(planted) => Arc::new(Layered::new(kept, planted.clone())),
+                None => kept,
+            };
+            Arc::new(Layered::new(kept, witness.clone())) as Arc<dyn Store>
+        };
+        let machines = 1 + dice.below(3);
+        let machine = |_| {
+            let ahead = dice.below(2 * CLOCKS_DIFFER) as i64 - CLOCKS_DIFFER as i64;
+            Machine { store: handle(), ahead: if machines == 1 { 0 } else { ahead } }
+        };
+        let mood = Mood::new(dice.clone(), self.bug);
+        let stage = Stage {
+            store: handle(),
+            nodes: (0..machines).map(machine).collect(),
+            clock: FakeClock::default(),
+            model: Arc::new(Improviser(mood.clone())),
+            tools: cast::tools(&Effects::seen_by(&witness), &mood),
+            edition: Arc::default(),
+            dice: dice.clone(),
+        };
+        let mut people = People::new(dice.clone(), witness.clone());
+        let all = 20 + dice.below(40);
+        let acts = self.acts.unwrap_or(all);
+        let mut life = Life::new(&stage, false);
+        let mut found = Vec::new();
+        for _ in 0..acts {
+            life = act(&stage, life, &mut people, &mut found).await;
+        }
+        life.end().await;
+        mood.calm_down();
+        let mut life = Life::new(&stage, true);
+        let followers = Followers::default();
+        life.follow(&agents(&stage).await, &followers);
+        let quiet = calm(&stage, &mut life, &mut people).await;
+        let mut violations = match audit(&*stage.store, Some(&witness)).await {
+            Ok(violations) => violations,
+            Err(error) => vec![stuck(format!("the store cannot be read: {error}"))],
+        };
+        violations.extend(found);
+        violations.extend(lost_versions(&stage).await);
+        violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
+        if violations.is_empty() {
+            settle_followers(&stage).await;
+            violations.extend(followers.missing(&*stage.store).await);
+            violations.extend(again(&stage, &mut life).await);
+            match people.complain(&life).await {
+                Ok(found) => violations.extend(found),
+                Err(error) => violations.push(stuck(format!("people get no answer: {error}"))),
+            }
+        }
+        let history = digest(&stage).await;
+        life.end().await;
+        Outcome { violations, history, acts, facts: witness.facts().len() }
+    }
+}
+
+fn stuck(what: String) -> Violation {
+    Violation { invariant: Invariant::NothingStuck, agent: None, what }
+}
+
+/// Performs one random act; records violations found meanwhile.
+async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec<Violation>) -> Life {
+    let dice = &stage.dice;
+    match dice.below(100) {
+        // A wake-up that is not picked is delivered later; one picked twice, twice.
+        0..=44 => {
+            let due = stage.store.due(stage.clock.now(), None, 100).await.unwrap_or_default();
+            for _ in 0..=dice.below(3) {
+                dice.pick(&due).into_iter().for_each(|wakeup| life.deliver(wakeup.agent));
+            }
+        }
+        45..=49 => {
+            let agents = agents(stage).await;
+            dice.pick(&agents).into_iter().for_each(|agent| life.deliver(agent.id));
+        }
+        50..=74 => people.act(&life).await,
+        75..=82 => stage.clock.advance(Duration::from_secs(1 + dice.below(200) as u64)),
+        83 => stage.clock.advance(Duration::from_secs(86_400)),
+        84..=87 => life.kill(),
+        88 => found.extend(life.keep_up().await.map(stuck)),
+        89 | 90 => life.reload(stage),
+        91 => life.toggle_lease(),
+        _ => tokio::time::sleep(Duration::from_secs(dice.below(60) as u64)).await,
+    }
+    for _ in 0..dice.below(30) {
+        tokio::task::yield_now().await;
+    }
+    life.tidy_up();
+    if life.is_over() {
+        life.end().await;
+        return Life::new(stage, false);
+    }
+    life
+}
+
+async fn agents(stage: &Stage) -> Vec<Agent> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let query = AgentQuery { page, ..AgentQuery::default() };
+    stage.store.agents(&Scope::All, query).await.unwrap_or_default()
+}
+
+/// Delivers everything that is due, at its time, until nothing is left to do.
+async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
+    for _ in 0..ROUNDS {
+        let held_up = people.let_go(life).await;
+        let wakeups = stage.store.due(Time::from_micros(i64::MAX), None, 1000).await.unwrap_or_default();
+        match wakeups.first() {
+            None if !held_up => return true,
+            // Also while people wait: what they said at a node whose clock is ahead is due later.
+            Some(first) if first.due > stage.clock.now() => {
+                stage.clock.advance(first.due.since(stage.clock.now()));
+            }
+            _ => {}
+        }
+        let now = stage.clock.now();
+        wakeups.iter().filter(|wakeup| wakeup.due <= now).for_each(|wakeup| life.deliver(wakeup.agent));
+        settle(stage, life).await;
+    }
+    false
+}
+
+/// Runs that cannot continue because the version of the kind they began with is not stored.
+async fn lost_versions(stage: &Stage) -> Vec<Violation> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let query = RunQuery { page, ..RunQuery::default() };
+    let runs = stage.store.runs(&Scope::All, query).await.unwrap_or_default();
+    let mut lost = Vec::new();
+    for run in runs {
+        let kept = stage.store.entity(&Scope::All, EntityKind::KIND, &run.kind_version).await;
+        if !matches!(kept, Ok(Some(_))) {
+            let what = format!("version `{}` of run {} is not kept", run.kind_version, run.id);
+            lost.push(Violation { agent: Some(run.agent), ..stuck(what) });
+        }
+    }
+    lost
+}
+
+/// Waits until every activation has ended. Some wait for the engine's clock.
+async fn settle(stage: &Stage, life: &mut Life) {
+    for _ in 0..ROUNDS {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        life.tidy_up();
+        if !life.is_busy() {
+            return;
+        }
+        stage.clock.advance(Duration::from_secs(1));
+    }
+}
+
+/// Gives subscribers the time in which they look for events whose news were lost.
+async fn settle_followers(stage: &Stage) {
+    for _ in 0..3 {
+        stage.clock.advance(Duration::from_secs(1));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Verifies that delivering everything once more changes nothing.
+async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
+    let before = digest(stage).await;
+    for agent in agents(stage).await {
+        life.deliver(agent.id);
+    }
+    settle(stage, life).await;
+    let what = "delivering a wake-up again changed something".to_owned();
+    (digest(stage).await != before).then_some(Violation { invariant: Invariant::Messages, agent: None, what })
+}
+
+/// A hash of all events of all trees.
+async fn digest(stage: &Stage) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for root in agents(stage).await.iter().filter(|agent| agent.root == agent.id) {
+        let events = stage.store.events(&Scope::All, root.id, 0, u32::MAX).await.unwrap_or_default();
+        format!("{events:?}").hash(&mut hasher);
+    }
+    hasher.finish()
+}

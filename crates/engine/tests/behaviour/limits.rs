@@ -1,0 +1,238 @@
+//! Every limit ends a run gracefully, with its own reason.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use crate::kit::one_kind;
+use entourage_engine::Speech;
+use entourage_llm::{Message, Price, Request, Script, ScriptedModel, ToolChoice};
+use entourage_store::Page;
+use entourage_testkit::{Effects, FakeClock, HeldModel, TestTool, World, plain, well_formed};
+use entourage_tools::{Effect, Outcome, Toolbox, Wait};
+use entourage_types::{Agent, Limits, Run, RunOptions, Status, StopReason, Usage};
+use serde_json::json;
+
+/// Runs a model that never stops calling, under these limits; returns the reason and the calls
+/// made.
+///
+/// The model calls tools in its last call, too: that fails the run, and no tool is called.
+async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<StopReason>, usize) {
+    let turn = std::sync::atomic::AtomicUsize::new(0);
+    let model = ScriptedModel::deciding(move |_: &Request| {
+        let n = turn.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        Some(Ok(Script::call(tools[n % tools.len()], json!({"n": n})).using(Usage {
+            input: 100,
+            output: 10,
+            ..Usage::default()
+        })))
+    });
+    let effects = Effects::default();
+    let toolbox = tools
+        .iter()
+        .fold(Toolbox::new(), |toolbox, name| toolbox.with(TestTool::new(name, Effect::Pure, &effects)));
+    let world = World::builder(model.clone())
+        .tools(toolbox)
+        .kinds(one_kind(|kind| kind.limits = limits))
+        .start()
+        .await;
+    let root = world.ask("Never stop.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let client = world.client();
+    let items = client.items(root.id, 0, 500).await.unwrap();
+    well_formed(&items).unwrap();
+    assert!(plain(&items).last().unwrap().starts_with("notice "), "it says so at the end");
+    let runs = client.runs(root.id, Page::default()).await.unwrap();
+    (runs[0].stop_reason, model.requests().len())
+}
+
+/// Shows: S2-R072, S4-R121.
+#[tokio::test]
+async fn max_steps_bounds_the_model_calls_of_a_run() {
+    let limits = Limits { max_steps: 4, ..Limits::default() };
+    assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 4));
+}
+
+#[tokio::test]
+async fn max_same_tool_allows_the_fifth_call_in_a_row_and_no_sixth() {
+    let limits = Limits { max_same_tool: 5, ..Limits::default() };
+    // The sixth model call is the last one, and has no tools.
+    assert_eq!(stopped_by(limits.clone(), &["a"]).await, (Some(StopReason::SameTool), 6));
+    let limits = Limits { max_steps: 12, ..limits };
+    assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 12));
+}
+
+/// Runs a model that makes `at_once` calls in a turn until tools are no longer offered; the calls
+/// of the next turn are `further` on.
+async fn run_searches(
+    limits: Limits,
+    at_once: usize,
+    further: usize,
+    turns: usize,
+) -> (World, Agent, Run, ScriptedModel) {
+    let turn = AtomicUsize::new(0);
+    let model = ScriptedModel::deciding(move |request: &Request| {
+        let turn = turn.fetch_add(1, Ordering::SeqCst);
+        if request.tool_choice == ToolChoice::None || turn == turns {
+            return Some(Ok(Script::text("This is what I found.")));
+        }
+        let searches = (turn * further..).take(at_once);
+        Some(Ok(searches.fold(Script::text(""), |script, n| script.and_call("a", json!({"n": n})))))
+    })
+    .priced(Price { input: 3.0, output: 15.0, cached: None, cache_written: None });
+    let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
+    let kinds = one_kind(|kind| kind.limits = limits);
+    let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
+    let root = world.ask("Search.").await;
+    let root = world.ended(root.id).await;
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    well_formed(&world.client().items(root.id, 0, 500).await.unwrap()).unwrap();
+    assert_eq!(world.audit().await, []);
+    (world, root, run, model)
+}
+
+#[tokio::test]
+async fn twelve_calls_of_one_tool_with_other_arguments_reach_no_default_limit() {
+    for (at_once, turns) in [(12, 1), (1, 12)] {
+        let (_, _, run, model) = run_searches(Limits::default(), at_once, at_once, turns).await;
+        assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+        assert_eq!(model.requests().len(), turns + 1, "it answers by itself");
+    }
+}
+
+/// Shows: S2-R019.
+#[tokio::test]
+async fn the_last_model_call_under_a_limit_has_no_tools_and_can_still_succeed() {
+    let limits = Limits::default();
+    let met = [
+        (Limits { max_steps: 3, ..limits.clone() }, StopReason::MaxSteps, "2 of 3 model calls were made"),
+        (
+            Limits { max_same_tool: 2, ..limits.clone() },
+            StopReason::SameTool,
+            "`a` was called 2 times in a row",
+        ),
+        // Each call reads 10 tokens, and 5 more of the previous answer, and writes 5.
+        (
+            Limits { max_tokens: 60, ..limits.clone() },
+            StopReason::MaxTokens,
+            "30 tokens were used, and the limit of 60 leaves one more call",
+        ),
+        (
+            Limits { max_cost: Some("$0.000400".parse().unwrap()), ..limits.clone() },
+            StopReason::MaxCost,
+            "$0.000210 was spent, and the limit of $0.000400 leaves one more call",
+        ),
+        (
+            Limits { max_repeats: 2, ..limits },
+            StopReason::Stalled,
+            "calling `a`, `a` in the same way had the same result 2 times in a row",
+        ),
+    ];
+    for (limits, reason, said) in met {
+        let further = if reason == StopReason::Stalled { 0 } else { 2 };
+        let (world, root, run, model) = run_searches(limits, 2, further, 100).await;
+        assert_eq!((run.status, run.stop_reason, run.error), (Status::Succeeded, Some(reason), None));
+        let requests = model.requests();
+        let choices: Vec<_> = requests.iter().map(|request| request.tool_choice).collect();
+        assert_eq!(choices, [ToolChoice::Auto, ToolChoice::Auto, ToolChoice::None]);
+        assert_eq!(requests[0].tools, requests[2].tools, "what comes first of a request stays the same");
+        let told = format!("<limit_met>{said}. No more calls: answer now with what there is.</limit_met>");
+        assert_eq!(requests[2].messages.last(), Some(&Message::Notice(told)));
+        let shown = world.client().transcript(root.id).await.unwrap();
+        let shown: Vec<_> = shown.iter().map(|entry| entry.text.as_str()).collect();
+        assert_eq!(shown, ["Search.", "This is what I found."]);
+    }
+}
+
+/// Shows: S2-R017.
+#[tokio::test]
+async fn the_senders_max_steps_can_only_lower_that_of_the_kind() {
+    for (of_kind, of_caller) in [(3, 2), (2, 3)] {
+        let turn = AtomicUsize::new(0);
+        let model = ScriptedModel::deciding(move |_: &Request| {
+            Some(Ok(Script::call("a", json!({"n": turn.fetch_add(1, Ordering::SeqCst)}))))
+        });
+        let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
+        let kinds = one_kind(|kind| kind.limits.max_steps = of_kind);
+        let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
+        let options = RunOptions { max_steps: Some(of_caller), ..RunOptions::default() };
+        let speech = Speech {
+            chat: "c".into(),
+            to: "assistant".into(),
+            text: "Go.".into(),
+            options,
+            ..Speech::default()
+        };
+        let spoken = world.client().speak(speech, None).await.unwrap();
+        assert_eq!(world.ended(spoken.root).await.status, Status::Failed);
+        assert_eq!(model.requests().len(), 2, "the smaller limit wins");
+    }
+}
+
+/// Shows: S4-R121.
+#[tokio::test]
+async fn max_tokens_bounds_the_tokens_of_a_run() {
+    // A third call would read 110 tokens at least.
+    let limits = Limits { max_tokens: 300, ..Limits::default() };
+    assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxTokens), 2));
+}
+
+/// Shows: S4-R121.
+#[tokio::test]
+async fn max_seconds_counts_time_at_work_and_not_time_asleep() {
+    let clock = FakeClock::default();
+    let hands = clock.clone();
+    let slow = TestTool::answering("slow", Effect::Pure, &Effects::default(), move |_, _| {
+        hands.advance(Duration::from_secs(70));
+        Ok(Outcome::text("worked"))
+    });
+    let model = ScriptedModel::new([
+        Script::call("slow", json!({})),
+        Script::call("wait", json!({"seconds": 3600})),
+        Script::call("slow", json!({})),
+        Script::text("So far I have this."),
+    ]);
+    let limits = Limits { max_seconds: 120, ..Limits::default() };
+    let world = World::builder(model.clone())
+        .tools(Toolbox::new().with(slow).with(Wait))
+        .kinds(one_kind(|kind| kind.limits = limits))
+        .clock(clock)
+        .start()
+        .await;
+    let root = world.ask("Work, rest, work.").await;
+    world.asleep(&root).await;
+    world.clock().advance(Duration::from_secs(3601));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    assert_eq!(runs[0].stop_reason, Some(StopReason::MaxTime));
+    let requests = model.requests();
+    assert_eq!(requests.len(), 4, "the hour asleep did not count, both stretches of work did");
+    assert_eq!(requests[3].tool_choice, ToolChoice::None);
+    assert!((140_000..200_000).contains(&runs[0].worked_ms), "{}", runs[0].worked_ms);
+}
+
+/// A model that streams without end is silent never, and its run must end all the same.
+#[tokio::test]
+async fn max_seconds_cuts_off_a_model_call_and_leaves_a_last_one() {
+    for answers in [true, false] {
+        let model = HeldModel::new(ScriptedModel::new([Script::text("This much.")]));
+        let limits = Limits { max_seconds: 120, ..Limits::default() };
+        let kinds = one_kind(|kind| kind.limits = limits.clone());
+        let world = World::builder(model.clone()).kinds(kinds).start().await;
+        let root = world.ask("Tell me all.").await;
+        model.begun().await;
+        world.clock().advance(Duration::from_secs(121));
+        model.begun().await;
+        assert_eq!(model.cut_off(), 1);
+        if answers {
+            model.let_go(1);
+        } else {
+            world.clock().advance(Duration::from_secs(61));
+        }
+        let status = world.ended(root.id).await.status;
+        assert_eq!(status, if answers { Status::Succeeded } else { Status::Failed });
+        let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+        assert_eq!(runs[0].stop_reason, Some(StopReason::MaxTime));
+    }
+}

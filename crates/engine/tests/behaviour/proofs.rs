@@ -1,0 +1,76 @@
+//! The invariants, over random histories; and that a bug in any of them would be found.
+
+use crate::kit::{Bug, Simulation};
+
+/// Reads a number from the environment.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+}
+
+/// Runs these seeds on all cores; fails with the smallest failure of the first seed that fails.
+fn run_all(seeds: std::ops::Range<u64>) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let part = |thread| seeds.clone().skip(thread as usize).step_by(threads as usize);
+        let threads: Vec<_> = (0..threads)
+            .map(|thread| {
+                scope.spawn(move || part(thread).find_map(|seed| Simulation::new(seed).check().err()))
+            })
+            .collect();
+        threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Shows: INV-01, INV-02, INV-03, INV-04, INV-05, INV-06, INV-07, INV-08, INV-09, INV-10.
+#[test]
+fn the_invariants_hold_in_every_simulated_engine() {
+    match (number("SEED"), number("ACTS")) {
+        (Some(seed), acts) => {
+            let simulation = Simulation::new(seed);
+            let simulation = acts.map_or(simulation, |acts| simulation.acts(acts as usize));
+            let outcome = simulation.run();
+            assert!(outcome.violations.is_empty(), "seed {seed}:\n{outcome}");
+        }
+        (None, _) => run_all(0..number("SEEDS").unwrap_or(150)),
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_history() {
+    for seed in 0..15 {
+        let (once, again) = (Simulation::new(seed).run(), Simulation::new(seed).run());
+        assert_eq!(once, again, "seed {seed}");
+        assert!(once.facts > 10, "hardly anything happens: {once:?}");
+    }
+}
+
+/// The documented bugs are exactly the planted ones.
+#[test]
+fn reliability_md_lists_exactly_the_planted_bugs() {
+    let page = include_str!("../../../../docs/reliability.md");
+    let (_, table) = page.split_once("| planted | caught by |\n| --- | --- |\n").unwrap();
+    let rows = table.lines().take_while(|line| line.starts_with('|'));
+    let listed: Vec<&str> = rows.map(|row| row.split('|').nth(1).unwrap().trim()).collect();
+    let planted: Vec<&str> = Bug::ALL.iter().map(|bug| bug.says()).collect();
+    assert_eq!(listed, planted);
+}
+
+#[test]
+fn every_planted_bug_is_caught() {
+    let caught = |bug: Bug| {
+        (0..300)
+            .map(|seed| Simulation::new(seed).planted(bug).run())
+            .find(|outcome| !outcome.violations.is_empty())
+    };
+    let mut missed = Vec::new();
+    for bug in Bug::ALL {
+        match caught(*bug) {
+            Some(outcome) => println!("{bug:?} ({}): {}", bug.says(), outcome.violations[0]),
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}

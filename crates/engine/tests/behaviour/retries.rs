@@ -1,0 +1,142 @@
+//! A failed model call is retried, in memory first, then after sleep; in the end the failure is
+//! reported once.
+
+use std::time::Duration;
+
+use crate::kit::{first_tools, one_kind};
+use entourage_engine::Role;
+use entourage_llm::{Error, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{Faults, World, plain};
+use entourage_types::{AgentId, Event, EventBody, Status, StepStatus, StopReason, Time, WaitingOn};
+
+fn broken() -> Error {
+    Error::BadAnswer { model: "m".into(), what: "cut off".into() }
+}
+
+/// When the model is asked again, by the tree's first event of this sort: the time of the event,
+/// the due time, the number of attempts, and the reason.
+async fn first_retry(world: &World, root: AgentId) -> (Time, Time, u32, String) {
+    let events = world.until(root, |event| matches!(event.body, EventBody::Step { due: Some(_), .. })).await;
+    match events.into_iter().next_back() {
+        Some(Event {
+            at,
+            body: EventBody::Step { due: Some(due), attempt: Some(attempt), error: Some(error), .. },
+            ..
+        }) => (at, due, attempt, error),
+        other => panic!("it does not tell all: {other:?}"),
+    }
+}
+
+/// The pauses in memory before the second attempt and before the third.
+const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
+
+/// Lets the pauses of the quick retries pass, up to this many attempts in all.
+async fn through_quick_retries(world: &World, model: &ScriptedModel, attempts: usize) {
+    for (made, pause) in (1..attempts).zip(QUICK) {
+        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+        assert_eq!(model.requests().len(), made, "not before its time");
+    }
+}
+
+/// Shows: S4-R112, S4-R115.
+#[tokio::test]
+async fn a_retried_model_call_counts_once() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(broken()));
+    model.push(Err(broken()));
+    model.push(Ok(Script::text("Here.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    through_quick_retries(&world, &model, 3).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    assert_eq!((runs[0].model_calls, runs[0].usage.input), (1, 10));
+    let steps = world.client().steps(runs[0].id).await.unwrap();
+    assert_eq!(steps[0].attempt, 3);
+    let items = world.client().items(root.id, 0, 10).await.unwrap();
+    assert_eq!(plain(&items), ["message: Hello?", "turn: Here.[]"], "failed attempts leave no trace");
+}
+
+#[tokio::test]
+async fn a_long_retry_delay_sleeps_on_disk_and_survives_a_restart() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(Error::RateLimited { model: "m".into(), retry_after: Some(Duration::from_secs(120)) }));
+    model.push(Ok(Script::text("Here.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    world.asleep(&root).await;
+    let agent = world.client().agent(root.id).await.unwrap();
+    assert_eq!(agent.waiting_on, Some(WaitingOn::Retry));
+    let (asked, due, attempt, error) = first_retry(&world, root.id).await;
+    let wait = due.since(asked);
+    assert!((120..=122).contains(&wait.as_secs()), "the provider's time, spread a little: {wait:?}");
+    assert_eq!((attempt, error.as_str()), (1, "m: too many requests, try again in 120 s"));
+    let world = world.reborn(Faults::none()).await;
+    world.clock().advance(Duration::from_secs(119));
+    world.engine().advance(root.id).await.unwrap();
+    assert_eq!(model.requests().len(), 1, "not before the provider's time");
+    world.clock().advance(Duration::from_secs(3));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(model.requests().len(), 2);
+}
+
+/// Shows: S1-R068, S4-R105.
+#[tokio::test]
+async fn a_final_failure_is_reported_once_and_the_next_message_opens_a_new_run() {
+    let model = ScriptedModel::new([]);
+    model.push(Err(Error::Refused { model: "m".into(), cause: "401: check ANTHROPIC_API_KEY".into() }));
+    model.push(Ok(Script::text("Better.")));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let client = world.client();
+    let runs = client.runs(root.id, Page::default()).await.unwrap();
+    assert_eq!(runs[0].stop_reason, Some(StopReason::ModelFailed));
+    assert!(runs[0].error.as_ref().unwrap().contains("ANTHROPIC_API_KEY"));
+    let notices: Vec<_> = client
+        .transcript(root.id)
+        .await
+        .unwrap()
+        .into_iter()
+        .filter(|entry| entry.role == Role::Notice)
+        .collect();
+    assert_eq!(notices.len(), 1);
+    assert_eq!(notices[0].retryable, Some(false), "nobody waits for more");
+
+    client.send(root.id, "Now?", None).await.unwrap();
+    world
+        .until(root.id, |event| matches!(&event.body, EventBody::Run { status: Status::Succeeded, .. }))
+        .await;
+    assert_eq!(client.runs(root.id, Page::default()).await.unwrap().len(), 2);
+}
+
+/// Shows: S4-R110.
+#[tokio::test]
+async fn a_model_call_fails_after_five_attempts_by_default() {
+    let model = ScriptedModel::deciding(|_| Some(Err(broken())));
+    let world = World::scripted(&model, first_tools()).await;
+    let root = world.ask("Hello?").await;
+    through_quick_retries(&world, &model, 3).await;
+    world.asleep(&root).await;
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    let steps = world.client().steps(runs[0].id).await.unwrap();
+    assert_eq!((steps[0].status(), steps[0].attempt), (StepStatus::Retry, 3));
+    assert_eq!(first_retry(&world, root.id).await.2, 3);
+    world.clock().advance(Duration::from_secs(12));
+    world.until(root.id, |event| matches!(event.body, EventBody::Step { attempt: Some(4), .. })).await;
+    world.clock().advance(Duration::from_secs(22));
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    assert_eq!(model.requests().len(), 5);
+}
+
+#[tokio::test]
+async fn max_attempts_of_the_kind_limits_the_retries() {
+    let model = ScriptedModel::deciding(|_| Some(Err(broken())));
+    let kinds = one_kind(|kind| kind.limits.max_attempts = 2);
+    let world = World::builder(model.clone()).kinds(kinds).start().await;
+    let root = world.ask("Hello?").await;
+    through_quick_retries(&world, &model, 2).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    assert_eq!(model.requests().len(), 2);
+}
