@@ -42,8 +42,14 @@ pub(crate) fn commit(
             (Write::Run(run), Some(agent)) => {
                 let before = known.run(run.id);
                 runs::write(connection, run, before.map(|before| before.status))?;
-                let spent = before.map_or(&[][..], |before| &before.spent);
-                usage::keep(connection, &run.owner, &agent.kind, spent, &run.spent)?;
+                let kept = before.map_or(&[][..], |before| usage::kept_of(before.status, &before.spent));
+                usage::keep(
+                    connection,
+                    &run.owner,
+                    &agent.kind,
+                    kept,
+                    usage::kept_of(run.status, &run.spent),
+                )?;
                 known.run_stands(run);
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,

@@ -26,6 +26,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0017_arrival.sql"),
     include_str!("../migrations/0018_field_words.sql"),
     include_str!("../migrations/0019_record_versions.sql"),
+    include_str!("../migrations/0020_sums_of_ended_runs.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

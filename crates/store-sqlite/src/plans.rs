@@ -64,6 +64,8 @@ fn usage_queries_use_the_owner_and_day_key_or_the_run_indexes() {
         let select = usage::of("usage_of_owners", &Scope::Owner(Owner::local()), query);
         let plan = select.plan(&connection);
         assert_eq!(plan, format!("SEARCH usage_of_owners USING PRIMARY KEY {found_by}"));
+        let plan = usage::of_open_runs(&Scope::Owner(Owner::local())).plan(&connection);
+        assert!(plan.starts_with("SCAN runs USING INDEX open_runs"), "{plan}");
     }
     assert_plans(
         vec![

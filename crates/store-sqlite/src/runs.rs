@@ -14,7 +14,8 @@ const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error,
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
                        reasoning_tokens, cost_nanos, started, ended, worked_ms, spent";
 
-const OPEN: &str = "status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled'";
+pub(crate) const OPEN: &str =
+    "runs.status <> 'succeeded' AND runs.status <> 'failed' AND runs.status <> 'cancelled'";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {

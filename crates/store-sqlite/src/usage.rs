@@ -1,16 +1,18 @@
-//! Usage: kept as sums by owner, day, model and kind, which a commit updates when it counts an answer. Only
-//! reports that name trees, agents or runs read the runs themselves.
+//! Usage of ended runs: kept as sums by owner, day, model and kind, which the commit that ends a run updates.
+//! Reports add the usage of open runs, which are few; only those that name trees, agents or runs read ended
+//! ones.
 
 use std::ops::ControlFlow;
 
 use entourage_store::{Spender, Sums, UsageQuery};
-use entourage_types::{Cost, Owner, Scope, Spent, Tally, Usage, UsageRow};
+use entourage_types::{Cost, Owner, Scope, Spent, Status, Tally, Usage, UsageRow};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
     fault::Result,
     readers::snapshot,
     rows::{count, int, json, word, word_if_any},
+    runs,
     select::Select,
 };
 
@@ -21,17 +23,15 @@ pub(crate) fn sums(connection: &Connection, scope: &Scope, query: UsageQuery) ->
         (true, true) => Some("usage_of_removed"),
         (true, false) => None,
     };
-    let (runs, kept) =
-        (query.reads_runs().then(|| of_runs(scope, &query)), kept.map(|table| of(table, scope, &query)));
+    let runs = if query.reads_runs() { of_runs(scope, &query) } else { of_open_runs(scope) };
+    let kept = kept.map(|table| of(table, scope, &query));
     let mut sums = Sums::new(query);
     snapshot(connection, || {
-        if let Some(runs) = runs {
-            runs.each(connection, |row| {
-                let (spender, spent) = read_run(row)?;
-                sums.add(&spender, &spent);
-                Ok(enough(&sums))
-            })?;
-        }
+        runs.each(connection, |row| {
+            let (spender, spent) = read_run(row)?;
+            sums.add(&spender, &spent);
+            Ok(enough(&sums))
+        })?;
         if let Some(kept) = kept {
             kept.each(connection, |row| {
                 let (spender, spent) = read_kept(row)?;
@@ -49,19 +49,26 @@ fn enough(sums: &Sums) -> ControlFlow<()> {
     if sums.are_too_many() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
+const RUNS: &str = "SELECT runs.owner, runs.agent, runs.id, runs.spent, agents.kind, agents.root FROM runs";
+const THEIR_AGENTS: &str = "LEFT JOIN agents ON agents.id = runs.agent WHERE runs.spent <> '[]'";
+
+/// The query for open runs that used something.
+pub(crate) fn of_open_runs(scope: &Scope) -> Select {
+    Select::new(&format!("{RUNS} INDEXED BY open_runs {THEIR_AGENTS}"))
+        .and(runs::OPEN)
+        .seen_by(scope, "+runs.owner")
+}
+
 /// The query for runs that used something.
 pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
     // A tree or an agent has few runs, an owner may have many: the plus keeps SQLite from using the owner's
     // index.
     let few = query.root.is_some() || query.agent.is_some();
-    Select::new(
-        "SELECT runs.owner, runs.agent, runs.id, runs.spent, agents.kind, agents.root \
-         FROM runs LEFT JOIN agents ON agents.id = runs.agent WHERE runs.spent <> '[]'",
-    )
-    .seen_by(scope, if few { "+runs.owner" } else { "runs.owner" })
-    .only("runs.id = ?", query.run)
-    .only("runs.agent = ?", query.agent)
-    .only("runs.agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
+    Select::new(&format!("{RUNS} {THEIR_AGENTS}"))
+        .seen_by(scope, if few { "+runs.owner" } else { "runs.owner" })
+        .only("runs.id = ?", query.run)
+        .only("runs.agent = ?", query.agent)
+        .only("runs.agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
 }
 
 fn read_run(row: &Row<'_>) -> rusqlite::Result<(Spender, Vec<Spent>)> {
@@ -101,7 +108,13 @@ fn read_kept(row: &Row<'_>) -> rusqlite::Result<(Spender, Spent)> {
     Ok((Spender { owner, kind, tree: None, agent: None, run: None }, spent))
 }
 
-/// Adds to the kept sums what a run has used since its row had the usage `before`.
+/// What the kept sums contain of a run: all that it used, once it has ended.
+pub(crate) fn kept_of(status: Status, spent: &[Spent]) -> &[Spent] {
+    if status.is_terminal() { spent } else { &[] }
+}
+
+/// Changes the kept sums from what they contain of a run `before` its row is written to what they contain
+/// `after`.
 pub(crate) fn keep(
     connection: &Connection,
     owner: &Owner,

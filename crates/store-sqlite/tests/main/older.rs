@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 20] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -22,6 +22,9 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("../../migrations/0015_words_compared.sql"),
     include_str!("../../migrations/0016_typed_steps.sql"),
     include_str!("../../migrations/0017_arrival.sql"),
+    include_str!("../../migrations/0018_field_words.sql"),
+    include_str!("../../migrations/0019_record_versions.sql"),
+    include_str!("../../migrations/0020_sums_of_ended_runs.sql"),
 ];
 
 /// Creates an empty database of this version.

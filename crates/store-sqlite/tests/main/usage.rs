@@ -198,3 +198,75 @@ async fn the_usage_of_one_model_on_one_day_is_one_row() {
     let kept: u32 = Connection::open(&path).unwrap().query_row(rows, [], |row| row.get(0)).unwrap();
     assert_eq!(kept, 1);
 }
+
+fn kept_calls(path: &std::path::Path) -> Vec<u32> {
+    let connection = Connection::open(path).unwrap();
+    let mut statement = connection.prepare("SELECT calls FROM usage_of_owners").unwrap();
+    let calls = statement.query_map([], |row| row.get(0)).unwrap();
+    calls.collect::<Result<_, _>>().unwrap()
+}
+
+#[tokio::test]
+async fn the_usage_of_an_open_run_is_reported_at_once_and_enters_the_sums_when_the_run_ends() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("entourage.db");
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    let root = Agent::root(Owner::local(), "helper", "", AT);
+    store.commit(Commit::new(AT).write(Write::NewAgent(root.clone()))).await.unwrap();
+    let agent = store.claim(root.id, 0).await.unwrap().unwrap().agent;
+    let ended = run_that_used(&agent, 30);
+    let open = Run { status: Status::Running, ended: None, ..ended.clone() };
+    for (run, kept) in [(open.clone(), &[][..]), (ended.clone(), &[1]), (open, &[]), (ended, &[1])] {
+        store.commit(Commit::fenced(&agent, AT).write(Write::Run(run))).await.unwrap();
+        for by in [&[][..], &[UsageBy::Day, UsageBy::Kind], &[UsageBy::Run]] {
+            let told = sums(&store, by).await;
+            assert_eq!(told.iter().map(|row| row.tally.usage.input).collect::<Vec<_>>(), [30], "by {by:?}");
+        }
+        let positive: Vec<u32> = kept_calls(&path).into_iter().filter(|calls| *calls > 0).collect();
+        assert_eq!(positive, kept);
+        let view = "SELECT sum(calls) || ' ' || sum(input_tokens) FROM usage_list";
+        let seen: String = Connection::open(&path).unwrap().query_row(view, [], |row| row.get(0)).unwrap();
+        assert_eq!(seen, "1 30");
+    }
+}
+
+#[tokio::test]
+async fn migration_from_version_19_takes_open_runs_out_of_the_sums() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("entourage.db");
+    let (agent, ended, open) = (AgentId::new(), RunId::new(), RunId::new());
+    {
+        let before = of_version(&path, 19);
+        let sql = "INSERT INTO agents (id, owner, root, depth, kind, title, status, epoch, session, created, \
+                   updated) VALUES (?1, 'local', ?1, 0, 'helper', '', 'running', 1, 1, ?2, ?2)";
+        before.execute(sql, params![agent.to_string(), AT.micros()]).unwrap();
+        for (run, status, model) in
+            [(ended, "succeeded", "a"), (open, "running", "a"), (RunId::new(), "waiting", "b")]
+        {
+            let spent = format!(
+                r#"[{{"day":"2026-11-21","model":"{model}","calls":2,"unpriced":0,"usage":{{"input":30,"output":3,
+                "cached":0,"cache_written":0,"reasoning":0}},"cost":7}}]"#
+            );
+            let sql = "INSERT INTO runs (id, agent, owner, status, kind_version, tasks, model_calls, worked_ms, \
+                       input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
+                       cost_nanos, started, spent) \
+                       VALUES (?1, ?2, 'local', ?3, 'v', '[]', 2, 0, 30, 3, 0, 0, 0, 7, ?4, ?5)";
+            let values = params![run.to_string(), agent.to_string(), status, AT.micros(), spent];
+            before.execute(sql, values).unwrap();
+        }
+        let kept = "INSERT INTO usage_of_owners VALUES \
+                    ('local', '2026-11-21', 'a', 'helper', 4, 0, 60, 6, 0, 0, 0, 14), \
+                    ('local', '2026-11-21', 'b', 'helper', 2, 0, 30, 3, 0, 0, 0, 7)";
+        before.execute_batch(kept).unwrap();
+    }
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    assert_eq!(kept_calls(&path), [2], "the ended run alone");
+    let by_model = sums(&store, &[UsageBy::Model]).await;
+    let told: Vec<_> = by_model.iter().map(|row| (row.tally.calls, row.tally.usage.input)).collect();
+    assert_eq!(told, [(4, 60), (2, 30)]);
+    drop(store);
+    // A run that is removed by hand before its end stays counted as well.
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand.execute("DELETE FROM runs WHERE id = ?1", [open.to_string()]).unwrap();
+    assert_eq!(kept_calls(&path), [4]);
+}
