@@ -89,10 +89,13 @@ async fn a_stopping_server_answers_requests_in_progress() {
 #[tokio::test]
 async fn the_server_stops_after_the_grace_despite_an_unfinished_request() {
     let site = Site::with(Settings { grace: Duration::from_millis(50), ..Settings::default() }).await;
-    let (socket, _) = unfinished(&site).await;
+    let (mut socket, _) = unfinished(&site).await;
     site.stop.cancel();
     tokio::time::timeout(PATIENCE, site.served).await.expect("an end").unwrap().unwrap();
-    drop(socket);
+    // Its connection is closed without an answer.
+    let mut answer = Vec::new();
+    let closed = tokio::time::timeout(PATIENCE, socket.read_to_end(&mut answer)).await.expect("a close");
+    assert!(matches!(closed, Ok(0) | Err(_)), "{}", String::from_utf8_lossy(&answer));
 }
 
 /// HoldCommits commits from when `begins` is set until `let_go` has permits.

@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use async_trait::async_trait;
 use axum::{Router, extract::RawQuery, response::Html, routing::get};
 use entourage_engine::{
     Kinds,
@@ -14,9 +15,13 @@ use entourage_engine::{
 };
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_testkit::{Act, Effects, Faults, Story, TestTool, World, plain};
-use entourage_tools::{Effect, FetchSettings, FilesSettings, Outcome, Settings, Toolbox, builtin};
-use entourage_types::{About, Agent, Answer, Event, EventBody, Question, QuestionStatus, Status, Verdict};
-use serde_json::json;
+use entourage_tools::{
+    Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Source, Tool, Toolbox, builtin,
+};
+use entourage_types::{
+    About, Agent, Answer, Event, EventBody, Question, QuestionStatus, Status, ToolSpec, Verdict,
+};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
@@ -240,6 +245,47 @@ async fn the_output_of_a_custom_tool_counts_as_private_by_default() {
     world.client().answer(question.id, Verdict::Reject.into()).await.unwrap();
     ended(&world, &root).await;
     assert_eq!(trap.taken(), [""; 0]);
+}
+
+/// A tool that looks something up on the public web, and says so.
+struct Forecast;
+
+#[async_trait]
+impl Tool for Forecast {
+    fn name(&self) -> &str {
+        "forecast"
+    }
+
+    fn source(&self) -> Source {
+        Source::Public
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({ "type": "object" });
+        Some(ToolSpec { name: "forecast".into(), description: "Forecasts.".into(), parameters })
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> entourage_tools::Result<Outcome> {
+        Ok(Outcome::text("rain"))
+    }
+}
+
+#[tokio::test]
+async fn the_output_of_a_tool_that_declares_a_public_source_is_not_private() {
+    let trap = MaliciousSite::set().await;
+    let forecast = Script::call("forecast", json!({}));
+    let model = ScriptedModel::new([forecast, fetch(&trap.take("rain")), Script::text("Done.")]);
+    let kind = parse("k.md", "---\nname: assistant\n---\nDo as asked.").0.unwrap();
+    let tools = trap.tools(&Effects::default(), None).with(Forecast);
+    let world = World::builder(model).tools(tools).kinds(Kinds::none().with(kind)).start().await;
+    let root = world.ask("Go.").await;
+    ended(&world, &root).await;
+    assert_eq!(trap.taken(), ["q=rain"]);
+    assert_eq!(questions(&world).await.len(), 0);
 }
 
 /// An address that a person wrote or answered, or that is on a page, is not invented, however it is

@@ -24,7 +24,7 @@ fn comment_and_delete_work_and_an_invalid_intervention_is_refused() {
 }
 
 #[test]
-fn closing_a_session_of_an_idle_agent_is_stored_for_later() {
+fn closing_a_session_of_an_idle_agent_takes_effect_when_it_resumes() {
     let place = Place::new();
     place.entourage(&["run", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().stdout;
@@ -44,6 +44,9 @@ fn closing_a_session_of_an_idle_agent_is_stored_for_later() {
         closed.stderr.contains("close_session: stored; the agent reads it when it continues"),
         "{closed:?}"
     );
+    place.entourage(&["run", "--resume", id, "Say it again."]).good();
+    let sessions = place.entourage(&["session", "list", id]).good().stdout;
+    assert_eq!(sessions.lines().count(), 1, "the work closes the session first: {sessions}");
     let missing = place.entourage(&["session", "list", "agt_0123456789abcdef0123456789abcdef"]);
     assert!(missing.error(2).contains("there is no agent"), "{missing:?}");
 }
