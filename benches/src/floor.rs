@@ -115,7 +115,8 @@ pub(crate) fn rows_of(database: &Path, agent: &str) -> Result<Rows> {
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, created, \
          updated, stop_reason FROM agents WHERE id = ?1",
         "SELECT * FROM runs WHERE agent = ?1",
-        "SELECT * FROM items WHERE agent = ?1",
+        "SELECT items.* FROM agents JOIN items ON items.n >= agents.n << 32 AND items.n < (agents.n + 1) << 32 \
+         WHERE agents.id = ?1",
         "SELECT * FROM events WHERE agent = ?1",
         "SELECT steps.* FROM steps JOIN runs ON runs.id = steps.run WHERE runs.agent = ?1",
     ];

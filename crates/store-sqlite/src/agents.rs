@@ -12,8 +12,9 @@ use crate::{
 
 /// The number of items is computed from the items and stored nowhere else.
 const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
-                       (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = agents.id), created, updated, \
-                       stop_reason";
+                       (SELECT coalesce((max(items.n) & 4294967295) + 1, 0) FROM items \
+                       WHERE items.n >= agents.n << 32 AND items.n <= agents.n << 32 | 4294967295), \
+                       created, updated, stop_reason";
 
 const OPEN: Partial = Partial {
     index: "open_agents",
@@ -54,8 +55,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
 pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
-         (SELECT coalesce(max(seq) + 1, 0) FROM items WHERE agent = ?1), created, updated, stop_reason \
-         FROM agents WHERE id = ?1",
+         (SELECT coalesce((max(items.n) & 4294967295) + 1, 0) FROM items \
+         WHERE items.n >= agents.n << 32 AND items.n <= agents.n << 32 | 4294967295), \
+         created, updated, stop_reason FROM agents WHERE id = ?1",
     )?;
     Ok(statement.query_row([id.to_string()], read).optional()?)
 }

@@ -32,7 +32,7 @@ pub(crate) fn commit(
                 epoch_written = true;
             }
             (Write::Item(item), _) => {
-                items::insert(connection, item)?;
+                items::insert(connection, known.block(connection, item.agent)?, item)?;
                 after = after.map(|agent| match agent.id == item.agent {
                     true => Agent { items: item.seq + 1, ..agent },
                     // The row of an agent that this commit creates counts its items already.

@@ -1,13 +1,11 @@
-//! Events, numbered in the transaction that they report.
-//!
-//! A row's key is one integer: the row number of its tree's root in the upper half, the event's own number in
-//! the lower. So the events of a tree lie together, and appending at the table's end splits no page.
+//! Events, numbered in the transaction that they report. Those of a tree are in the [block](Block) of its root.
 
 use entourage_types::{AgentId, Event, EventBody, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     agents,
+    block::{Block, number},
     fault::Result,
     items,
     readers::snapshot,
@@ -22,32 +20,6 @@ pub(crate) const NEVER: Time = Time::from_micros(i64::MIN);
 /// The maximum number of bytes of events that one read returns, not counting the last event.
 const BYTES: usize = 256 << 10;
 
-/// A tree, as the row number of its root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tree(i64);
-
-impl Tree {
-    /// The tree whose root has this row number.
-    pub(crate) const fn of_row(row: i64) -> Self {
-        Self(row)
-    }
-
-    /// Returns the tree of this root; none if there is no such agent.
-    pub(crate) fn of(connection: &Connection, root: AgentId) -> Result<Option<Self>> {
-        Ok(agents::row(connection, root)?.map(Self))
-    }
-
-    /// Returns the key of the event with this number. A number that is too large counts as the largest one.
-    pub(crate) fn key(self, seq: u64) -> i64 {
-        self.0 << u32::BITS | i64::from(u32::try_from(seq).unwrap_or(u32::MAX))
-    }
-}
-
-/// Returns the number of the event with this key.
-fn number(key: i64) -> u64 {
-    u64::from(key as u32)
-}
-
 /// Returns events of one tree above a number, in order, with their items joined in.
 pub(crate) fn list(
     connection: &Connection,
@@ -58,10 +30,10 @@ pub(crate) fn list(
 ) -> Result<Vec<Event>> {
     // In one snapshot: if the root is removed meanwhile, another agent may get its row number.
     snapshot(connection, || {
-        let Some(tree) = Tree::of(connection, root)? else { return Ok(Vec::new()) };
+        let Some(tree) = Block::of(connection, root)? else { return Ok(Vec::new()) };
         Select::new(
             "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body, i.step \
-         FROM events e LEFT JOIN items i ON i.agent = e.agent AND i.seq = e.item_seq \
+         FROM events e LEFT JOIN agents a ON a.id = e.agent LEFT JOIN items i ON i.n = a.n << 32 | e.item_seq \
          WHERE e.n > ? AND e.n <= ?",
         )
         .bind(tree.key(after))
@@ -92,7 +64,7 @@ fn read(root: AgentId, row: &Row<'_>) -> rusqlite::Result<Event> {
 pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -> Result<u64> {
     snapshot(connection, || {
         let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
-        match Tree::of(connection, root)?.filter(|_| seen) {
+        match Block::of(connection, root)?.filter(|_| seen) {
             Some(tree) => Ok(last(connection, tree)?.0),
             None => Ok(0),
         }
@@ -117,7 +89,7 @@ pub(crate) fn append(
 }
 
 /// Returns the number and the time of the tree's last event, 0 and [`NEVER`] if it has none.
-pub(crate) fn last(connection: &Connection, tree: Tree) -> Result<(u64, Time)> {
+pub(crate) fn last(connection: &Connection, tree: Block) -> Result<(u64, Time)> {
     let mut statement = connection
         .prepare_cached("SELECT n, at FROM events WHERE n > ?1 AND n <= ?2 ORDER BY n DESC LIMIT 1")?;
     let read = |row: &Row<'_>| Ok((number(row.get(0)?), time(row, 1)?));
@@ -125,7 +97,7 @@ pub(crate) fn last(connection: &Connection, tree: Tree) -> Result<(u64, Time)> {
     Ok(last.unwrap_or((0, NEVER)))
 }
 
-fn insert(connection: &Connection, tree: Tree, event: &Event) -> Result<()> {
+fn insert(connection: &Connection, tree: Block, event: &Event) -> Result<()> {
     let (item_seq, body) = match &event.body {
         EventBody::Item { item_seq, .. } => (Some(int(*item_seq)), None),
         other => (None, Some(serde_json::to_string(other)?)),

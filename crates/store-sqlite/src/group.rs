@@ -311,7 +311,7 @@ mod tests {
     use entourage_types::{Agent, Entity, EntityKind, Owner, Time};
 
     use super::*;
-    use crate::events::{self, Tree};
+    use crate::{block::Block, events};
 
     fn record(owner: &str, id: &str, body: &str) -> Commit {
         let now = Time::now();
@@ -388,7 +388,7 @@ mod tests {
         let large = record("ann", "large", &"x".repeat(1_000_000));
         let told = settle_all(&mut desk, [Commit::new(root.created).write(child), large]);
         assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]), "{told:?}");
-        let tree = Tree::of(&desk.connection, root.id).unwrap().unwrap();
+        let tree = Block::of(&desk.connection, root.id).unwrap().unwrap();
         assert_eq!(events::last(&desk.connection, tree).unwrap().0, 2, "one event for each agent");
     }
 

@@ -1,18 +1,23 @@
-//! Items.
+//! Items. Those of a transcript are in the [block](Block) of its agent.
 
 use entourage_store::ItemQuery;
 use entourage_types::{AgentId, Item, ItemBody, RunId, Scope, StepKey};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
+    block::{Block, number},
     fault::Result,
-    rows::{count, int, time, unreadable, word},
+    rows::{time, unreadable, word},
     select::Select,
 };
 
-/// Reads an item whose columns are agent, seq, run, session, at, type, body, step.
-fn read(row: &Row<'_>) -> rusqlite::Result<Item> {
-    read_of(word(row, 0)?, count(row, 1)?, word(row, 2)?, row, 3)
+const COLUMNS: &str = "SELECT n, run, session, at, type, body, step FROM items";
+/// Where the block of an agent begins.
+const BLOCK: &str = "(SELECT n FROM agents WHERE id = ?) << 32";
+
+/// A number within a block.
+fn within(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Reads an item whose agent, number and run are known; its columns session, at, type, body, step begin at
@@ -40,21 +45,28 @@ pub(crate) fn read_of(
 
 /// Returns items of one transcript, in order.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) -> Result<Vec<Item>> {
-    let select = Select::new(
-        "SELECT agent, seq, run, session, at, type, body, step FROM items WHERE agent = ? AND seq >= ?",
-    )
-    .bind(query.agent.to_string())
-    .bind(int(query.from));
+    let agent = query.agent;
+    let select = Select::new(&format!("{COLUMNS} WHERE n >= {BLOCK} | ?"))
+        .bind(agent.to_string())
+        .bind(within(query.from))
+        .and(&format!("n <= {BLOCK} | ?"))
+        .bind(agent.to_string())
+        .bind(within(u64::MAX));
     let (select, order) = match query.before {
-        Some(before) => (select.and("seq < ?").bind(int(before)), "ORDER BY seq DESC LIMIT ?"),
-        None => (select, "ORDER BY seq LIMIT ?"),
+        Some(before) => {
+            let select = select.and(&format!("n < {BLOCK} | ?")).bind(agent.to_string()).bind(within(before));
+            (select, "ORDER BY n DESC LIMIT ?")
+        }
+        None => (select, "ORDER BY n LIMIT ?"),
     };
     let mut items = select
         .only("run = ?", query.run)
         .of(scope, "agents", query.agent)
         .end(order)
         .bind(query.limit)
-        .rows_within(query.bytes, connection, read)?;
+        .rows_within(query.bytes, connection, |row| {
+            read_of(agent, number(row.get(0)?), word(row, 1)?, row, 2)
+        })?;
     if query.before.is_some() {
         items.reverse();
     }
@@ -70,39 +82,39 @@ pub(crate) fn of_session(
     from: u64,
 ) -> Result<Vec<Item>> {
     let mut statement = connection.prepare_cached(
-        "SELECT agent, seq, run, session, at, type, body, step FROM items \
-         WHERE agent = ?1 AND seq >= ?2 ORDER BY seq DESC",
+        "SELECT n, run, session, at, type, body, step FROM items \
+         WHERE n >= (SELECT n FROM agents WHERE id = ?1) << 32 | ?2 \
+         AND n <= (SELECT n FROM agents WHERE id = ?1) << 32 | ?3 ORDER BY n DESC",
     )?;
-    let mut rows = statement.query(params![agent.to_string(), int(from)])?;
+    let mut rows = statement.query(params![agent.to_string(), within(from), within(u64::MAX)])?;
     let mut items = Vec::new();
     // Consecutive items are mostly of one run, whose id is then parsed only once.
     let (mut run, mut run_text) = (None, String::new());
     while let Some(row) = rows.next()? {
-        if row.get::<_, u32>(3)? != session {
+        if row.get::<_, u32>(2)? != session {
             break;
         }
-        let text = row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?;
+        let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
         let of = match run.filter(|_| text == run_text) {
             Some(run) => run,
             None => {
                 run_text = text.to_owned();
-                *run.insert(word(row, 2)?)
+                *run.insert(word(row, 1)?)
             }
         };
-        items.push(read_of(agent, count(row, 1)?, of, row, 3)?);
+        items.push(read_of(agent, number(row.get(0)?), of, row, 2)?);
     }
     items.reverse();
     Ok(items)
 }
 
-/// Writes a new item.
-pub(crate) fn insert(connection: &Connection, item: &Item) -> Result<()> {
+/// Writes a new item into its agent's block.
+pub(crate) fn insert(connection: &Connection, transcript: Block, item: &Item) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO items (agent, seq, run, session, at, type, body, step) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO items (n, run, session, at, type, body, step) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     statement.execute(params![
-        item.agent.to_string(),
-        int(item.seq),
+        transcript.key(item.seq),
         item.run.to_string(),
         item.session,
         item.at.micros(),

@@ -9,6 +9,7 @@
 mod agents;
 mod apply;
 mod aside;
+mod block;
 mod claim;
 mod copy;
 mod database;

@@ -3,7 +3,7 @@
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
-use crate::{events::Tree, fault::Result, rows::word};
+use crate::{block::Block, fault::Result, rows::word};
 
 /// Whether any agent in a tree is queued, running or waiting, has posts or wake-ups, or has changed after
 /// this time.
@@ -28,7 +28,7 @@ pub(crate) fn dependents(connection: &Connection, agent: AgentId) -> Result<Vec<
 
 /// Removes the events of a tree below a number, except the last event.
 pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Result<()> {
-    let Some(tree) = Tree::of(connection, root)? else { return Ok(()) };
+    let Some(tree) = Block::of(connection, root)? else { return Ok(()) };
     let mut statement = connection.prepare_cached(
         "DELETE FROM events WHERE n > ?1 AND n < min(?2, (SELECT max(n) FROM events WHERE n <= ?3))",
     )?;
@@ -48,12 +48,11 @@ pub(crate) fn entity(connection: &Connection, kind: EntityKind, id: &str) -> Res
 pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
     let id = agent.to_string();
     for of_agent in [
-        "DELETE FROM items WHERE agent = ?1",
         "DELETE FROM steps WHERE run IN (SELECT id FROM runs WHERE agent = ?1)",
         "DELETE FROM runs WHERE agent = ?1",
         "DELETE FROM inbox WHERE agent = ?1",
         "DELETE FROM wakeups WHERE agent = ?1",
-        // A trigger removes the events of its tree with it.
+        // Triggers remove its items and the events of its tree with it.
         "DELETE FROM agents WHERE id = ?1",
     ] {
         connection.prepare_cached(of_agent)?.execute([&id])?;

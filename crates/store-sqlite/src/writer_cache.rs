@@ -14,7 +14,8 @@ use rusqlite::Connection;
 
 use crate::{
     agents,
-    events::{self, Tree},
+    block::Block,
+    events,
     fault::Result,
     inbox,
     runs::{self, Before},
@@ -33,8 +34,9 @@ fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
 /// Rows as they are inside the current transaction.
 pub(crate) struct WriterCache {
     agents: LruCache<AgentId, Agent>,
+    blocks: LruCache<AgentId, Block>,
     /// The row of each tree's root, and the number and the time of the tree's last event.
-    told: LruCache<AgentId, (Tree, u64, Time)>,
+    told: LruCache<AgentId, (Block, u64, Time)>,
     /// Runs that were looked up or written recently: their agents, with status and usage; none if there is no
     /// such run.
     runs: LruCache<RunId, Option<(AgentId, Before)>>,
@@ -72,6 +74,7 @@ impl WriterCache {
     pub(crate) fn new() -> Self {
         Self {
             agents: kept(),
+            blocks: kept(),
             told: kept(),
             runs: kept(),
             arrivals: None,
@@ -94,8 +97,9 @@ impl WriterCache {
 
     /// Records that an agent was created in this row; also its tree, if it is the root.
     pub(crate) fn agent_is_new(&mut self, agent: &Agent, row: i64) {
+        self.blocks.put(agent.id, Block::of_row(row));
         if agent.root == agent.id {
-            self.told.put(agent.root, (Tree::of_row(row), 0, events::NEVER));
+            self.told.put(agent.root, (Block::of_row(row), 0, events::NEVER));
         }
         self.agents.put(agent.id, agent.clone());
     }
@@ -103,9 +107,23 @@ impl WriterCache {
     /// Records that an agent was removed; also its tree, if it is the root.
     pub(crate) fn agent_is_gone(&mut self, id: AgentId) {
         self.agents.pop(&id);
+        self.blocks.pop(&id);
         self.told.pop(&id);
         self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
+    }
+
+    /// Returns the keys of the rows that are numbered within an agent.
+    ///
+    /// # Errors
+    /// [`entourage_store::Error::NoAgent`] if there is no such agent.
+    pub(crate) fn block(&mut self, connection: &Connection, id: AgentId) -> Result<Block> {
+        if let Some(block) = self.blocks.get(&id) {
+            return Ok(*block);
+        }
+        let block = Block::of(connection, id)?.ok_or(Error::NoAgent { agent: id })?;
+        self.blocks.put(id, block);
+        Ok(block)
     }
 
     /// Records an agent's row as it was just written.
@@ -156,11 +174,11 @@ impl WriterCache {
         connection: &Connection,
         root: AgentId,
         at: Time,
-    ) -> Result<(Tree, u64, Time)> {
+    ) -> Result<(Block, u64, Time)> {
         let (tree, last, before) = match self.told.get(&root) {
             Some(told) => *told,
             None => {
-                let tree = Tree::of(connection, root)?.ok_or(Error::NoAgent { agent: root })?;
+                let tree = self.block(connection, root)?;
                 let (last, before) = events::last(connection, tree)?;
                 (tree, last, before)
             }
@@ -247,6 +265,7 @@ impl WriterCache {
     /// Records that the current transaction was rolled back.
     pub(crate) fn undone(&mut self) {
         self.agents.clear();
+        self.blocks.clear();
         self.told.clear();
         self.runs.clear();
         self.empty_inboxes.lock().clear();

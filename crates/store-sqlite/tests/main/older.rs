@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use entourage_types::AgentId;
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 20] = [
+const MIGRATIONS: [&str; 21] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -25,7 +26,15 @@ const MIGRATIONS: [&str; 20] = [
     include_str!("../../migrations/0018_field_words.sql"),
     include_str!("../../migrations/0019_record_versions.sql"),
     include_str!("../../migrations/0020_sums_of_ended_runs.sql"),
+    include_str!("../../migrations/0021_items_in_order.sql"),
 ];
+
+/// Writes a root agent of this id into a database of version 2 or later.
+pub(crate) fn insert_agent(older: &Connection, id: AgentId) {
+    let sql = "INSERT INTO agents (id, owner, root, depth, kind, title, status, epoch, session, created, updated) \
+               VALUES (?1, 'local', ?1, 0, 'helper', '', 'succeeded', 1, 1, 0, 0)";
+    older.execute(sql, [id.to_string()]).unwrap();
+}
 
 /// Creates an empty database of this version.
 pub(crate) fn of_version(path: &Path, version: usize) -> Connection {

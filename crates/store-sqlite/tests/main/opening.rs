@@ -14,7 +14,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::author::{Author, assert_whole};
-use crate::older::of_version;
+use crate::older::{insert_agent, of_version};
 
 fn open(path: &Path) -> Result<SqliteStore, Error> {
     SqliteStore::open(path, Settings::default())
@@ -112,6 +112,7 @@ async fn migration_from_version_6_turns_engine_details_into_output_effects() {
     let path = directory.path().join("entourage.db");
     let old = of_version(&path, 6);
     let (agent, run) = (AgentId::new(), RunId::new());
+    insert_agent(&old, agent);
     let [given, other] = [(agent, TaskId::new()), (AgentId::new(), TaskId::new())];
     for (giver, task) in [given, other] {
         old.execute(
@@ -426,6 +427,7 @@ async fn migration_from_version_17_renames_stored_fields() {
     let path = directory.path().join("entourage.db");
     let old = of_version(&path, 17);
     let (agent, run, post, wakeup) = (AgentId::new(), RunId::new(), PostId::new(), WakeupId::new());
+    insert_agent(&old, agent);
     let message = json!({"from": {"by": "user"}, "text": "t", "terms": {"depth": 2, "max_steps": 3}});
     old.execute(
         "INSERT INTO items (agent, seq, run, session, at, type, body) VALUES (?1, 0, ?2, 1, 0, 'message', ?3)",
