@@ -24,6 +24,7 @@ pub mod maintenance;
 mod memory;
 pub mod metrics;
 mod outbox;
+mod pages;
 pub mod programs;
 mod prompt;
 mod questions;
