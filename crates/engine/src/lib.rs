@@ -52,7 +52,7 @@ pub use agencies::{Agency, Chart};
 pub use client::{
     AgentFilter, Block, Client, Entry, FailedAttempt, FoundInconsistency, InUse, JobRecord, NewAgent,
     PageEnd, Posted, ReceiverRecord, RecordFilter, Role, Room, RunBelow, Seen, Speech, Spoken,
-    TranscriptRenderer, TreeUsage,
+    TranscriptRenderer, TreeUsage, Versioned,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
