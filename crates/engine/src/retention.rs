@@ -127,7 +127,10 @@ impl Engine {
         {
             Ok(_) => Ok(true),
             // The tree is in use again, or another process pruned it.
-            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::RuleViolation(_)) => {
+            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. }) => Ok(false),
+            // The other trees are pruned nevertheless.
+            Err(error @ StoreError::RuleViolation(_)) => {
+                tracing::error!(root = %root.id, %error, "a tree cannot be pruned");
                 Ok(false)
             }
             Err(error) => Err(error),
