@@ -32,6 +32,7 @@ pub(crate) struct Live {
 /// What others can see of an activation in progress.
 #[derive(Clone)]
 struct Activation {
+    agent: AgentId,
     /// Cancelled when it must end where it is.
     cancel: CancellationToken,
     /// The message that it answers, if a run of its own answers it.
@@ -44,10 +45,26 @@ struct Activation {
 
 /// One activation in progress, until dropped.
 pub(crate) struct ActivationGuard {
-    agent: AgentId,
     activation: Activation,
     pulse: Arc<Heartbeat>,
     at_work: AtWork,
+}
+
+/// Until when an activation that was cancelled may go on.
+#[derive(Clone, Copy)]
+struct Deadline<'c> {
+    clock: &'c dyn Clock,
+    end: Time,
+}
+
+impl<'c> Deadline<'c> {
+    fn in_grace(clock: &'c dyn Clock) -> Self {
+        Self { clock, end: clock.now() + GRACE }
+    }
+
+    async fn passes(self) {
+        self.clock.sleep_until(self.end).await;
+    }
 }
 
 impl Live {
@@ -76,13 +93,13 @@ impl Live {
         stopping: &CancellationToken,
         clock: &dyn Clock,
     ) -> ActivationGuard {
-        let end = clock.now() + GRACE;
+        let deadline = Deadline::in_grace(clock);
         loop {
             let other = match self.try_enter(agent, stopping, clock.now()) {
                 Ok(entered) => return entered,
                 Err(other) => other,
             };
-            self.end(agent, &other, &other.gone, clock, end).await;
+            self.end(&other, &other.gone, deadline).await;
         }
     }
 
@@ -92,24 +109,17 @@ impl Live {
     pub(crate) async fn leave(&self, agent: AgentId, clock: &dyn Clock) {
         let other = locked(&self.at_work).get(&agent).cloned();
         if let Some(other) = other {
-            self.end(agent, &other, &other.harmless, clock, clock.now() + GRACE).await;
+            self.end(&other, &other.harmless, Deadline::in_grace(clock)).await;
         }
     }
 
-    /// Cancels an activation and waits until it is `over`, until `end` at most.
-    async fn end(
-        &self,
-        agent: AgentId,
-        activation: &Activation,
-        over: &CancellationToken,
-        clock: &dyn Clock,
-        end: Time,
-    ) {
+    /// Cancels an activation and waits until it is `over`; abandons it at the deadline.
+    async fn end(&self, activation: &Activation, over: &CancellationToken, deadline: Deadline<'_>) {
         activation.cancel.cancel();
         tokio::select! {
             biased;
             () = over.cancelled() => {}
-            () = clock.sleep_until(end) => leave(&self.at_work, agent, activation),
+            () = deadline.passes() => leave(&self.at_work, activation),
         }
     }
 
@@ -123,6 +133,7 @@ impl Live {
             Entry::Occupied(other) => Err(other.get().clone()),
             Entry::Vacant(place) => {
                 let activation = Activation {
+                    agent,
                     cancel: stopping.child_token(),
                     answers: Arc::default(),
                     harmless: CancellationToken::new(),
@@ -130,7 +141,7 @@ impl Live {
                 };
                 place.insert(activation.clone());
                 let at_work = Arc::clone(&self.at_work);
-                Ok(ActivationGuard { agent, activation, pulse: Arc::new(Heartbeat::new(now)), at_work })
+                Ok(ActivationGuard { activation, pulse: Arc::new(Heartbeat::new(now)), at_work })
             }
         }
     }
@@ -183,10 +194,10 @@ impl Drop for DeletionMark {
 
 /// Removes an activation and wakes all that wait for its end. One that was abandoned has lost its place
 /// before, perhaps to another.
-fn leave(at_work: &AtWork, agent: AgentId, activation: &Activation) {
+fn leave(at_work: &AtWork, activation: &Activation) {
     let mut at_work = locked(at_work);
-    if at_work.get(&agent).is_some_and(|other| Arc::ptr_eq(&other.gone, &activation.gone)) {
-        at_work.remove(&agent);
+    if at_work.get(&activation.agent).is_some_and(|other| Arc::ptr_eq(&other.gone, &activation.gone)) {
+        at_work.remove(&activation.agent);
     }
     drop(at_work);
     activation.harmless.cancel();
@@ -221,7 +232,7 @@ impl ActivationGuard {
 
 impl Drop for ActivationGuard {
     fn drop(&mut self) {
-        leave(&self.at_work, self.agent, &self.activation);
+        leave(&self.at_work, &self.activation);
     }
 }
 

@@ -1,12 +1,9 @@
 //! Deletes an agent for good, with all agents below it.
 
 use entourage_store::{AgentQuery, Error as StoreError, Page};
-use entourage_types::{Agent, AgentId, Scope, Status};
+use entourage_types::{AgentId, Scope, Status};
 
 use crate::{Engine, Result, activations::ActivationGuard, run::Run};
-
-/// Agents read at once.
-const PAGE: u32 = 200;
 
 impl Engine {
     /// Deletes an agent and all below it. After this returns, none of them starts anything: what they were
@@ -32,7 +29,9 @@ impl Engine {
             // After the claim: an activation that another node begins from now on has a later epoch, and this
             // commit is refused.
             self.inner.signals.cut(id).await;
-            for child in self.children(id).await? {
+            let page = Page::all();
+            let children = AgentQuery { parent: Some(id), page, ..AgentQuery::default() };
+            for child in self.inner.store.agents(&Scope::All, children).await? {
                 if child.status != Status::Cancelled {
                     Box::pin(self.delete(child.id)).await?;
                 }
@@ -50,21 +49,6 @@ impl Engine {
                     StoreError::Fenced { .. } | StoreError::NotInStatus { .. } | StoreError::Unknown { .. },
                 ) => tokio::task::yield_now().await,
                 done => return Ok(done?),
-            }
-        }
-    }
-
-    async fn children(&self, parent: AgentId) -> Result<Vec<Agent>> {
-        let mut children: Vec<Agent> = Vec::new();
-        loop {
-            let after = children.last().map(|child| child.id.to_string());
-            let page = Page { after, limit: PAGE, ..Page::default() };
-            let query = AgentQuery { parent: Some(parent), page, ..AgentQuery::default() };
-            let found = self.inner.store.agents(&Scope::All, query).await?;
-            let last = found.len() < PAGE as usize;
-            children.extend(found);
-            if last {
-                return Ok(children);
             }
         }
     }

@@ -24,6 +24,7 @@ pub mod maintenance;
 mod memory;
 pub mod metrics;
 mod outbox;
+mod pages;
 pub mod programs;
 mod prompt;
 mod questions;
@@ -51,7 +52,7 @@ pub use agencies::{Agency, Chart};
 pub use client::{
     AgentFilter, Block, Client, Entry, FailedAttempt, FoundInconsistency, InUse, JobRecord, NewAgent,
     PageEnd, Posted, ReceiverRecord, RecordFilter, Role, Room, RunBelow, Seen, Speech, Spoken,
-    TranscriptRenderer, TreeUsage,
+    TranscriptRenderer, TreeUsage, Versioned,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};

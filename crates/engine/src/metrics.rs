@@ -8,9 +8,12 @@ use std::time::Duration;
 use ::metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use entourage_llm::{Door, GateState};
 use entourage_store::metrics::{COMMIT, READ};
-use entourage_types::{Delivery, DeliveryStatus, ModelUse, Status, StopReason, Time, WakeupId};
+use entourage_types::{Delivery, DeliveryStatus, ModelUse, Scope, Status, StopReason};
 
-use crate::{Engine, Result, dispatch::order};
+use crate::{
+    Engine, Result,
+    pages::{Due, pages},
+};
 
 const RUNS: &str = "entourage_runs_total";
 const STEPS: &str = "entourage_steps_total";
@@ -28,9 +31,6 @@ const GATE_DOOR: &str = "entourage_gate_door";
 const GATE_IN_FLIGHT: &str = "entourage_gate_in_flight";
 const GATE_WAITING: &str = "entourage_gate_waiting";
 const GATE_KEPT_AWAY: &str = "entourage_gate_kept_away";
-
-/// Wake-ups per page in the search for one whose agent is not at work.
-const PAGE: u32 = 100;
 
 /// Describes all metrics to the recorder.
 pub fn describe() {
@@ -122,17 +122,13 @@ impl Engine {
     /// until they are served, and are skipped.
     async fn queue_age(&self) -> Result<Duration> {
         let now = self.now();
-        let mut after: Option<(Time, WakeupId)> = None;
-        loop {
-            let page = self.store().due(now, after, PAGE).await?;
+        let mut pages = pages(&**self.store(), &Scope::All, Due(now));
+        while let Some(page) = pages.next().await? {
             if let Some(oldest) = page.iter().find(|wakeup| !self.inner.live.is_at_work(wakeup.agent)) {
                 return Ok(now.since(oldest.due));
             }
-            if page.len() < PAGE as usize {
-                return Ok(Duration::ZERO);
-            }
-            after = page.last().map(order);
         }
+        Ok(Duration::ZERO)
     }
 }
 

@@ -7,13 +7,10 @@ use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expe
 use entourage_types::{Agent, AgentId, DeliveryStatus, Entity, EntityKind, Event, Scope, Time};
 use serde::Serialize;
 
-use crate::{Engine, Error, Result};
+use crate::{Engine, Error, Result, pages::pages};
 
-/// Roots per page, and events that one commit prunes.
-const TREES: u32 = 200;
+/// Events that one commit prunes.
 const EVENTS: u64 = 500;
-/// Records without a tree per page, and at most per commit.
-const RECORDS: u32 = 500;
 /// Agents that one commit prunes; a tree with no more is pruned by one commit.
 const AGENTS: usize = 16;
 
@@ -65,10 +62,12 @@ impl Engine {
         }
         let (events, trees) = (before(retention.events), before(retention.trees));
         let Some(youngest) = events.max(trees) else { return Ok(pruned) };
-        let mut next = self.roots(None).await?;
-        while let Some(last) = next.last().map(|root| root.id) {
-            // Read ahead: the last row of a page, where the next page begins, may be pruned.
-            let page = std::mem::replace(&mut next, self.roots(Some(last)).await?);
+        let roots = AgentQuery { roots: true, ..AgentQuery::default() };
+        let mut pages = pages(&**self.store(), &Scope::All, roots);
+        let mut next = pages.next().await?;
+        while let Some(page) = next {
+            // Read ahead: the rows of this page may be pruned, and the next page begins after them.
+            next = pages.next().await?;
             // Other threads that people opened in a tree are pruned with the tree.
             for root in page.into_iter().filter(|agent| agent.root == agent.id) {
                 // Roots are in the order of their creation.
@@ -91,12 +90,13 @@ impl Engine {
     async fn prune_records(&self, kind: EntityKind, is_old: impl Fn(&Entity) -> bool + Send) -> Result<u64> {
         let mut pruned = 0;
         // Read all of them: their order does not say when they became old.
-        let mut next = self.records(kind, None).await?;
-        while let Some(last) = next.last().map(|record| record.id.clone())
+        let mut pages = pages(&**self.store(), &Scope::All, EntityQuery::of(kind));
+        let mut next = pages.next().await?;
+        while let Some(page) = next
             && !self.stopping().is_cancelled()
         {
-            // Read ahead: the last row of a page, where the next page begins, may be pruned.
-            let page = std::mem::replace(&mut next, self.records(kind, Some(last)).await?);
+            // Read ahead: the rows of this page may be pruned, and the next page begins after them.
+            next = pages.next().await?;
             let mut commit = Commit::new(self.now());
             for old in page.into_iter().filter(&is_old) {
                 commit.push(Write::PruneEntity(kind, old.id));
@@ -108,17 +108,6 @@ impl Engine {
             }
         }
         Ok(pruned)
-    }
-
-    async fn records(&self, kind: EntityKind, after: Option<String>) -> Result<Vec<Entity>> {
-        let page = Page { after, limit: RECORDS, ..Page::default() };
-        Ok(self.store().entities(&Scope::All, EntityQuery { page, ..EntityQuery::of(kind) }).await?)
-    }
-
-    async fn roots(&self, after: Option<AgentId>) -> Result<Vec<Agent>> {
-        let page = Page { after: after.map(|id| id.to_string()), limit: TREES, ..Page::default() };
-        let query = AgentQuery { roots: true, page, ..AgentQuery::default() };
-        Ok(self.store().agents(&Scope::All, query).await?)
     }
 
     /// Prunes a tree that has been at rest since before `before`. Returns false if it is kept.
@@ -138,7 +127,10 @@ impl Engine {
         {
             Ok(_) => Ok(true),
             // The tree is in use again, or another process pruned it.
-            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. } | StoreError::RuleViolation(_)) => {
+            Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. }) => Ok(false),
+            // The other trees are pruned nevertheless.
+            Err(error @ StoreError::RuleViolation(_)) => {
+                tracing::error!(root = %root.id, %error, "a tree cannot be pruned");
                 Ok(false)
             }
             Err(error) => Err(error),

@@ -31,24 +31,27 @@ pub(crate) fn named(agent: &Agent) -> Option<Named<'_>> {
     Some(Named { recipient, sender: place.map_or(sender, |(sender, _)| sender), is_first: place.is_none() })
 }
 
-/// Returns the agent of a thread in the tree of this root, or the key under which to create it: an agent that
-/// replaces a deleted one has a key of its own.
-pub(crate) async fn find(
-    store: &dyn Store,
-    scope: &Scope,
-    root: AgentId,
-    thread: String,
-) -> Result<std::result::Result<Agent, String>> {
+/// Who is at a thread's place in a chat.
+pub(crate) enum Place {
+    /// The thread's agent.
+    Taken(Agent),
+    /// Nobody; its agent is created under this key.
+    Free(String),
+}
+
+/// Finds the place of a thread in the tree of this root. An agent that replaces a deleted one has a key of its
+/// own.
+pub(crate) async fn find(store: &dyn Store, scope: &Scope, root: AgentId, thread: String) -> Result<Place> {
     let mut key = thread.clone();
     for nth in 2.. {
         let query = AgentQuery { root: Some(root), key: Some(key.clone()), ..AgentQuery::default() };
         match store.agents(scope, query).await?.into_iter().next() {
-            Some(found) if !is_ending(store, &found).await? => return Ok(Ok(found)),
+            Some(found) if !is_ending(store, &found).await? => return Ok(Place::Taken(found)),
             Some(_) => key = format!("{thread}#{nth}"),
             None => break,
         }
     }
-    Ok(Err(key))
+    Ok(Place::Free(key))
 }
 
 /// Whether an agent was deleted, or is to be deleted as soon as it reads that.

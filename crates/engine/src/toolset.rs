@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use entourage_tools::{Caller, Checker, Error as ToolError, Source, Tool, Toolbox};
@@ -20,7 +20,15 @@ use crate::{
 /// The tools of the engine, and the offers built from them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
-    made: Mutex<HashMap<(String, Position, Withheld), Arc<Toolset>>>,
+    made: Mutex<Made>,
+}
+
+/// The offers that were built since the kinds or tools have changed.
+#[derive(Default)]
+struct Made {
+    offers: HashMap<(String, Position, Withheld), Arc<Toolset>>,
+    /// How often they have changed.
+    changes: u64,
 }
 
 /// The tools that an owner's agents may not use, by name.
@@ -94,7 +102,8 @@ impl Toolsets {
     }
 
     /// Returns the offer for an agent of this kind. `made_of` returns the kinds under the lock that
-    /// [`forget`](Self::forget) needs: an offer built from earlier kinds never outlives them.
+    /// [`forget`](Self::forget) needs, and an offer is kept only if nothing was forgotten while it was built:
+    /// one built from earlier kinds never outlives them.
     pub(crate) fn of(
         &self,
         kind: &Arc<Kind>,
@@ -108,20 +117,32 @@ impl Toolsets {
             .filter(|tool| !tool.serves(owner))
             .map(|tool| tool.name().to_owned())
             .collect();
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (format!("{}@{}", kind.name, kind.version), position, withheld);
-        if let Some(offer) = made.get(&key) {
-            return Arc::clone(offer);
-        }
-        let (kinds, away) = made_of();
+        let (changes, (kinds, away)) = {
+            let made = self.made();
+            if let Some(offer) = made.offers.get(&key) {
+                return Arc::clone(offer);
+            }
+            (made.changes, made_of())
+        };
+        // Without the lock: it compiles the schemas of all tools.
         let offer = Arc::new(self.make(kind, position, &key.2, &kinds, away));
-        made.insert(key, Arc::clone(&offer));
-        offer
+        let mut made = self.made();
+        if made.changes != changes {
+            return offer;
+        }
+        Arc::clone(made.offers.entry(key).or_insert(offer))
+    }
+
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops all offers, because the kinds or the tools have changed. Activations in progress keep theirs.
     pub(crate) fn forget(&self) {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut made = self.made();
+        made.offers.clear();
+        made.changes += 1;
     }
 
     /// Returns where the results of a tool come from; none if there is no such tool.
@@ -250,18 +271,64 @@ pub(crate) fn declared(kind: &Kind, tool: &str) -> Option<Effect> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Weak;
+
+    use async_trait::async_trait;
+    use entourage_tools::{Context, Outcome, Result as ToolResult};
+    use serde_json::json;
+
     use super::*;
 
+    const TOP: Position = Position { is_root: true, has_sessions: false, has_cuts: false };
+
+    /// A tool during whose first offer the kinds change.
+    #[derive(Default)]
+    struct Changing(Mutex<Weak<Toolsets>>);
+
+    #[async_trait]
+    impl Tool for Changing {
+        fn name(&self) -> &'static str {
+            "changing"
+        }
+
+        fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+            if let Some(offers) = std::mem::take(&mut *self.0.lock().unwrap()).upgrade() {
+                offers.forget();
+            }
+            Some(ToolSpec { name: "changing".into(), description: String::new(), parameters: json!({}) })
+        }
+
+        async fn call(&self, _: &Context, _: Value) -> ToolResult<Outcome> {
+            Err(ToolError::Failed("it is never called".into()))
+        }
+    }
+
     #[test]
-    fn a_toolset_is_built_once_under_the_lock_until_it_is_forgotten() {
+    fn a_toolset_is_not_kept_if_the_kinds_change_while_it_is_built() {
+        let (tool, kind) = (Arc::new(Changing::default()), Arc::new(Kind::bare("a")));
+        let offers = Arc::new(Toolsets::new(Toolbox::new()));
+        assert!(offers.add(vec![Arc::<Changing>::clone(&tool)]).is_empty());
+        *tool.0.lock().unwrap() = Arc::downgrade(&offers);
+        let mut asked = 0;
+        for expected in [1, 2, 2] {
+            let offer = offers.of(&kind, TOP, &Owner::local(), || {
+                asked += 1;
+                (Arc::new(Kinds::none()), Vec::new())
+            });
+            assert!(offer.has("changing"));
+            assert_eq!(asked, expected);
+        }
+    }
+
+    #[test]
+    fn a_toolset_is_built_once_until_it_is_forgotten() {
         let (offers, kind) = (Toolsets::new(Toolbox::new()), Arc::new(Kind::bare("a")));
-        let position = Position { is_root: true, has_sessions: false, has_cuts: false };
         let mut asked = 0;
         for expected in [1, 1, 2] {
             if expected == 2 {
                 offers.forget();
             }
-            offers.of(&kind, position, &Owner::local(), || {
+            offers.of(&kind, TOP, &Owner::local(), || {
                 asked += 1;
                 assert!(offers.made.try_lock().is_err(), "what replaces the kinds comes before, or after");
                 (Arc::new(Kinds::none()), Vec::new())

@@ -5,7 +5,7 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities, events, fault::Result, group::Done, inbox, items, prune, runs, usage,
+    agents, entities, events, fault::Result, inbox, items, job::Done, prune, runs, usage,
     writer_cache::WriterCache,
 };
 

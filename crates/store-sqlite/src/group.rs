@@ -8,15 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use entourage_store::{Changed, Commit, Committed, Error, Fence, Write, judge::Facts};
-use entourage_types::{AgentId, Wakeup};
+use entourage_store::{Commit, Error, Fence, Write, judge::Facts};
 use rusqlite::Connection;
-use tokio::sync::{broadcast, oneshot};
 
 use crate::{
-    apply,
-    claim::{self, Claimed},
+    apply, claim,
     fault::Result,
+    job::{Done, Job, Reply, Work},
     look_up::Rows,
     place::Place,
     writer_cache::{EmptyInboxes, WriterCache},
@@ -28,59 +26,6 @@ pub(crate) const GROUP: usize = 128;
 /// The number of pages in the log above which the log is merged into the database file: pages change many
 /// times before they are copied once. 16 MB.
 const MERGE: u32 = 4000;
-
-/// The senders of hints to subscribers.
-#[derive(Debug, Clone)]
-pub(crate) struct Hints {
-    pub(crate) changed: broadcast::Sender<Arc<Changed>>,
-    pub(crate) woken: broadcast::Sender<Arc<[Wakeup]>>,
-}
-
-impl Hints {
-    /// Buffers this many hints for a subscriber.
-    pub(crate) fn new(kept: usize) -> Self {
-        Self { changed: broadcast::Sender::new(kept), woken: broadcast::Sender::new(kept) }
-    }
-
-    fn tell(&self, done: &mut Done) {
-        // Sending fails without a subscriber, which is no error.
-        let wakeups = std::mem::take(&mut done.wakeups);
-        if !wakeups.is_empty() {
-            let _ = self.woken.send(wakeups.into());
-        }
-        let changed = std::mem::take(&mut done.changed);
-        if !changed.events.is_empty() {
-            let _ = self.changed.send(Arc::new(changed));
-        }
-    }
-}
-
-/// The result that a caller gets.
-pub(crate) type Reply<T> = std::result::Result<T, Error>;
-
-/// Something to write, and where to send its hints and its result once it is durable.
-pub(crate) struct Job {
-    pub(crate) work: Work,
-    /// The senders to the handle's own subscribers.
-    pub(crate) hints: Hints,
-    pub(crate) author: oneshot::Sender<Reply<Done>>,
-}
-
-pub(crate) enum Work {
-    Commit(Commit),
-    Claim(AgentId),
-    /// Tries whether commits can be written.
-    Probe,
-}
-
-/// The result of a job: a commit fills in all but the last field, a claim the last one.
-#[derive(Debug, Default)]
-pub(crate) struct Done {
-    pub(crate) committed: Committed,
-    pub(crate) changed: Changed,
-    pub(crate) wakeups: Vec<Wakeup>,
-    pub(crate) claimed: Option<Claimed>,
-}
 
 /// The only connection that writes, and what it knows ahead of the database.
 pub(crate) struct WriterState {
@@ -165,7 +110,7 @@ impl WriterState {
         match written {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
-                    answer(job, outcome);
+                    job.answer(outcome);
                 }
                 Vec::new()
             }
@@ -175,7 +120,7 @@ impl WriterState {
                 // Before any caller gets the error.
                 self.course.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
-                    group.into_iter().for_each(|job| answer(job, Err(error.clone())));
+                    group.into_iter().for_each(|job| job.answer(Err(error.clone())));
                     Vec::new()
                 } else {
                     group.into_iter().flat_map(|job| self.settle(vec![job], busy)).collect()
@@ -297,21 +242,14 @@ impl WriterState {
     }
 }
 
-/// Sends the hints to the subscribers, then the result to the caller, which may no longer wait for it.
-fn answer(job: Job, outcome: Reply<Done>) {
-    let outcome = outcome.map(|mut done| {
-        job.hints.tell(&mut done);
-        done
-    });
-    let _ = job.author.send(outcome);
-}
-
 #[cfg(test)]
 mod tests {
     use entourage_types::{Agent, Entity, EntityKind, Owner, Time};
 
+    use tokio::sync::oneshot;
+
     use super::*;
-    use crate::{block::Block, events};
+    use crate::{block::Block, events, job::Hints};
 
     fn record(owner: &str, id: &str, body: &str) -> Commit {
         let now = Time::now();

@@ -20,6 +20,7 @@ mod group;
 mod health;
 mod inbox;
 mod items;
+mod job;
 mod lock;
 mod look_up;
 mod migrate;
@@ -62,12 +63,7 @@ pub use copy::copy;
 pub use database::SqliteFile;
 
 use crate::{
-    aside::Aside,
-    claim::Claimed,
-    group::{Hints, WriterState},
-    lock::Lock,
-    place::Place,
-    readers::Readers,
+    aside::Aside, claim::Claimed, group::WriterState, job::Hints, lock::Lock, place::Place, readers::Readers,
     writer::Writer,
 };
 

@@ -23,7 +23,8 @@ use tokio::sync::oneshot;
 use crate::{
     Durability,
     claim::Claimed,
-    group::{Busy, Course, Done, GROUP, Hints, Job, Reply, Work, WriterState},
+    group::{Busy, Course, GROUP, WriterState},
+    job::{Done, Hints, Job, Reply, Work},
     place::Place,
     writer_cache::EmptyInboxes,
 };

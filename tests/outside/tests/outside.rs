@@ -6,6 +6,7 @@ use entourage::{
     Engine, Kinds, MemoryStore, Model, NewAgent, Owner,
     agency::{Agency, Agent, RunItem, StreamEvent},
     async_trait,
+    engine::Versioned,
     models::{self, Deltas, Message, Reply, Request},
     serde_json::{self, Value, json},
     tools::Toolbox,
@@ -125,7 +126,7 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         assert!(open_goals(&engine.client(Owner::new("eve")), None).await?.is_empty());
 
         let goal = open_goals(&client, Some("sail")).await?.remove(0);
-        let (goal, version) = client.versioned::<Goal>(goal.id).await?;
+        let Versioned { record: goal, version } = client.versioned::<Goal>(goal.id).await?;
         let reached = Goal { reached: true, ..goal.clone() };
         client.save(&reached, version).await?;
         assert!(client.save(&reached, version).await.is_err(), "it was written since");

@@ -1,15 +1,13 @@
 //! Chats by name: finding the tree of one, listing them, and deleting one.
 
-use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Write};
+use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
 use entourage_types::{Action, Agent, AgentId, Chat, EntityKind, PostId, Record, Status, Time};
 
-use super::{Client, RecordFilter, intervene::intervention};
-use crate::{Error, Result, thread};
+use super::{Client, intervene::intervention};
+use crate::{Error, Result, pages::pages, thread};
 
 /// A page size above the most threads that people can open in one chat; the limits of a tree are far lower.
 const THREADS: u32 = 10_000;
-/// Records per page.
-const PAGE: u32 = 200;
 
 impl Client {
     /// Returns the root of a chat's tree, also if the chat does not exist yet; for a deleted chat, the root
@@ -35,23 +33,22 @@ impl Client {
     pub(super) async fn chats_that(
         &self,
         fits: impl Fn(&str) -> bool + Send,
-        mut page: Page,
+        page: Page,
     ) -> Result<Vec<Chat>> {
         let wanted = page.limit as usize;
-        let mut found = Vec::new();
-        page.limit = PAGE;
-        loop {
-            let filter =
-                RecordFilter { status: Some(Chat::OPEN), page: page.clone(), ..RecordFilter::default() };
-            let some: Vec<Chat> = self.records(filter).await?;
-            let is_last = some.len() < PAGE as usize;
-            page.after = some.last().map(|chat| chat.id.clone());
-            found.extend(some.into_iter().filter(|chat| fits(&chat.name)));
-            if is_last || found.len() >= wanted {
-                found.truncate(wanted);
-                return Ok(found);
+        let status = Some(Chat::OPEN.to_owned());
+        let query = EntityQuery { status, page, ..EntityQuery::of(Chat::KIND) };
+        let mut pages = pages(&**self.engine.store(), &self.scope, query);
+        let mut found: Vec<Chat> = Vec::new();
+        while found.len() < wanted
+            && let Some(page) = pages.next().await?
+        {
+            for entity in &page {
+                found.extend(Some(Chat::from_entity(entity)?).filter(|chat| fits(&chat.name)));
             }
         }
+        found.truncate(wanted);
+        Ok(found)
     }
 
     /// Deletes a chat: every thread that people opened in it, and all agents below. The next message under

@@ -14,8 +14,6 @@ use crate::{
 
 /// The most blocks that the conversation is shown in.
 const BLOCKS: usize = 12;
-/// Items per page.
-const PAGE: u32 = 500;
 
 /// What an agent's model would see if it were asked now. Tokens are estimated, and corrected by the
 /// provider's last count.
@@ -128,18 +126,11 @@ impl Client {
     /// The items of an agent's open session.
     async fn session_items(&self, agent: &Agent) -> Result<Vec<Item>> {
         let before = self.engine.memory(agent).latest_sessions(1).await?;
-        let mut from = before.first().map_or(0, |session| session.items.1 + 1);
-        let mut items = Vec::new();
-        loop {
-            let query = ItemQuery::of(agent.id, from, PAGE);
-            let page = self.engine.store().items(&self.scope, query).await?;
-            let more = page.len() == PAGE as usize;
-            from = page.last().map_or(from, |item| item.seq + 1);
-            items.extend(page.into_iter().filter(|item| item.session == agent.session));
-            if !more {
-                return Ok(items);
-            }
-        }
+        let from = before.first().map_or(0, |session| session.items.1 + 1);
+        let query = ItemQuery::of(agent.id, from, u32::MAX);
+        let mut items = self.engine.store().items(&self.scope, query).await?;
+        items.retain(|item| item.session == agent.session);
+        Ok(items)
     }
 
     fn priced(&self, parts: Vec<Part>, density: usize, last: Option<&ModelUse>) -> Vec<Block> {

@@ -41,7 +41,7 @@ pub use nested::RunBelow;
 pub use operate::{FoundInconsistency, JobRecord};
 pub use page::{PageEnd, Room};
 pub use read::AgentFilter;
-pub use records::RecordFilter;
+pub use records::{RecordFilter, Versioned};
 pub use send::Posted;
 pub use speak::{Speech, Spoken};
 pub use transcript::{Entry, Role, TranscriptRenderer};

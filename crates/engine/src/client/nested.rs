@@ -6,7 +6,7 @@ use entourage_store::{ItemQuery, Page, RunQuery};
 use entourage_types::{CallId, Item, ItemBody, Run, RunId, Status, Task, TaskId};
 
 use super::{Client, RecordFilter};
-use crate::{Error, Result};
+use crate::{Error, Result, pages::pages};
 
 /// A run that works or worked for another run.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,9 +20,6 @@ pub struct RunBelow {
     /// The items that it wrote.
     pub items: Vec<Item>,
 }
-
-/// Runs per page in the search for the one of a task.
-const RUNS: u32 = 20;
 
 impl Client {
     /// The items that a run wrote, in order.
@@ -87,21 +84,19 @@ impl Client {
         if let Some(run) = task.run {
             return Ok(Some(self.run(run).await?));
         }
-        let mut after = None;
-        loop {
-            let page = Page { after, limit: RUNS, newest_first: true, ..Page::default() };
-            let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
-            let runs = self.engine.store().runs(&self.scope, query).await?;
-            // A run that ended before the task existed is not a run of the task, and neither is any earlier
-            // one.
-            let is_before = |run: &Run| run.ended.is_some_and(|ended| ended < task.created);
-            let is_last = runs.len() < RUNS as usize || runs.last().is_some_and(is_before);
-            after = runs.last().map(|run| run.id.to_string());
+        let page = Page { newest_first: true, ..Page::default() };
+        let query = RunQuery { agent: Some(task.to), page, ..RunQuery::default() };
+        let mut pages = pages(&**self.engine.store(), &self.scope, query);
+        // A run that ended before the task existed is not a run of the task, and neither is any earlier one.
+        let is_before = |run: &Run| run.ended.is_some_and(|ended| ended < task.created);
+        while let Some(runs) = pages.next().await? {
+            let is_last = runs.last().is_some_and(is_before);
             let found = runs.into_iter().find(|run| run.tasks.contains(&task.id));
             if found.is_some() || is_last {
                 return Ok(found);
             }
         }
+        Ok(None)
     }
 }
 
@@ -127,7 +122,7 @@ mod tests {
     use entourage_types::{Agent, Cost, Owner, Time, Usage};
 
     use super::*;
-    use crate::Engine;
+    use crate::{Engine, pages::ROWS};
 
     fn run(agent: &Agent, tasks: Vec<TaskId>, at: Time) -> Run {
         Run {
@@ -180,7 +175,7 @@ mod tests {
         let child = store.claim(child.id, 0).await.unwrap().unwrap().agent;
         let of_task = run(&child, vec![task.id], at);
         let mut commit = Commit::fenced(&child, at).write(Write::Run(of_task.clone()));
-        for _ in 0..RUNS * 2 {
+        for _ in 0..ROWS * 2 {
             commit.push(Write::Run(run(&child, Vec::new(), at)));
         }
         store.commit(commit).await.unwrap();

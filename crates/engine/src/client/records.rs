@@ -24,13 +24,22 @@ pub struct RecordFilter {
     pub page: Page,
 }
 
+/// A record as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned<R> {
+    /// The record.
+    pub record: R,
+    /// Its version, with which [`Client::save`] tells whether it was written since.
+    pub version: u64,
+}
+
 impl Client {
     /// One record.
     ///
     /// # Errors
     /// [`Error::NotFound`].
     pub async fn record<R: Record>(&self, id: impl ToString) -> Result<R> {
-        self.versioned(id).await.map(|(record, _)| record)
+        Ok(self.versioned(id).await?.record)
     }
 
     /// Records of one noun.
@@ -50,10 +59,10 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub async fn versioned<R: Record>(&self, id: impl ToString) -> Result<(R, u64)> {
+    pub async fn versioned<R: Record>(&self, id: impl ToString) -> Result<Versioned<R>> {
         let id = id.to_string();
         match self.engine.store().entity(&self.scope, R::KIND, &id).await? {
-            Some(entity) => Ok((R::from_entity(&entity)?, entity.version)),
+            Some(entity) => Ok(Versioned { record: R::from_entity(&entity)?, version: entity.version }),
             None => Err(Error::not_found(R::KIND.as_str(), id)),
         }
     }

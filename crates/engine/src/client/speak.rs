@@ -9,7 +9,11 @@ use entourage_types::{
 use serde::Serialize;
 
 use super::{Client, LONGEST_NAME, checked_name, checked_text};
-use crate::{Error, Result, thread, thread_sync::NotLoaded, titles::title_of};
+use crate::{
+    Error, Result,
+    thread::{self, Place},
+    titles::title_of,
+};
 
 /// A message to an agent of a chat.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -58,7 +62,10 @@ impl Client {
     pub async fn thread(&self, chat: &str, to: &str, from: Option<&str>) -> Result<Option<Agent>> {
         let key = thread::key(to, from.unwrap_or(thread::USER));
         let root = self.chat(chat).await?;
-        Ok(thread::find(&**self.engine.store(), &self.scope, root, key).await?.ok())
+        Ok(match thread::find(&**self.engine.store(), &self.scope, root, key).await? {
+            Place::Taken(agent) => Some(agent),
+            Place::Free(_) => None,
+        })
     }
 
     /// Sends a message in a thread. A run of its own answers it, after the messages before it.
@@ -113,8 +120,8 @@ impl Client {
         let root = self.enter(&speech.chat, &mut commit).await?;
         let title = title_of(&speech.text);
         let (mut agent, is_new) = match thread::find(&**store, &self.scope, root, key).await? {
-            Ok(found) => (found, false),
-            Err(key) => {
+            Place::Taken(found) => (found, false),
+            Place::Free(key) => {
                 // An agent that a person talks to is at the top of the chat's tree.
                 let mut made =
                     Agent { root, key: Some(key), ..Agent::root(self.owner.clone(), &speech.to, title, now) };
@@ -126,10 +133,6 @@ impl Client {
             }
         };
         let kept = self.engine.keep_thread(&mut agent, is_new, Some(&speech.chat)).await?;
-        let kept = kept.map_err(|NotLoaded { key, cause }| {
-            let (key, cause) = (Box::new(key), cause.to_string());
-            Error::NotLoaded { key, cause }
-        })?;
         if is_new {
             commit.push(Write::NewAgent(agent.clone()));
         }

@@ -14,10 +14,13 @@ mod waits;
 mod wakeups;
 
 use async_trait::async_trait;
-use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Page, RunQuery, Write};
+use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, RunQuery, Write};
 use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup};
 
-use crate::{Engine, Result};
+use crate::{
+    Engine, Result,
+    pages::{List, pages},
+};
 
 /// Finds one sort of inconsistency.
 #[async_trait]
@@ -95,9 +98,6 @@ impl Engine {
     }
 }
 
-/// Rows per page.
-const PAGE: u32 = 500;
-
 fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
     Write::ScheduleWakeup(Wakeup::new(agent, owner.clone(), due))
 }
@@ -105,49 +105,30 @@ fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
 // Agents sleep by the hundred thousand: rows are read page by page, and of those that are no suspects only
 // ids are kept.
 
-/// Calls `show` with every agent that a query selects.
-async fn each_agent(engine: &Engine, query: AgentQuery, mut show: impl FnMut(Agent) + Send) -> Result<()> {
-    let mut after = None;
-    loop {
-        let query = AgentQuery { page: next_page(after), ..query.clone() };
-        let found = engine.store().agents(&Scope::All, query).await?;
-        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
-        found.into_iter().for_each(&mut show);
-        if after.is_none() {
-            return Ok(());
-        }
+/// Calls `show` with every row that a query selects.
+async fn each<L: List>(engine: &Engine, list: L, mut show: impl FnMut(L::Row) + Send) -> Result<()> {
+    let mut pages = pages(&**engine.store(), &Scope::All, list);
+    while let Some(page) = pages.next().await? {
+        page.into_iter().for_each(&mut show);
     }
+    Ok(())
 }
 
 /// Calls `show` with every open run.
-async fn each_open_run(engine: &Engine, mut show: impl FnMut(Run) + Send) -> Result<()> {
-    let mut after = None;
-    loop {
-        let query = RunQuery { open: true, page: next_page(after), ..RunQuery::default() };
-        let found = engine.store().runs(&Scope::All, query).await?;
-        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.to_string());
-        found.into_iter().for_each(&mut show);
-        if after.is_none() {
-            return Ok(());
-        }
-    }
+async fn each_open_run(engine: &Engine, show: impl FnMut(Run) + Send) -> Result<()> {
+    each(engine, RunQuery { open: true, ..RunQuery::default() }, show).await
 }
 
 /// Calls `show` with every record of a type that has this status.
 async fn each_record<R: Record>(engine: &Engine, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
-    let mut after = None;
-    loop {
-        let status = Some(status.to_owned());
-        let query = EntityQuery { status, page: next_page(after), ..EntityQuery::of(R::KIND) };
-        let found = engine.store().entities(&Scope::All, query).await?;
-        for entity in &found {
+    let query = EntityQuery { status: Some(status.to_owned()), ..EntityQuery::of(R::KIND) };
+    let mut pages = pages(&**engine.store(), &Scope::All, query);
+    while let Some(page) = pages.next().await? {
+        for entity in &page {
             show(read(entity)?);
         }
-        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
-        if after.is_none() {
-            return Ok(());
-        }
     }
+    Ok(())
 }
 
 /// The current state of one record.
@@ -171,7 +152,7 @@ async fn agent(engine: &Engine, id: AgentId) -> Result<Option<Agent>> {
 async fn is_unwoken(engine: &Engine, agent: &Agent) -> Result<bool> {
     let mut found = false;
     let query = AgentQuery { root: Some(agent.root), unwoken: true, ..AgentQuery::default() };
-    each_agent(engine, query, |other| found |= other.id == agent.id).await?;
+    each(engine, query, |other| found |= other.id == agent.id).await?;
     Ok(found)
 }
 
@@ -179,8 +160,4 @@ async fn is_unwoken(engine: &Engine, agent: &Agent) -> Result<bool> {
 async fn open_run(engine: &Engine, agent: AgentId) -> Result<Option<Run>> {
     let query = RunQuery { agent: Some(agent), open: true, ..RunQuery::default() };
     Ok(engine.store().runs(&Scope::All, query).await?.into_iter().next_back())
-}
-
-fn next_page(after: Option<String>) -> Page {
-    Page { after, limit: PAGE, ..Page::default() }
 }

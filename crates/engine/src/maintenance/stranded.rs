@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use entourage_store::AgentQuery;
 use entourage_types::{Action, Agent, AgentId, Post, PostBody, ShownStatus, Status, WaitingOn};
 
-use super::{Inconsistency, Job, agent, each_agent, each_open_run, is_unwoken, open_run};
+use super::{Inconsistency, Job, agent, each, each_open_run, is_unwoken, open_run};
 use crate::{Engine, Result};
 
 pub(super) struct Stranded;
@@ -28,9 +28,9 @@ impl Job for Stranded {
             AgentQuery { unread: true, ..unwoken },
         );
         let mut idle = Vec::new();
-        each_agent(engine, at_work, |agent| idle.push((agent, "is at work"))).await?;
+        each(engine, at_work, |agent| idle.push((agent, "is at work"))).await?;
         let mut written_to = Vec::new();
-        each_agent(engine, unread, |agent| written_to.push(agent)).await?;
+        each(engine, unread, |agent| written_to.push(agent)).await?;
         for agent in written_to {
             let is_urgent = match agent.status {
                 Status::Running => false,
@@ -75,7 +75,7 @@ async fn at_rest_with_a_run(engine: &Engine) -> Result<Vec<Agent>> {
     let mut busy: HashSet<AgentId> = HashSet::new();
     for status in [ShownStatus::Running, ShownStatus::Waiting] {
         let query = AgentQuery { status: Some(status), ..AgentQuery::default() };
-        each_agent(engine, query, |agent| busy.extend([agent.id])).await?;
+        each(engine, query, |agent| busy.extend([agent.id])).await?;
     }
     let mut suspects = Vec::new();
     each_open_run(engine, |run| {

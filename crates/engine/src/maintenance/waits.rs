@@ -11,7 +11,7 @@ use entourage_types::{
     WaitingOn, WakeupId,
 };
 
-use super::{Inconsistency, Job, agent, each_agent, each_record, is_unwoken, open_run, record, wake};
+use super::{Inconsistency, Job, agent, each, each_record, is_unwoken, open_run, record, wake};
 use crate::{Engine, Result};
 
 pub(super) struct Waits;
@@ -35,7 +35,7 @@ impl Job for Waits {
         let waiting =
             AgentQuery { status: Some(ShownStatus::Waiting), unwoken: true, ..AgentQuery::default() };
         let mut suspects = Vec::new();
-        each_agent(engine, waiting, |agent| {
+        each(engine, waiting, |agent| {
             let is_fine = match agent.waiting_on {
                 Some(WaitingOn::User) => asking.contains(&agent.id),
                 Some(WaitingOn::Agent) => assigning.contains(&agent.id),

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Write};
-use entourage_types::{Time, Wakeup};
+use entourage_types::{Scope, Time, Wakeup};
 
-use super::{Inconsistency, Job, PAGE, agent};
-use crate::{Engine, Result};
+use super::{Inconsistency, Job, agent};
+use crate::{
+    Engine, Result,
+    pages::{Due, pages},
+};
 
 /// A wake-up that has been due for so long was delivered and not served.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,19 +31,15 @@ impl Job for Wakeups {
         let mut found = Vec::new();
         let until =
             Time::from_micros(engine.now().micros() - i64::try_from(PATIENCE.as_micros()).unwrap_or(0));
-        let mut after = None;
-        loop {
-            let page = engine.store().due(until, after, PAGE).await?;
+        let mut pages = pages(&**engine.store(), &Scope::All, Due(until));
+        while let Some(page) = pages.next().await? {
             for wakeup in &page {
                 if agent(engine, wakeup.agent).await?.is_none() {
                     found.push(inconsistency(engine, wakeup));
                 }
             }
-            match page.last().filter(|_| page.len() == PAGE as usize) {
-                Some(last) => after = Some((last.due, last.id)),
-                None => return Ok(found),
-            }
         }
+        Ok(found)
     }
 }
 

@@ -1,10 +1,7 @@
 //! Following one message to its answer: which runs belong to it, and what they produce. All of it is read
 //! from the events of the chat, so that nothing is missed and nothing is emitted twice.
 
-use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use entourage_store::Page;
 use entourage_types::{
@@ -13,11 +10,8 @@ use entourage_types::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Origin, RunItem, RunResult, StreamEvent, hang_up::HangUp, sender_of};
-use crate::{AgentDelta, Client, Piece, Result, Signal, Speech, Spoken, Watch, thread::USER};
-
-/// The most pieces that wait for the event of their run; an item has the whole text in any case.
-const EARLY: usize = 1_000;
+use super::{Origin, RunItem, RunResult, StreamEvent, hang_up::HangUp, pieces::Pieces, sender_of};
+use crate::{AgentDelta, Client, Result, Signal, Speech, Spoken, Watch, thread::USER};
 
 /// Follows one message to its answer. If it is dropped before its end, it [withdraws](Client::withdraw) the
 /// message: no client waits for the answer any more.
@@ -34,12 +28,7 @@ pub struct Follow {
     /// The calls of these runs, and the tasks that they assigned.
     calls: HashMap<CallId, Origin>,
     tasks: HashMap<TaskId, (AgentId, Origin)>,
-    /// Pieces that came before the event of their run: pieces are published at once, events once they are
-    /// committed.
-    early: VecDeque<Arc<AgentDelta>>,
-    /// How much of each run's answer in progress was emitted. What follows a gap is not: the item has the
-    /// whole text.
-    heard: HashMap<RunId, Heard>,
+    pieces: Pieces,
     /// Whether to look for an open question that keeps the message from being read.
     looks: bool,
     /// The questions that were emitted.
@@ -48,37 +37,6 @@ pub struct Follow {
     told: VecDeque<StreamEvent>,
     state: State,
     hang_up: HangUp,
-}
-
-/// What was emitted of an answer in progress.
-#[derive(Debug, Clone, Copy, Default)]
-struct Heard {
-    /// The number of its item, and which attempt at it.
-    attempt: (u64, u64),
-    /// The length of the emitted text in characters.
-    length: u64,
-}
-
-impl Heard {
-    /// Returns whether a piece voids what was emitted before, and the text that it adds to that. A subscriber
-    /// that is behind gets the text so far again, of which only the new part is added; what follows a gap
-    /// adds nothing.
-    fn take(&mut self, delta: &AgentDelta) -> (bool, Option<String>) {
-        let attempt = (delta.item_seq, delta.attempt);
-        if attempt < self.attempt {
-            return (false, None);
-        }
-        let is_again = attempt.0 == self.attempt.0 && attempt != self.attempt && self.length > 0;
-        let is_void = is_again || delta.piece == Piece::Reset;
-        if is_void || attempt != self.attempt {
-            *self = Self { attempt, length: 0 };
-        }
-        let Piece::Text(text) = &delta.piece else { return (is_void, None) };
-        let known = self.length.checked_sub(delta.offset).and_then(|known| usize::try_from(known).ok());
-        let new: String = known.map_or_else(String::new, |known| text.chars().skip(known).collect());
-        self.length += new.chars().count() as u64;
-        (is_void, Some(new).filter(|new| !new.is_empty()))
-    }
 }
 
 /// How far a `Follow` has come.
@@ -150,8 +108,7 @@ impl Follow {
             runs: HashMap::new(),
             calls: HashMap::new(),
             tasks: HashMap::new(),
-            early: VecDeque::new(),
-            heard: HashMap::new(),
+            pieces: Pieces::default(),
             looks: false,
             asked: HashSet::new(),
             told: VecDeque::new(),
@@ -253,7 +210,7 @@ impl Follow {
                 if self.runs.contains_key(&delta.run) {
                     self.piece(&delta);
                 } else {
-                    hold(&mut self.early, delta);
+                    self.pieces.hold(delta);
                 }
             }
             Signal::CaughtUp(_) => {}
@@ -268,11 +225,7 @@ impl Follow {
                 if let Some(origin) = self.runs.get(&item.run) {
                     self.told.extend(RunItem::of(item, origin).into_iter().map(StreamEvent::Item));
                 }
-                let (own, others) =
-                    std::mem::take(&mut self.early).into_iter().partition(|d| d.run == item.run);
-                self.early = others;
-                let own: VecDeque<Arc<AgentDelta>> = own;
-                own.iter().for_each(|delta| self.piece(delta));
+                self.pieces.held_of(item.run).iter().for_each(|delta| self.piece(delta));
             }
             EventBody::Task { task } => self.assigned(task),
             EventBody::Question { question } if question.status == QuestionStatus::Open => {
@@ -336,7 +289,7 @@ impl Follow {
 
     fn piece(&mut self, delta: &AgentDelta) {
         let Some(origin) = self.runs.get(&delta.run) else { return };
-        let (is_void, new) = self.heard.entry(delta.run).or_default().take(delta);
+        let (is_void, new) = self.pieces.take(delta);
         if is_void {
             self.told.push_back(StreamEvent::Void { origin: origin.clone() });
         }
@@ -361,62 +314,5 @@ impl Follow {
     fn is_over(&mut self) {
         self.state = State::Over;
         self.hang_up.disarm();
-    }
-}
-
-/// Holds a piece whose run is not known yet. If there is no room, drops the pieces of the run that has waited
-/// longest, which is mostly one that is not followed.
-fn hold(early: &mut VecDeque<Arc<AgentDelta>>, delta: Arc<AgentDelta>) {
-    if early.len() >= EARLY
-        && let Some(oldest) = early.front().map(|oldest| oldest.run)
-    {
-        early.retain(|held| held.run != oldest);
-    }
-    early.push_back(delta);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pieces_after_a_gap_are_ignored_and_a_new_attempt_voids_the_old() {
-        let (agent, run) = (AgentId::new(), RunId::new());
-        let mut heard = Heard::default();
-        let mut take = |item_seq, attempt, offset, text: &str| {
-            let piece = if text.is_empty() { Piece::Reset } else { Piece::Text(text.into()) };
-            let (is_void, new) = heard.take(&AgentDelta { agent, run, item_seq, attempt, offset, piece });
-            (is_void, new.unwrap_or_default())
-        };
-        let mut takes = |item_seq, attempt, offset, text: &str, expected: (bool, &str)| {
-            let taken = take(item_seq, attempt, offset, text);
-            assert_eq!((taken.0, taken.1.as_str()), expected, "{item_seq} {attempt} {offset} {text}");
-        };
-        takes(1, 1, 0, "añb", (false, "añb"));
-        takes(1, 1, 3, "c", (false, "c"));
-        takes(1, 1, 0, "añbcd", (false, "d"));
-        takes(1, 1, 7, "g", (false, ""));
-        takes(1, 1, 8, "h", (false, ""));
-        takes(1, 1, 0, "", (true, ""));
-        takes(1, 2, 0, "x", (false, "x"));
-        takes(1, 3, 0, "y", (true, "y"));
-        takes(1, 2, 1, "z", (false, ""));
-        // The next item does not void the one before.
-        takes(3, 4, 0, "n", (false, "n"));
-    }
-
-    #[test]
-    fn a_full_buffer_of_early_pieces_drops_whole_runs() {
-        let (other, own) = (RunId::new(), RunId::new());
-        let agent = AgentId::new();
-        let piece = |run, offset| {
-            let piece = Piece::Text("x".into());
-            Arc::new(AgentDelta { agent, run, item_seq: 1, attempt: 1, offset, piece })
-        };
-        let mut early = VecDeque::new();
-        (0..600).for_each(|offset| hold(&mut early, piece(other, offset)));
-        (0..401).for_each(|offset| hold(&mut early, piece(own, offset)));
-        let held: Vec<_> = early.iter().map(|delta| (delta.run, delta.offset)).collect();
-        assert_eq!(held, (0..401).map(|offset| (own, offset)).collect::<Vec<_>>());
     }
 }

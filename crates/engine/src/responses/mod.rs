@@ -4,6 +4,7 @@
 mod follow;
 mod hang_up;
 mod item;
+mod pieces;
 mod result;
 
 use entourage_types::{Agent, Question};

@@ -2,41 +2,37 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use entourage_store::{Error as StoreError, Write};
+use entourage_store::Write;
 use entourage_types::{Agent, Item, ItemBody, KeptThread, Output, OutputEffect, RunId, ThreadKey, ToolCall};
 
-use super::{PATIENCE, ThreadStoreError, kept, pending};
-use crate::{Engine, in_time::in_time, thread};
-
-/// A thread whose beginning could not be loaded.
-#[derive(Debug)]
-pub(crate) struct NotLoaded {
-    pub(crate) key: ThreadKey,
-    pub(crate) cause: ThreadStoreError,
-}
+use super::{PATIENCE, kept, pending};
+use crate::{Engine, Error, Result, in_time::in_time, thread};
 
 impl Engine {
     /// Returns the further writes of the commit that sends a message to an agent: its thread becomes a kept
     /// thread, and a new one begins with the items that the thread store loads, which are counted in the
     /// agent's row. Unless given, the name of the chat is that of the tree.
+    ///
+    /// # Errors
+    /// [`Error::NotLoaded`] if the thread store does not load them; otherwise the store failed.
     pub(crate) async fn keep_thread(
         &self,
         agent: &mut Agent,
         is_new: bool,
         chat: Option<&str>,
-    ) -> Result<Result<Vec<Write>, NotLoaded>, StoreError> {
+    ) -> Result<Vec<Write>> {
         let (Some(thread_store), Some(named)) = (self.thread_store(), thread::named(agent)) else {
-            return Ok(Ok(Vec::new()));
+            return Ok(Vec::new());
         };
         let store = &**self.store();
         if !is_new && kept(store, agent.id).await?.is_some() {
-            return Ok(Ok(Vec::new()));
+            return Ok(Vec::new());
         }
         let chat = match chat {
             Some(chat) => Some(chat.to_owned()),
             None => kept(store, agent.root).await?.map(|root| root.key.chat),
         };
-        let Some(chat) = chat else { return Ok(Ok(Vec::new())) };
+        let Some(chat) = chat else { return Ok(Vec::new()) };
         let (recipient, sender) = (named.recipient.to_owned(), named.sender.to_owned());
         // What was deleted is gone: a thread, or a chat, that takes its place begins empty.
         let is_first = named.is_first && agent.root == thread::root_of(&agent.owner, &chat);
@@ -56,14 +52,15 @@ impl Engine {
                 Err(cause) => {
                     let ThreadKey { owner, chat, recipient, sender } = &thread.key;
                     tracing::warn!(%owner, chat, recipient, sender, %cause, "a thread could not be loaded");
-                    return Ok(Err(NotLoaded { key: thread.key, cause }));
+                    let (key, cause) = (Box::new(thread.key), cause.to_string());
+                    return Err(Error::NotLoaded { key, cause });
                 }
             }
         } else if agent.items > 0 {
             // The thread is older than the thread store: all its items are to be saved.
             writes.push(pending(agent.id, 0, &thread, self.now())?);
         }
-        Ok(Ok(writes))
+        Ok(writes)
     }
 
     /// Begins a new agent's transcript with these items; no run of this engine wrote them.

@@ -15,8 +15,6 @@ use entourage_types::{
 
 use crate::Engine;
 
-pub(crate) use begin::NotLoaded;
-
 /// Why a thread store could not load or save.
 pub type ThreadStoreError = Box<dyn std::error::Error + Send + Sync>;
 

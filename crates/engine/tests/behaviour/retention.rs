@@ -4,7 +4,10 @@ use std::{
     collections::HashSet,
     future::{Future, poll_fn},
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -13,7 +16,7 @@ use crate::kit::first_tools;
 use async_trait::async_trait;
 use entourage_engine::{Clock, Error, NewAgent, Pruned, Retention, Signal, Speech};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Page, Result as StoreResult, Store, Write};
+use entourage_store::{Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write};
 use entourage_testkit::{Fault, Faults, StoreLayer, World, plain, within};
 use entourage_types::{
     Agent, Answer, Author, Entity, EntityKind, Item, ItemBody, Message, Owner, Post, PostBody, PostId, RunId,
@@ -269,7 +272,7 @@ async fn an_idempotency_key_is_kept_for_the_retention_period() {
     assert_eq!(world.client().agent(old).await.unwrap().id, old, "what it made stays");
 }
 
-/// There are more old records than one page, three pages of them.
+/// There are more old records than one page has.
 #[tokio::test]
 async fn one_prune_deletes_more_records_than_a_page() {
     let world = World::scripted(&scripted_by_messages(), first_tools()).await;
@@ -326,4 +329,34 @@ async fn a_tree_that_gets_a_message_during_pruning_keeps_its_events() {
     world.clock().advance(DAY * 40);
     assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), Pruned::default());
     assert_eq!(first_event_number(&world, &root).await, 1);
+}
+
+/// Refuses the first commit that deletes agents.
+#[derive(Default)]
+struct RefusesFirstPrune(AtomicBool);
+
+#[async_trait]
+impl StoreLayer for RefusesFirstPrune {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
+        let prunes = matches!(commit.writes.first(), Some(Write::PruneAgent(_)));
+        if prunes && !self.0.swap(true, Ordering::Relaxed) {
+            return Err(StoreError::RuleViolation("an agent would lose its parent".into()));
+        }
+        store.commit(commit).await
+    }
+}
+
+#[tokio::test]
+async fn a_tree_that_the_store_refuses_to_delete_is_not_counted_and_the_others_are_deleted() {
+    let layer = RefusesFirstPrune::default();
+    let world = World::builder(scripted_by_messages()).tools(first_tools()).between(layer).start().await;
+    let [refused, other] = [world.ask("hello").await, world.ask("hello").await];
+    world.ended(refused.id).await;
+    world.ended(other.id).await;
+    world.clock().advance(DAY * 40);
+    let one = Pruned { trees: 1, ..Pruned::default() };
+    assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), one);
+    assert!(world.client().agent(refused.id).await.is_ok());
+    assert!(matches!(world.client().agent(other.id).await, Err(Error::NotFound { .. })));
+    assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), one);
 }

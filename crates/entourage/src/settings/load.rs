@@ -6,11 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use config::{Config, Environment, File, FileFormat};
-
 use super::{
     NamedModel, Settings,
+    merge::merged,
     message::without_value,
+    mistake::in_file,
     paths, positive,
     variables::{self, CONFIG, DATA, MODEL, OWN, PREFIX, SEPARATOR},
 };
@@ -64,7 +64,7 @@ impl Settings {
         let mut known: Vec<(String, String)> = known.into_iter().chain(model).collect();
         let mut settings = merged(&text, &known).map_err(|error| match toml::from_str::<Self>(&text) {
             // Parsing the file alone gives line numbers.
-            Err(error) => mistake(&path, &text, &error),
+            Err(error) => in_file(&path, &text, &error),
             Ok(_) => {
                 // The culprit is the last variable whose removal makes the rest valid.
                 let (mut culprit, mut value) = (String::new(), String::new());
@@ -116,28 +116,6 @@ impl Settings {
     }
 }
 
-/// Merges the settings of a file with those of variables, whose names are without their prefix.
-fn merged(file: &str, variables: &[(String, String)]) -> Result<Settings, config::ConfigError> {
-    let is_list = |name: &str| variables::setting(name).is_some_and(|key| key.is_list);
-    let (lists, plain): (Vec<_>, Vec<_>) =
-        variables.iter().filter(|(name, _)| name != MODEL.0).cloned().partition(|(name, _)| is_list(name));
-    let from_variables = Environment::default()
-        .separator(SEPARATOR)
-        .ignore_empty(true)
-        .source(Some(plain.into_iter().collect()));
-    let mut builder =
-        Config::builder().add_source(File::from_str(file, FileFormat::Toml)).add_source(from_variables);
-    for (name, entries) in lists {
-        let entries = entries.split(',').map(str::trim).filter(|entry| !entry.is_empty());
-        let entries: Vec<String> = entries.map(str::to_owned).collect();
-        builder = builder.set_override(name.to_lowercase().replace(SEPARATOR, "."), entries)?;
-    }
-    if let Some((_, model)) = variables.iter().find(|(name, _)| name == MODEL.0) {
-        builder = builder.set_override(MODEL.1, model.as_str())?;
-    }
-    builder.build()?.try_deserialize()
-}
-
 /// The variables with our prefix and a value, without the prefix.
 fn ours_among(variables: impl Iterator<Item = (String, String)>) -> impl Iterator<Item = (String, String)> {
     variables
@@ -159,46 +137,6 @@ fn read(path: &Path, must_exist: bool) -> Result<String> {
 /// Whether the file does not exist, or its directory is no directory.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// Describes a mistake in the file with its line number, in one line.
-fn mistake(path: &Path, text: &str, error: &toml::de::Error) -> Error {
-    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let (above, this) = before.rsplit_once('\n').map_or((None, before), |(above, this)| (Some(above), this));
-    let line = above.map_or(1, |above| above.matches('\n').count() + 2);
-    let why = without_value(error.message());
-    let key = key_before(this);
-    let why = if key.is_empty() { why } else { format!("`{key}`: {why}") };
-    Error::Settings { place: format!("{}:{line}", path.display()), why }
-}
-
-/// The dotted key of the value that begins after this part of a line, with the keys of the inline tables and
-/// lists around it, as far as they are bare keys.
-fn key_before(line: &str) -> String {
-    let (mut above, mut key, mut begin, mut quote) = (Vec::new(), "", 0, None);
-    let mut chars = line.char_indices();
-    while let Some((at, char)) = chars.next() {
-        match (quote, char) {
-            (Some('"'), '\\') => drop(chars.next()),
-            (Some(open), _) => quote = quote.filter(|_| open != char),
-            (None, '"' | '\'') => quote = Some(char),
-            (None, '=') => key = line[begin..at].trim(),
-            (None, '{' | '[') => {
-                above.push(std::mem::take(&mut key));
-                begin = at + 1;
-            }
-            (None, '}' | ']') => key = above.pop().unwrap_or_default(),
-            (None, ',') => (key, begin) = ("", at + 1),
-            (None, _) => {}
-        }
-    }
-    above.push(key);
-    let named = above.into_iter().filter(|key| !key.is_empty());
-    named.take_while(|key| is_key(key)).collect::<Vec<_>>().join(".")
-}
-
-fn is_key(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
 }
 
 #[cfg(test)]

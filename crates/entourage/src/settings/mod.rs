@@ -4,7 +4,9 @@
 //! `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
 mod load;
+mod merge;
 mod message;
+mod mistake;
 mod paths;
 mod positive;
 mod reference;

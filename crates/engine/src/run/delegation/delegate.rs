@@ -8,17 +8,36 @@ use entourage_types::{
     WaitingOn, WakeupId,
 };
 
-use crate::run::{Interrupt, Result, Run, tools::call::handed_over, tools::kept::failed};
-use crate::{thread, thread_sync::NotLoaded, titles::title_of};
+use crate::run::{
+    Interrupt, NotDone, Result, Run,
+    not_done::NotMade,
+    tools::{call::handed_over, kept::failed},
+};
+use crate::{
+    Error,
+    thread::{self, Place},
+    titles::title_of,
+};
 
 impl Run<'_> {
-    /// Delegates work to another agent. A refusal becomes the call's output, and the agent continues.
+    /// Delegates work to another agent. If that is not possible, the output says why, and nothing else changes.
     pub(in crate::run) async fn delegate(
         &mut self,
         calls: &[ToolCall],
         index: usize,
         work: Delegate,
     ) -> Result<()> {
+        let Err(not_done) = self.try_to_delegate(calls, index, work).await else { return Ok(()) };
+        let NotMade(why) = not_done.reason()?;
+        self.finish(calls, index, failed(&calls[index], why), vec![]).await
+    }
+
+    async fn try_to_delegate(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        work: Delegate,
+    ) -> Result<(), NotDone<NotMade>> {
         let (call, again) = (&calls[index], work.clone());
         let (kind, title, thread) = match work.to {
             Target::Child { agent, question } => {
@@ -30,21 +49,8 @@ impl Run<'_> {
             }
             Target::New { kind, title } => (kind, title, None),
         };
-        let (mut child, is_new) = match self.worker(&kind, title, thread).await? {
-            Ok(found) => found,
-            Err(refusal) => return self.finish(calls, index, failed(call, refusal), vec![]).await,
-        };
-        let kept = match self.engine.keep_thread(&mut child, is_new, None).await? {
-            Ok(kept) => kept,
-            Err(NotLoaded { key, .. }) => {
-                let why = format!(
-                    "the earlier messages with `{}` could not be loaded, so it was not asked; try again \
-                     later, or continue without it",
-                    key.recipient
-                );
-                return self.finish(calls, index, failed(call, why), vec![]).await;
-            }
-        };
+        let (mut child, is_new) = self.worker(&kind, title, thread).await?;
+        let kept = self.engine.keep_thread(&mut child, is_new, None).await.map_err(not_kept)?;
         let (at, post) = (self.engine.now(), PostId::new());
         let task = Task {
             id: TaskId::new(),
@@ -121,16 +127,16 @@ impl Run<'_> {
                     }
                     full => full.to_string(),
                 };
-                self.finish(calls, index, failed(call, why), vec![]).await
+                Err(NotMade(why).into())
             }
             // Another agent of the same kind has just created the same thread: this one writes in it, too.
             Err(Interrupt::Store(StoreError::AgentExists { .. })) if is_new => {
                 self.batch.extend(waiting);
-                Box::pin(self.delegate(calls, index, again)).await
+                Box::pin(self.try_to_delegate(calls, index, again)).await
             }
             Ok(()) if !work.wait => {
                 let given = handed_over(call, task.id, &worker);
-                self.finish(calls, index, given, vec![]).await
+                Ok(self.finish(calls, index, given, vec![]).await?)
             }
             Ok(()) => {
                 if let Some(on) = sleeps {
@@ -138,7 +144,7 @@ impl Run<'_> {
                 }
                 Ok(())
             }
-            failed => failed,
+            Err(interrupt) => Err(interrupt.into()),
         }
     }
 
@@ -152,28 +158,25 @@ impl Run<'_> {
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }
 
-    /// Returns the agent that is to work (that of a thread, or a new one), and whether it is new. The inner
-    /// error is a refusal that the model reads.
+    /// Returns the agent that is to work (that of a thread, or a new one), and whether it is new.
     async fn worker(
         &self,
         kind: &str,
         title: String,
         thread: Option<String>,
-    ) -> Result<Result<(Agent, bool), String>> {
+    ) -> Result<(Agent, bool), NotDone<NotMade>> {
         if self.depth() >= self.max_depth() {
-            return Ok(Err(format!(
-                "you are at the maximum depth of {}; do the work yourself",
-                self.max_depth()
-            )));
+            let why = format!("you are at the maximum depth of {}; do the work yourself", self.max_depth());
+            return Err(NotMade(why).into());
         }
         if thread.is_some() && thread::name_of(&self.agent) == kind {
-            return Ok(Err("you cannot write to yourself".into()));
+            return Err(NotMade("you cannot write to yourself".to_owned()).into());
         }
         let found = self.candidate(kind, title, thread).await?;
-        if let Ok((found, false)) = &found
+        if let (found, false) = &found
             && let Some(why) = self.cannot_answer(found).await?
         {
-            return Ok(Err(why));
+            return Err(NotMade(why).into());
         }
         Ok(found)
     }
@@ -183,23 +186,37 @@ impl Run<'_> {
         kind: &str,
         title: String,
         thread: Option<String>,
-    ) -> Result<Result<(Agent, bool), String>> {
+    ) -> Result<(Agent, bool), NotDone<NotMade>> {
         let store = &self.engine.inner.store;
         let scope = Scope::from(&self.agent.owner);
         if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");
-            return Ok(Err(format!("you cannot write to `{kind}`; you can write to: {peers}")));
+            return Err(NotMade(format!("you cannot write to `{kind}`; you can write to: {peers}")).into());
         }
         if self.engine.kinds().get(kind).is_none() {
-            return Ok(Err(format!("there is no kind `{kind}`; there are: {}", self.engine.kinds().names())));
+            let known = self.engine.kinds().names();
+            return Err(NotMade(format!("there is no kind `{kind}`; there are: {known}")).into());
         }
         let key = match thread {
             Some(thread) => match thread::find(&**store, &scope, self.agent.root, thread).await? {
-                Ok(found) => return Ok(Ok((found, false))),
-                Err(key) => Some(key),
+                Place::Taken(found) => return Ok((found, false)),
+                Place::Free(key) => Some(key),
             },
             None => None,
         };
-        Ok(Ok((self.agent.child(kind, title, key, self.engine.now()), true)))
+        Ok((self.agent.child(kind, title, key, self.engine.now()), true))
+    }
+}
+
+fn not_kept(error: Error) -> NotDone<NotMade> {
+    match error {
+        Error::NotLoaded { key, .. } => NotMade(format!(
+            "the earlier messages with `{}` could not be loaded, so it was not asked; try again later, or \
+             continue without it",
+            key.recipient
+        ))
+        .into(),
+        Error::Store(error) => error.into(),
+        error => Interrupt::failed(error.to_string()).into(),
     }
 }

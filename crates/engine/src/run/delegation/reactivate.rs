@@ -8,34 +8,29 @@ use entourage_types::{
 };
 
 use crate::run::{
-    Result, Run,
+    NotDone, Result, Run,
+    not_done::NotMade,
     tools::kept::{failed, succeeded},
 };
 use crate::{questions::closing, sub_agents::is_below};
 
 impl Run<'_> {
-    /// Passes a text on to an agent that this one created. If that is not possible, the output says why, and
-    /// nothing else changes.
+    /// Passes a text on to an agent that this one created.
     pub(in crate::run) async fn reactivate(
         &mut self,
         calls: &[ToolCall],
         index: usize,
         (id, named): (AgentId, Option<QuestionId>),
         text: String,
-    ) -> Result<()> {
+    ) -> Result<(), NotDone<NotMade>> {
         let call = &calls[index];
-        let (child, task) = match self.own(id).await? {
-            Ok(found) => found,
-            Err(refusal) => return self.finish(calls, index, failed(call, refusal), vec![]).await,
-        };
+        let (child, task) = self.own(id).await?;
         let asked = self.asked_below(&child).await?;
         if let Some(question) = waits_for_verdict(&asked, named, child.id) {
-            return self.finish(calls, index, self.leave_to_user(call, &child, question), vec![]).await;
+            let output = self.leave_to_user(call, &child, question);
+            return Ok(self.finish(calls, index, output, vec![]).await?);
         }
-        let question = match which(asked, named) {
-            Ok(question) => question,
-            Err(refusal) => return self.finish(calls, index, failed(call, refusal), vec![]).await,
-        };
+        let question = which(asked, named)?;
         // The store may refuse the commit that follows, so the batch must not be part of it.
         self.flush().await?;
         let at = self.engine.now();
@@ -70,7 +65,7 @@ impl Run<'_> {
         self.batch.expect(std::mem::take(&mut commit.expect));
         let effect = Some(OutputEffect::Delegated(task.id));
         let output = Output { effect, ..succeeded(call, said) };
-        self.finish(calls, index, output, commit.writes).await
+        Ok(self.finish(calls, index, output, commit.writes).await?)
     }
 
     /// Returns the output of a call that writes to an agent which waits for a verdict on a call. No agent may
@@ -92,27 +87,27 @@ impl Run<'_> {
     }
 
     /// Returns an agent that this one created, with the latest task that it has from this one and that was
-    /// not cancelled. The inner error is a refusal.
-    async fn own(&self, id: AgentId) -> Result<Result<(Agent, Task), String>> {
+    /// not cancelled.
+    async fn own(&self, id: AgentId) -> Result<(Agent, Task), NotDone<NotMade>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
-            return Ok(Err(format!("there is no agent {id}")));
+            return Err(NotMade(format!("there is no agent {id}")).into());
         };
         if child.parent != Some(self.agent.id) {
-            return Ok(Err(format!("agent {id} is not yours")));
+            return Err(NotMade(format!("agent {id} is not yours")).into());
         }
         if child.status == Status::Cancelled {
-            return Ok(Err(format!("agent {id} was cancelled")));
+            return Err(NotMade(format!("agent {id} was cancelled")).into());
         }
         let page = Page { newest_first: true, ..Page::all() };
         let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::TASK) };
         for entity in store.entities(&scope, query).await? {
             let task = Task::from_entity(&entity)?;
             if task.to == id && task.status != Status::Cancelled {
-                return Ok(Ok((child, task)));
+                return Ok((child, task));
             }
         }
-        Ok(Err(format!("agent {id} has no task of yours; start another one")))
+        Err(NotMade(format!("agent {id} has no task of yours; start another one")).into())
     }
 
     /// Returns the open questions to the user, of this agent and of those below it, oldest first.
@@ -144,23 +139,23 @@ fn waits_for_verdict(asked: &[Question], named: Option<QuestionId>, child: Agent
     asked.iter().filter(is_on_call).find(is_meant)
 }
 
-/// Returns which open question is answered: the one that was named, otherwise the only one. The error is a
-/// refusal that the model reads.
-fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, String> {
+/// Returns which open question is answered: the one that was named, otherwise the only one.
+fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, NotMade> {
     let open: Vec<_> = asked.into_iter().filter(|question| question.about == About::Information).collect();
     let choice = || {
         let lines = open.iter().map(|question| format!("{}: {}", question.id, question.text));
         lines.collect::<Vec<_>>().join("\n")
     };
-    match (named, open.len()) {
-        (None, 0 | 1) => Ok(open.into_iter().next()),
+    let why = match (named, open.len()) {
+        (None, 0 | 1) => return Ok(open.into_iter().next()),
         (None, several) => {
-            Err(format!("the agent has {several} open questions; say which as `question`:\n{}", choice()))
+            format!("the agent has {several} open questions; say which as `question`:\n{}", choice())
         }
-        (Some(id), 0) => Err(format!("question {id} is not open, and the agent has no other that is")),
+        (Some(id), 0) => format!("question {id} is not open, and the agent has no other that is"),
         (Some(id), _) => match open.iter().position(|question| question.id == id) {
-            Some(at) => Ok(open.into_iter().nth(at)),
-            None => Err(format!("question {id} is not open; of this agent these are:\n{}", choice())),
+            Some(at) => return Ok(open.into_iter().nth(at)),
+            None => format!("question {id} is not open; of this agent these are:\n{}", choice()),
         },
-    }
+    };
+    Err(NotMade(why))
 }

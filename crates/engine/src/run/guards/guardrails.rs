@@ -10,7 +10,7 @@ use entourage_types::{
 };
 use futures::{FutureExt, future::BoxFuture};
 
-use crate::run::{Interrupt, Result, Run, tools::kept::failed};
+use crate::run::{Interrupt, NotDone, Result, Run, not_done::Refusal, tools::kept::failed};
 use crate::{
     Clock,
     guardrail::{Guardrail, GuardrailInput, Side},
@@ -100,7 +100,7 @@ impl Run<'_> {
         if self.was_refused() {
             return Ok(false);
         }
-        let (name, why) = match self.refusal(words, true).await {
+        let Refusal { by, why } = match self.refusal(words, true).await {
             Ok(None) => return Ok(true),
             Ok(Some(refusal)) => refusal,
             Err(Interrupt::Stopped(stop)) if stop.reason == StopReason::Error => {
@@ -115,7 +115,7 @@ impl Run<'_> {
             }
             Err(interrupt) => return Err(interrupt),
         };
-        let text = format!("`{name}` rejected the answer: {why}. Fix this and answer again.");
+        let text = format!("`{by}` rejected the answer: {why}. Fix this and answer again.");
         let notice = Notice::new(NoticeCode::OutputRejected, text);
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Notice(notice), at)];
@@ -131,7 +131,13 @@ impl Run<'_> {
     /// An [`Interrupt`] when one of them cannot be asked.
     pub async fn passes_output(&self, words: &str) -> Result<bool> {
         let names = self.output_guardrails();
-        Ok(names.is_empty() || self.judged(&names, &[words.to_owned()], Side::Output).await?.is_ok())
+        if names.is_empty() {
+            return Ok(true);
+        }
+        match self.judged(&names, &[words.to_owned()], Side::Output).await {
+            Ok(()) => Ok(true),
+            Err(not_done) => not_done.reason().map(|_| false),
+        }
     }
 
     fn output_guardrails(&self) -> Vec<String> {
@@ -149,7 +155,7 @@ impl Run<'_> {
         // A text that the user reads before the answer need not match the answer's schema.
         let is_last = self.kind.conversational || self.kind.reply == entourage_types::Reply::SendMessage;
         let is_answer = is_last || matches!(effect, Some(OutputEffect::Answer(_)));
-        let Some((by, why)) = self.refusal(words, is_answer).await? else { return Ok(None) };
+        let Some(Refusal { by, why }) = self.refusal(words, is_answer).await? else { return Ok(None) };
         let text = format!("`{by}` rejected this, so it was not sent: {why}. Fix this and try again.");
         Ok(Some(Output { effect: Some(OutputEffect::Refused { by }), ..failed(call, text) }))
     }
@@ -161,21 +167,23 @@ impl Run<'_> {
     async fn refusal(&self, words: &str, is_answer: bool) -> Result<Option<Refusal>> {
         let names = self.output_guardrails();
         let own = match self.unfounded() {
-            Some(why) => Some((MIN_CALLS.to_owned(), why)),
-            None => self.unfit(words, is_answer).await?.map(|why| (SCHEMA.to_owned(), why)),
+            Some(why) => Some((MIN_CALLS, why)),
+            None => self.unfit(words, is_answer).await?.map(|why| (SCHEMA, why)),
         };
-        let refused = match own {
-            Some(refusal) => Err(refusal),
-            None if names.is_empty() => Ok(()),
-            None => self.judged(&names, &[words.to_owned()], Side::Output).await?,
+        let Refusal { by, why } = match own {
+            Some((by, why)) => Refusal { by: by.to_owned(), why },
+            None if names.is_empty() => return Ok(None),
+            None => match self.judged(&names, &[words.to_owned()], Side::Output).await {
+                Ok(()) => return Ok(None),
+                Err(not_done) => not_done.reason()?,
+            },
         };
-        let Err((name, why)) = refused else { return Ok(None) };
         let times = self.own_items().filter(|item| is_refusal(item)).count();
         if times >= self.kind.guardrails.attempts as usize {
-            let cause = format!("`{name}` rejected the answer, which was the last attempt: {why}");
+            let cause = format!("`{by}` rejected the answer, which was the last attempt: {why}");
             return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
         }
-        Ok(Some((name, why)))
+        Ok(Some(Refusal { by, why }))
     }
 
     /// Returns why the text does not match the kind's `output_schema`; none if it does, or need not.
@@ -266,18 +274,19 @@ impl Run<'_> {
     ) -> Result<impl Future<Output = Result<()>> + Send + use<>> {
         let asking = self.asking(names, texts, Side::Input)?;
         Ok(async move {
-            asking.await?.map_err(|(name, why)| {
-                Interrupt::stopped(StopReason::InputRejected, format!("`{name}` rejected the message: {why}"))
-            })
+            let Err(not_done) = asking.await else { return Ok(()) };
+            let Refusal { by, why } = not_done.reason()?;
+            let cause = format!("`{by}` rejected the message: {why}");
+            Err(Interrupt::stopped(StopReason::InputRejected, cause))
         })
     }
 
-    async fn judged(&self, names: &[String], texts: &[String], side: Side) -> Result<Result<(), Refusal>> {
+    async fn judged(&self, names: &[String], texts: &[String], side: Side) -> Result<(), NotDone<Refusal>> {
         let asking = self.asking(names, texts, side)?;
         tokio::select! {
             biased;
             said = asking => said,
-            () = self.control.cancel().cancelled() => Err(Interrupt::Stopping),
+            () = self.control.cancel().cancelled() => Err(Interrupt::Stopping.into()),
         }
     }
 
@@ -288,7 +297,7 @@ impl Run<'_> {
         names: &[String],
         texts: &[String],
         side: Side,
-    ) -> Result<impl Future<Output = Result<Result<(), Refusal>>> + Send + use<>> {
+    ) -> Result<impl Future<Output = Result<(), NotDone<Refusal>>> + Send + use<>> {
         let mut guardrails: Vec<(String, Arc<dyn Guardrail>)> = Vec::with_capacity(names.len());
         for name in names {
             let check = self.engine.named_guardrail(name).map_err(Interrupt::failed)?;
@@ -308,18 +317,13 @@ impl Run<'_> {
             for (name, check) in &guardrails {
                 for text in &texts {
                     let checked = GuardrailInput { text: text.clone(), ..asked.clone() };
-                    if let Err(why) = asked_of(name, &**check, &checked, &*clock, seconds).await? {
-                        return Ok(Err((name.clone(), why)));
-                    }
+                    asked_of(name, &**check, &checked, &*clock, seconds).await?;
                 }
             }
-            Ok(Ok(()))
+            Ok(())
         })
     }
 }
-
-/// The name of the guardrail that refuses, and why.
-type Refusal = (String, String);
 
 /// Asks one guardrail, within its time limit. A guardrail that panics lets no text pass.
 async fn asked_of(
@@ -328,14 +332,17 @@ async fn asked_of(
     checked: &GuardrailInput,
     clock: &dyn Clock,
     seconds: u64,
-) -> Result<Result<(), String>> {
+) -> Result<(), NotDone<Refusal>> {
     let said = AssertUnwindSafe(check.check(checked)).catch_unwind();
     let end = clock.now() + Duration::from_secs(seconds);
     tokio::select! {
         biased;
-        said = said => said.map_err(|_| Interrupt::failed(format!("guardrail `{name}` crashed"))),
+        said = said => {
+            let said = said.map_err(|_| Interrupt::failed(format!("guardrail `{name}` crashed")))?;
+            Ok(said.map_err(|why| Refusal { by: name.to_owned(), why })?)
+        }
         () = clock.sleep_until(end) => {
-            Err(Interrupt::failed(format!("guardrail `{name}` timed out after {seconds} s")))
+            Err(Interrupt::failed(format!("guardrail `{name}` timed out after {seconds} s")).into())
         }
     }
 }

@@ -16,10 +16,11 @@ use entourage_types::{
 };
 use lru::LruCache;
 
-use crate::run::{Result, Run};
+use crate::{
+    pages::ROWS,
+    run::{Result, Run},
+};
 
-/// Rows read at once.
-const PAGE: u32 = 500;
 /// How many agents the cache holds.
 const AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
 /// How many bytes of given addresses the cache holds.
@@ -182,7 +183,7 @@ impl Run<'_> {
     /// Returns the next items of an agent from number `from` on, and moves `from` behind them; none if there
     /// are no more.
     async fn page(&self, agent: AgentId, from: &mut u64) -> Result<Option<Vec<Item>>> {
-        let query = ItemQuery::of(agent, *from, PAGE);
+        let query = ItemQuery::of(agent, *from, ROWS);
         let items = self.engine.inner.store.items(&self.scope(), query).await?;
         *from = items.last().map_or(*from, |last| last.seq + 1);
         Ok(Some(items).filter(|items| !items.is_empty()))
@@ -222,18 +223,9 @@ impl Run<'_> {
 
     /// Returns all agents of the tree, including deleted ones.
     async fn tree(&self) -> Result<Vec<Agent>> {
-        let mut agents: Vec<Agent> = Vec::new();
-        loop {
-            let after = agents.last().map(|last| last.id.to_string());
-            let page = Page { after, limit: PAGE, ..Page::default() };
-            let query = AgentQuery { root: Some(self.agent.root), page, ..AgentQuery::default() };
-            let found = self.engine.inner.store.agents(&self.scope(), query).await?;
-            let is_last = found.len() < PAGE as usize;
-            agents.extend(found);
-            if is_last {
-                return Ok(agents);
-            }
-        }
+        let (root, page) = (Some(self.agent.root), Page::all());
+        let query = AgentQuery { root, page, ..AgentQuery::default() };
+        Ok(self.engine.inner.store.agents(&self.scope(), query).await?)
     }
 
     fn scope(&self) -> Scope {

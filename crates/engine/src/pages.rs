@@ -1,0 +1,147 @@
+//! Lists of the store, read page by page up to the last row.
+
+use async_trait::async_trait;
+use entourage_store::{
+    AgentQuery, EntityQuery, Error as StoreError, Page, Result as StoreResult, RunQuery, Store,
+};
+use entourage_types::{Agent, Entity, Run, Scope, Time, Wakeup, WakeupId};
+
+/// Rows per page.
+pub(crate) const ROWS: u32 = 200;
+
+/// A query that selects a list of rows.
+#[async_trait]
+pub(crate) trait List: Send + Sync + Sized {
+    /// What the list consists of.
+    type Row: Send;
+    /// What names a row, so that a page can begin after it.
+    type Cursor: Send;
+
+    fn cursor(row: &Self::Row) -> Self::Cursor;
+
+    /// Reads a page: from the row after the cursor on, or else from where the query itself begins.
+    async fn page(
+        &self,
+        store: &dyn Store,
+        scope: &Scope,
+        after: Option<&Self::Cursor>,
+    ) -> StoreResult<Vec<Self::Row>>;
+}
+
+/// The wake-ups that are due at this time or before, in the order of their delivery.
+pub(crate) struct Due(pub(crate) Time);
+
+#[async_trait]
+impl List for Due {
+    type Row = Wakeup;
+    type Cursor = (Time, WakeupId);
+
+    fn cursor(row: &Wakeup) -> Self::Cursor {
+        (row.due, row.id)
+    }
+
+    async fn page(
+        &self,
+        store: &dyn Store,
+        _: &Scope,
+        after: Option<&Self::Cursor>,
+    ) -> StoreResult<Vec<Wakeup>> {
+        store.due(self.0, after.copied(), ROWS).await
+    }
+}
+
+macro_rules! list {
+    ($query:ident, $read:ident, $row:ident) => {
+        #[async_trait]
+        impl List for $query {
+            type Row = $row;
+            type Cursor = String;
+
+            fn cursor(row: &$row) -> String {
+                row.id.to_string()
+            }
+
+            async fn page(
+                &self,
+                store: &dyn Store,
+                scope: &Scope,
+                after: Option<&String>,
+            ) -> StoreResult<Vec<$row>> {
+                let after = after.or(self.page.after.as_ref()).cloned();
+                let page = Page { after, limit: ROWS, ..self.page };
+                store.$read(scope, $query { page, ..self.clone() }).await
+            }
+        }
+    };
+}
+
+list!(AgentQuery, agents, Agent);
+list!(RunQuery, runs, Run);
+list!(EntityQuery, entities, Entity);
+
+/// The rest of a list.
+pub(crate) struct Pages<'a, L: List> {
+    store: &'a dyn Store,
+    scope: &'a Scope,
+    list: L,
+    /// The rows of the last page.
+    last: Vec<L::Cursor>,
+    is_at_end: bool,
+}
+
+/// Begins to read a list. The limit of the query's page does not count.
+pub(crate) fn pages<'a, L: List>(store: &'a dyn Store, scope: &'a Scope, list: L) -> Pages<'a, L> {
+    Pages { store, scope, list, last: Vec::new(), is_at_end: false }
+}
+
+impl<L: List> Pages<'_, L> {
+    /// Reads the next page; none after the last. A row that is removed meanwhile ends nothing: the page begins
+    /// after the row before it. Only if the whole page before is gone, the list is read from its beginning
+    /// again.
+    pub(crate) async fn next(&mut self) -> StoreResult<Option<Vec<L::Row>>> {
+        while !self.is_at_end {
+            match self.list.page(self.store, self.scope, self.last.last()).await {
+                Err(StoreError::NoRow { .. }) if self.last.pop().is_some() => {}
+                page => {
+                    let page = page?;
+                    self.is_at_end = page.len() < ROWS as usize;
+                    self.last = page.iter().map(L::cursor).collect();
+                    return Ok(Some(page).filter(|page| !page.is_empty()));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_store::{Commit, MemoryStore, Write};
+    use entourage_types::{AgentId, Owner};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_list_whose_rows_are_removed_meanwhile_is_read_to_its_end_without_repetition() {
+        let (store, at) = (MemoryStore::default(), Time::from_micros(7));
+        let made: Vec<Agent> = (0..=2 * ROWS).map(|_| Agent::root(Owner::local(), "a", "", at)).collect();
+        let writes = made.iter().cloned().map(Write::NewAgent).collect();
+        store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
+        let mut pages = pages(&store, &Scope::All, AgentQuery::default());
+        let mut read: Vec<AgentId> = Vec::new();
+        while let Some(page) = pages.next().await.unwrap() {
+            read.extend(page.iter().map(|agent| agent.id));
+            let removed = page[page.len().saturating_sub(3)..].iter().map(|row| Write::PruneAgent(row.id));
+            store.commit(Commit { writes: removed.collect(), ..Commit::new(at) }).await.unwrap();
+        }
+        assert!(read.into_iter().eq(made.into_iter().map(|agent| agent.id)));
+    }
+
+    #[tokio::test]
+    async fn a_list_that_begins_after_an_unknown_row_is_refused() {
+        let page = Page { after: Some(AgentId::new().to_string()), ..Page::default() };
+        let store = MemoryStore::default();
+        let mut pages = pages(&store, &Scope::All, AgentQuery { page, ..AgentQuery::default() });
+        assert!(matches!(pages.next().await, Err(StoreError::NoRow { .. })));
+    }
+}
