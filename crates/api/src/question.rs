@@ -171,7 +171,7 @@ pub struct AnswerQuestion {
     #[schema(min_length = 1, pattern = r"\S")]
     pub reason: Option<String>,
     /// `true` if the person declines to answer.
-    #[serde(default)]
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     #[schema(required = false)]
     pub decline: bool,
 }

@@ -53,12 +53,6 @@ impl From<types::Tally> for Tally {
     }
 }
 
-impl From<Tally> for types::Tally {
-    fn from(Tally { calls, unpriced, usage, cost }: Tally) -> Self {
-        Self { calls, unpriced, usage: usage.into(), cost }
-    }
-}
-
 /// The usage of one model on one day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Spent {
@@ -80,7 +74,7 @@ impl From<types::Spent> for Spent {
 
 /// One sum. Keys that it is not grouped by are left out, and so are keys that are no longer known: of runs
 /// that were removed, the owner, day, model and kind are known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRow {
     /// The day in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +131,7 @@ impl From<Vec<types::UsageRow>> for UsageReport {
 }
 
 /// The usage of all runs of a tree: the exact sum.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TreeUsage {
     /// The tree, by its root.
     #[schema(value_type = schema::AgentId)]

@@ -43,6 +43,12 @@ impl ShownStatus {
         }
     }
 
+    /// Whether nothing further happens without a new message.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        self.status().is_terminal()
+    }
+
     /// Returns the status as stored.
     #[must_use]
     pub const fn status(self) -> Status {
