@@ -201,3 +201,27 @@ pub struct Respond {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detached: Option<bool>,
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn an_item_of_a_response_is_read_as_written() {
+        let origin = Origin {
+            agent: "assistant".to_owned(),
+            caller: "user".to_owned(),
+            depth: 0,
+            run_id: RunId::new(),
+            parent_run_id: None,
+            thread: AgentId::new(),
+        };
+        let (call_id, tool) = (CallId::new(), "read_file".to_owned());
+        let body = RunItemBody::ToolCallItem { call_id, tool, arguments: Value::Null };
+        let item = RunItem { origin, at: Time::now(), body };
+        let written = serde_json::to_string(&item).unwrap();
+        assert_eq!(serde_json::from_str::<RunItem>(&written).unwrap(), item);
+    }
+}

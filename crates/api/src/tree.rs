@@ -1,5 +1,7 @@
 //! A tree of agents, nested.
 
+use std::collections::HashMap;
+
 use entourage_types::AgentId;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::value::RawValue;
@@ -49,7 +51,7 @@ impl Tree {
     #[must_use]
     pub fn of(nodes: Vec<Node>, total: TreeUsage) -> Option<Self> {
         let agents = nodes.len() as u64;
-        let mut below = std::collections::HashMap::<AgentId, Vec<Node>>::new();
+        let mut below: HashMap<AgentId, Vec<Node>> = HashMap::new();
         let (mut root, mut threads) = (None, Vec::new());
         // From the last to the first: each agent finds its children ready, and joins its parent's.
         for mut node in nodes.into_iter().rev() {
@@ -93,4 +95,33 @@ fn node<'de, D: Deserializer<'de>>(from: D) -> Result<Node, D::Error> {
 fn nodes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Node>, D::Error> {
     let written = Vec::<Box<RawValue>>::deserialize(from)?;
     written.iter().map(|node| Node::read(node)).collect::<Result<_, _>>().map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use entourage_types::{Agent, Owner, Time};
+
+    use super::*;
+
+    #[test]
+    fn a_nested_tree_is_read_as_written_and_has_its_agents_in_their_order() {
+        let (now, tally) = (Time::now(), Tally::default());
+        let root = Agent::root(Owner::local(), "assistant", "", now);
+        let child = root.child("researcher", "", None, now);
+        let below = child.child("general", "", None, now);
+        let sibling = root.child("general", "", None, now);
+        let thread = Agent { root: root.id, ..Agent::root(Owner::local(), "assistant", "", now) };
+        let agents = [root.clone(), child, below, sibling, thread].map(crate::Agent::from);
+        let (usage, cost) = (tally.usage, tally.cost);
+        let total = TreeUsage { root: root.id, runs: 0, model_calls: 0, usage, cost, unpriced: 0 };
+        let node = |agent| Node { agent, used: tally, children: Vec::new() };
+        let tree = Tree::of(agents.clone().map(node).to_vec(), total).unwrap();
+        assert_eq!((tree.agents, tree.root.children.len(), tree.threads.len()), (5, 2, 1));
+        let written = serde_json::to_string(&tree).unwrap();
+        let read: Tree = serde_json::from_str(&written).unwrap();
+        assert_eq!(read, tree);
+        assert_eq!(read.into_agents(), agents);
+    }
 }
