@@ -8,7 +8,6 @@ use std::{
 
 use entourage_store::{Result as StoreResult, Write};
 use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Engine, Error, Kinds, Result,
@@ -29,7 +28,7 @@ pub(crate) struct Versions {
 }
 
 /// The result of a reload.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reloaded {
     /// The names of kinds that are new.
     pub added: Vec<String>,

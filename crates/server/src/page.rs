@@ -1,18 +1,13 @@
 //! Pages: lists in parts, newest first, each part with a cursor to the next.
 
-use std::{borrow::Cow, str::FromStr};
+use std::str::FromStr;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use entourage_api::Page;
 use entourage_engine::{ItemQuery, Page as Rows, Result as EngineResult};
 use entourage_types::AgentId;
-use serde::{Deserialize, Serialize};
-use utoipa::{
-    IntoParams, PartialSchema, ToSchema,
-    openapi::{
-        Ref, RefOr,
-        schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type},
-    },
-};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::Problem;
 
@@ -114,89 +109,9 @@ pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-/// A page of a list. Rows are newest first; a page of a transcript holds its latest entries, oldest first.
-#[derive(Debug, Serialize)]
-pub(crate) struct Page<T> {
-    /// The entries.
-    data: Vec<T>,
-    /// The `cursor` of the next page; null on the last one.
-    next_cursor: Option<String>,
-}
-
-impl<T> Page<T> {
-    /// A page of a transcript's entries; `end` is where the next page ends, if there are earlier entries.
-    pub(crate) fn of_items(told: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Self {
-        let next_cursor = end.map(|end| encode(&end.to_string()));
-        Self { data: told.into_iter().collect(), next_cursor }
-    }
-
-    /// Converts the entries of the page.
-    pub(crate) fn map<V>(self, document: impl FnMut(T) -> V) -> Page<V> {
-        Page { data: self.data.into_iter().map(document).collect(), next_cursor: self.next_cursor }
-    }
-}
-
-/// A list without pages.
-#[derive(Debug, Serialize)]
-pub(crate) struct List<T> {
-    /// The entries.
-    data: Vec<T>,
-}
-
-impl<T> List<T> {
-    /// Converts all of these entries.
-    pub(crate) fn of<S>(all: impl IntoIterator<Item = S>) -> Self
-    where
-        T: From<S>,
-    {
-        Self { data: all.into_iter().map(T::from).collect() }
-    }
-}
-
-// Written by hand, because the derived schemas would hold a copy of the entry's schema instead of its name.
-impl<T: ToSchema> PartialSchema for Page<T> {
-    fn schema() -> RefOr<Schema> {
-        let cursor = ObjectBuilder::new()
-            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-            .description(Some("The `cursor` of the next page; null on the last one."));
-        entries::<T>().property("next_cursor", cursor).required("next_cursor").build().into()
-    }
-}
-
-impl<T: ToSchema> ToSchema for Page<T> {
-    fn name() -> Cow<'static, str> {
-        format!("{}Page", T::name()).into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        with_entry::<T>(schemas);
-    }
-}
-
-impl<T: ToSchema> PartialSchema for List<T> {
-    fn schema() -> RefOr<Schema> {
-        entries::<T>().build().into()
-    }
-}
-
-impl<T: ToSchema> ToSchema for List<T> {
-    fn name() -> Cow<'static, str> {
-        format!("{}List", T::name()).into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        with_entry::<T>(schemas);
-    }
-}
-
-fn entries<T: ToSchema>() -> ObjectBuilder {
-    let data = ArrayBuilder::new().items(Ref::from_schema_name(T::name()));
-    ObjectBuilder::new().property("data", data).required("data")
-}
-
-fn with_entry<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    schemas.push((T::name().into_owned(), T::schema()));
-    T::schemas(schemas);
+/// A page of a transcript's entries; `end` is where the next page ends, if there are earlier entries.
+pub(crate) fn page_of<T>(told: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Page<T> {
+    Page { data: told.into_iter().collect(), next_cursor: end.map(|end| encode(&end.to_string())) }
 }
 
 fn encode(id: &str) -> String {

@@ -1,6 +1,7 @@
 //! Agents, their conversation, their transcript and their runs, read over HTTP as the engine has them.
 
-use entourage_types::{Agent, Item, Run, Status, Step};
+use entourage_api::{Agent, Item, Run, Step};
+use entourage_types::ShownStatus;
 use serde_json::json;
 
 use crate::site::Site;
@@ -18,7 +19,7 @@ async fn a_created_agent_can_be_read_and_answers_its_message() {
     let found: Agent = site.get(&format!("/v1/agents/{id}")).await.read();
     let kept = site.client().agent(id.parse().unwrap()).await.unwrap();
     // A second delivery finds nothing to do, but raises the epoch between the two reads.
-    assert_eq!(found, Agent { epoch: found.epoch, ..kept });
+    assert_eq!(found, Agent { epoch: found.epoch, ..kept.into() });
 
     let entries = site.get(&format!("/v1/agents/{id}/messages")).await.expect(200);
     let said: Vec<_> = entries["data"].as_array().unwrap().iter().map(|e| (&e["role"], &e["text"])).collect();
@@ -69,7 +70,7 @@ async fn a_transcript_is_read_in_parts() {
         seen.extend(serde_json::from_value::<Vec<Item>>(part["data"].clone()).unwrap());
         assert_eq!(part["next_from"], seen.len());
     }
-    assert_eq!(seen, all);
+    assert_eq!(seen, all.into_iter().map(Item::from).collect::<Vec<_>>());
     let rest = site.get(&format!("/v1/agents/{id}/items?from=2")).await.expect(200);
     assert_eq!(rest, json!({"data": [], "next_from": 2}));
 }
@@ -93,13 +94,14 @@ async fn runs_and_steps_are_served_with_their_status_and_usage() {
     let id = site.done("hello").await;
     let page = site.get(&format!("/v1/agents/{id}/runs")).await.expect(200);
     let run: Run = serde_json::from_value(page["data"][0].clone()).unwrap();
-    assert_eq!((run.status, run.model_calls, run.usage.input), (Status::Succeeded, 1, 10));
+    assert_eq!((run.status, run.model_calls, run.usage.input), (ShownStatus::Succeeded, 1, 10));
 
     let same: Run = site.get(&format!("/v1/runs/{}", run.id)).await.read();
     assert_eq!(same, run);
     let list = site.get(&format!("/v1/runs/{}/steps", run.id)).await.expect(200);
     let steps: Vec<Step> = serde_json::from_value(list["data"].clone()).unwrap();
-    assert_eq!(steps, site.client().steps(run.id).await.unwrap());
+    let kept = site.client().steps(run.id).await.unwrap();
+    assert_eq!(steps, kept.into_iter().map(Step::from).collect::<Vec<_>>());
     assert!(steps.iter().any(|step| step.used.is_some()));
 }
 
@@ -118,7 +120,7 @@ async fn steps_are_listed_in_pages_in_the_order_they_began() {
         seen.push(serde_json::from_value::<Step>(page["data"][0].clone()).unwrap());
         cursor = format!("&cursor={}", page["next_cursor"].as_str().unwrap_or_default());
     }
-    assert_eq!(seen, all);
+    assert_eq!(seen, all.into_iter().map(Step::from).collect::<Vec<_>>());
     site.get(&format!("{path}?limit=201")).await.problem(400, "invalid-query");
     site.get(&format!("{path}?cursor=MTptb2RlbC85OTk")).await.problem(400, "invalid-cursor");
 }

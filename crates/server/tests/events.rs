@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use entourage_api::Event;
 use entourage_server::Settings;
-use entourage_types::Event;
 use reqwest::Method;
 use serde_json::json;
 
@@ -18,6 +18,10 @@ fn events(frames: &[Frame]) -> Vec<Event> {
     facts.map(|frame| serde_json::from_value(frame.data.clone()).expect("an event")).collect()
 }
 
+fn sent(stored: Vec<entourage_types::Event>) -> Vec<Event> {
+    stored.into_iter().map(Event::from).collect()
+}
+
 #[tokio::test]
 async fn a_stream_from_the_start_sends_every_event_without_a_gap() {
     let site = Site::open().await;
@@ -29,14 +33,14 @@ async fn a_stream_from_the_start_sends_every_event_without_a_gap() {
         assert_eq!((&fact.data["seq"], &fact.data["event"]), (&json!(number), &json!(fact.event)));
     }
     let stored = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap();
-    assert_eq!(events(&frames), stored);
+    assert_eq!(events(&frames), sent(stored));
 }
 
 #[tokio::test]
 async fn a_client_that_reconnects_at_any_event_gets_each_event_exactly_once() {
     let site = Site::open().await;
     let id = site.done("tell note").await;
-    let whole = site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap();
+    let whole = sent(site.client().events(id.parse().unwrap(), 0, 1000).await.unwrap());
     let path = format!("/v1/agents/{id}/events");
     for cut in 0..whole.len() {
         let mut seen = Vec::new();

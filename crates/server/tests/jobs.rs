@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use entourage_engine::{JobRecord, NewAgent};
+use entourage_api::Job;
+use entourage_engine::NewAgent;
 use entourage_server::Settings;
 use entourage_store::{Commit, Write};
 use entourage_store_sqlite::SqliteStore;
@@ -50,20 +51,20 @@ async fn jobs_can_be_listed_inspected_and_run_over_http() {
     assert!(wrong[0]["text"].as_str().unwrap().len() > 20, "{wrong}");
     assert_eq!(inconsistencies(&site).await, wrong, "to look changes nothing");
 
-    let job_run: JobRecord = run(&site, "stranded").await.read();
-    assert_eq!((job_run.job_run.found, job_run.job_run.repaired, &job_run.job_run.error), (1, 1, &None));
+    let job_run: Job = run(&site, "stranded").await.read();
+    assert_eq!((job_run.found, job_run.repaired, &job_run.error), (1, 1, &None));
     assert_eq!(inconsistencies(&site).await, json!([]));
-    let again: JobRecord = run(&site, "stranded").await.read();
-    assert_eq!((again.job_run.found, again.job_run.repaired, again.job_run.repaired_ever), (0, 0, 1));
+    let again: Job = run(&site, "stranded").await.read();
+    assert_eq!((again.found, again.repaired, again.repaired_ever), (0, 0, 1));
 
     let jobs = site.get("/v1/jobs").await.expect(200);
-    let jobs: Vec<JobRecord> = serde_json::from_value(jobs["data"].clone()).unwrap();
-    let names: Vec<&str> = jobs.iter().map(|job| job.job_run.job.as_str()).collect();
+    let jobs: Vec<Job> = serde_json::from_value(jobs["data"].clone()).unwrap();
+    let names: Vec<&str> = jobs.iter().map(|job| job.job.as_str()).collect();
     assert_eq!(names, ["wakeups", "interventions", "questions", "tasks", "waits", "stranded"]);
     assert_eq!(jobs[5], again);
-    let (began, at) = (again.job_run.began.unwrap(), again.job_run.at.unwrap());
-    assert!(began <= at && at < again.job_run.due && !again.purpose.is_empty(), "{again:?}");
-    assert_eq!((jobs[0].job_run.at, jobs[0].job_run.found), (None, 0), "it has not run yet");
+    let (began, at) = (again.began.unwrap(), again.at.unwrap());
+    assert!(began <= at && at < again.due && !again.purpose.is_empty(), "{again:?}");
+    assert_eq!((jobs[0].at, jobs[0].found), (None, 0), "it has not run yet");
     run(&site, "sweep").await.problem(404, "not-found");
     site.get("/v1/jobs/sweep/inconsistencies").await.problem(404, "not-found");
 }

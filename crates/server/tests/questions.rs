@@ -1,7 +1,8 @@
 //! Questions: asked at any depth, answered once.
 
+use entourage_api::{Grant, Question};
 use entourage_engine::Kinds;
-use entourage_types::{Grant, GrantStatus, Question, QuestionStatus};
+use entourage_types::{GrantStatus, QuestionStatus};
 use serde_json::json;
 
 use crate::site::Site;
@@ -14,7 +15,7 @@ async fn a_question_of_a_sub_agent_is_listed_and_can_be_answered_once() {
     assert_eq!((&list["data"][0]["id"], &list["data"][0]["kind"]), (&json!(question), &json!("researcher")));
     let path = format!("/v1/questions/{question}");
     let open: Question = site.get(&path).await.read();
-    assert_eq!(open, site.client().question(open.id).await.unwrap());
+    assert_eq!(open, site.client().question(open.id).await.unwrap().into());
 
     let answered: Question = site.post(&format!("{path}/answer"), &json!({"answer": "blue"})).await.read();
     assert_eq!((answered.status, answered.answer.as_deref()), (QuestionStatus::Answered, Some("blue")));

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use entourage_api::Event;
 use entourage_server::Settings;
 use entourage_store::{Error, Store};
 use entourage_store_sqlite::{Durability, SqliteStore};
@@ -160,7 +161,7 @@ async fn reconnecting_clients_miss_no_event_while_the_server_restarts() {
     assert!(seen.len() > 500, "{} events were seen", seen.len());
     for ((tree, number), data) in seen {
         let kept = site.client().events(tree.parse().unwrap(), number - 1, 1).await.unwrap();
-        let kept: entourage_types::Event = kept.into_iter().next().unwrap();
-        assert_eq!(serde_json::from_value::<entourage_types::Event>(data).unwrap(), kept);
+        let kept: Event = kept.into_iter().next().unwrap().into();
+        assert_eq!(serde_json::from_value::<Event>(data).unwrap(), kept);
     }
 }

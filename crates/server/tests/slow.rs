@@ -46,7 +46,7 @@ async fn talk(site: &Site, id: &str) {
     }
 }
 
-fn events(frames: &[Frame]) -> Vec<Event> {
+fn events(frames: &[Frame]) -> Vec<entourage_api::Event> {
     let facts = frames.iter().filter(|frame| frame.event != "delta");
     facts.map(|frame| serde_json::from_value(frame.data.clone()).unwrap()).collect()
 }
@@ -70,6 +70,7 @@ async fn clients_that_do_not_read_delay_no_agent_and_get_every_event_later() {
     let with = read.load(Ordering::Relaxed);
     let said = site.client().events(watched.parse().unwrap(), 0, 10_000).await.unwrap();
     let last = said.last().unwrap().seq;
+    let said: Vec<_> = said.into_iter().map(entourage_api::Event::from).collect();
     let held_back = READERS * said.len();
     println!("{with} events read with readers, {without} without; {held_back} were not taken");
     assert!(with < without + held_back / 3, "{with} events with readers, {without} without; {held_back}");

@@ -749,7 +749,7 @@ async fn only_its_owner_lists_and_retries_a_receiver() {
     assert!(due.is_string());
     let retry =
         async |name: &str| send(site.request(Method::POST, &format!("/v1/webhooks/{name}/retry"))).await;
-    let again: entourage_engine::ReceiverRecord = retry("crm").await.read();
+    let again: entourage_api::Receiver = retry("crm").await.read();
     assert_eq!(again.pending, 1);
     retry("other").await.problem(404, "not-found");
 }

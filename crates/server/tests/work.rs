@@ -1,6 +1,6 @@
 //! Tasks, notes and kinds.
 
-use entourage_types::{Note, Task};
+use entourage_api::{Note, Task};
 use serde_json::json;
 
 use crate::site::Site;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, shown};
+use crate::{AgentId, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn};
 
 /// One instance of a kind, with one transcript and one counterpart: the user if it has no parent,
 /// otherwise its parent.
@@ -28,7 +28,6 @@ pub struct Agent {
     /// A short line that tells people what it is for.
     pub title: String,
     /// Its status.
-    #[serde(deserialize_with = "shown::status")]
     pub status: Status,
     /// What it waits for, while its status is `waiting`.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepKey, StepStatus,
-    StopReason, Task, Time, Usage, WaitingOn, shown,
+    StopReason, Task, Time, Usage, WaitingOn,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -39,7 +39,6 @@ pub enum EventBody {
     /// An agent's status changed.
     AgentStatus {
         /// The new status.
-        #[serde(deserialize_with = "shown::status")]
         status: Status,
         /// What it waits for, while its status is `waiting`.
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -53,7 +52,6 @@ pub enum EventBody {
         /// Which run.
         run: RunId,
         /// Its status.
-        #[serde(deserialize_with = "shown::status")]
         status: Status,
         /// What it waits for, while its status is `waiting`.
         #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn, shown,
+    AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn,
     status::words,
 };
 
@@ -17,7 +17,6 @@ pub struct Run {
     /// The owner of that agent.
     pub owner: Owner,
     /// Its status.
-    #[serde(deserialize_with = "shown::status")]
     pub status: Status,
     /// What it waits for, while its status is `waiting`.
     #[serde(skip_serializing_if = "Option::is_none", default)]

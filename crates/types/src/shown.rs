@@ -1,7 +1,5 @@
 //! A status as users see it, which distinguishes failed work from work that was stopped.
 
-use serde::{Deserialize, Deserializer};
-
 use crate::{Status, StopReason, status::words};
 
 words! {
@@ -43,6 +41,12 @@ impl ShownStatus {
         }
     }
 
+    /// Whether nothing further happens without a new message.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        self.status().is_terminal()
+    }
+
     /// Returns the status as stored.
     #[must_use]
     pub const fn status(self) -> Status {
@@ -56,9 +60,4 @@ impl ShownStatus {
             Self::Cancelled => Status::Cancelled,
         }
     }
-}
-
-/// Reads a status in its stored or shown form; the stop reason beside it preserves the difference.
-pub(crate) fn status<'de, D: Deserializer<'de>>(from: D) -> Result<Status, D::Error> {
-    ShownStatus::deserialize(from).map(ShownStatus::status)
 }

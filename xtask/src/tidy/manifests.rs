@@ -19,13 +19,14 @@ use Imports::{Any, Only};
 /// The allowed imports. A new crate gets a line here.
 const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-types", Only(&[])),
+    ("entourage-api", Only(&["entourage-types"])),
     ("entourage-store", Only(&["entourage-types"])),
     ("entourage-llm", Only(&["entourage-types"])),
     ("entourage-tools", Only(&["entourage-types"])),
     ("entourage-engine", Only(&["entourage-types", "entourage-store", "entourage-llm", "entourage-tools"])),
     ("entourage-store-sqlite", Only(&["entourage-types", "entourage-store"])),
     ("entourage-store-postgres", Only(&["entourage-types", "entourage-store"])),
-    ("entourage-server", Only(&["entourage-types", "entourage-engine"])),
+    ("entourage-server", Only(&["entourage-types", "entourage-api", "entourage-engine"])),
     ("entourage", Any),
     ("entourage-testkit", Any),
     ("entourage-tests", Any),

@@ -6,10 +6,10 @@ use std::{
     str::FromStr,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// One direction of messages. That `from` may write to `to` does not allow the reverse.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Flow {
     /// The agent that writes.
     pub from: String,

@@ -3,7 +3,6 @@
 use entourage_llm::Message;
 use entourage_store::ItemQuery;
 use entourage_types::{Agent, AgentId, Cost, Item, ItemBody, ModelUse, Usage};
-use serde::{Deserialize, Serialize};
 
 use super::Client;
 use crate::{
@@ -17,7 +16,7 @@ const BLOCKS: usize = 12;
 
 /// What an agent's model would see if it were asked now. Tokens are estimated, and corrected by the
 /// provider's last count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Which agent.
     pub agent: AgentId,
@@ -36,7 +35,7 @@ pub struct Seen {
 }
 
 /// One part of what a model sees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
     /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section.
     pub name: String,

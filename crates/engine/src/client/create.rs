@@ -2,13 +2,13 @@
 
 use entourage_store::{Commit, Write};
 use entourage_types::{Agent, AgentId, Author, Post, PostBody, PostId, WakeupId};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Client, checked_name, checked_text};
 use crate::{Error, Result, titles::title_of};
 
 /// The agent to create.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct NewAgent {
     /// The kind of agent; `assistant` if none is given.
     pub kind: Option<String>,

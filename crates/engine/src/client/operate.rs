@@ -1,7 +1,6 @@
 //! What concerns the whole engine and not one owner's rows: for the operator alone.
 
 use entourage_types::{AgentId, JobRun};
-use serde::{Deserialize, Serialize};
 
 use super::Client;
 use crate::{
@@ -10,12 +9,11 @@ use crate::{
 };
 
 /// A job of maintenance, and its last run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRecord {
     /// What it looks for, in a few words.
     pub purpose: String,
     /// Its last run.
-    #[serde(flatten)]
     pub job_run: JobRun,
 }
 
@@ -26,7 +24,7 @@ impl JobRecord {
 }
 
 /// An inconsistency that a job finds at this moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundInconsistency {
     /// The job that finds and repairs it.
     pub job: String,

@@ -2,13 +2,12 @@
 
 use entourage_store::{Commit, Expect};
 use entourage_types::{Action, AgentId, Input, InterventionId, PostBody, PostId, Status};
-use serde::Serialize;
 
 use super::{Client, checked_text, create::message_post};
 use crate::{Error, Result};
 
 /// A message that was accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Posted {
     /// The agent that will read it.
     pub agent: AgentId,

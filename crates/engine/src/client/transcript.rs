@@ -8,7 +8,6 @@ use entourage_types::{
     About, Agent, AgentId, Author, Item, ItemBody, Level, NoticeCode, Post, PostBody, PostId, Question,
     QuestionId, Reply, StopReason, TaskId, Time,
 };
-use serde::Serialize;
 
 use super::{Client, PageEnd, Room};
 use crate::{Result, thread, titles::capitalised};
@@ -19,7 +18,7 @@ const LEAD: u32 = 64;
 const QUESTIONS: u32 = 200;
 
 /// One visible entry of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Who speaks.
     pub role: Role,
@@ -28,29 +27,22 @@ pub struct Entry {
     /// When.
     pub at: Time,
     /// Its item, if it has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub item_seq: Option<u64>,
     /// The post of a person's message.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub post: Option<PostId>,
     /// Its question, if it is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionId>,
     /// The task that it is about: the one that a question belongs to, or whose result is reported, so that a
     /// client can point at it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// The agent that asks or whose result is reported, if that is not the agent of this conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     /// For a failure: `false`, because the engine does not try again by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
 }
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The person.
     User,

@@ -3,13 +3,12 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Record, Time};
-use serde::{Deserialize, Serialize};
 
 use super::Client;
 use crate::{Error, Receiver, Result, outbox};
 
 /// The state of a receiver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiverRecord {
     /// Its name in the settings.
     pub name: String,
@@ -26,7 +25,7 @@ pub struct ReceiverRecord {
 }
 
 /// An attempt at a delivery that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedAttempt {
     /// Which delivery.
     pub delivery: DeliveryId,

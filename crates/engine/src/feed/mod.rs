@@ -18,7 +18,6 @@ use std::{
 
 use entourage_store::Store;
 use entourage_types::{AgentId, Event, RunId, Scope};
-use serde::Serialize;
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::{Clock, News, Result, Signals};
@@ -49,7 +48,7 @@ pub enum Signal {
 /// The texts of one attempt, each put at its offset, are the beginning of the text that is committed in the
 /// end, unless a later attempt replaces it, which begins again. A subscriber that missed a piece gets an
 /// offset beyond the text that it has, and waits for the item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentDelta {
     /// The agent that answers.
     pub agent: AgentId,
@@ -63,13 +62,11 @@ pub struct AgentDelta {
     /// Where the piece begins, in characters of the text so far.
     pub offset: u64,
     /// The piece.
-    #[serde(flatten)]
     pub piece: Piece,
 }
 
 /// The content of a piece.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// The answer's text.
     Text(String),

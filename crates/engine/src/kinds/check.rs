@@ -3,12 +3,12 @@
 use std::{collections::HashSet, fmt, sync::Arc};
 
 use entourage_types::Kind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::pattern;
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The kind is not loaded.
@@ -18,7 +18,7 @@ pub enum Severity {
 }
 
 /// A finding of `entourage kinds check`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The file, or the kind's name if the file is not known.
     pub file: String,

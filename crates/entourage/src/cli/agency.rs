@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use entourage::Settings;
+use entourage_api::Page;
 use entourage_engine::{
     Agency as Found,
     agencies::{ENDING, parse},
@@ -117,7 +118,7 @@ async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
     let (backend, agency) = connected(globals, given, Purpose::Read).await?;
     let (paint, mut after, mut any) = (out::stdout(), None::<String>, false);
     loop {
-        let (chats, next) = backend.agency_chats(&agency, after.as_deref()).await?;
+        let Page { data: chats, next_cursor } = backend.agency_chats(&agency, after.as_deref()).await?;
         for chat in &chats {
             if globals.json {
                 out::json(chat)?;
@@ -127,7 +128,7 @@ async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
             }
         }
         any |= !chats.is_empty();
-        match next {
+        match next_cursor {
             Some(next) => after = Some(next),
             None => break,
         }

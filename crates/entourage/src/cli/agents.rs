@@ -2,7 +2,8 @@
 
 use clap::Args;
 use entourage::settings::time;
-use entourage_types::{Agent, ShownStatus, Status, Time};
+use entourage_api::{Agent, Page};
+use entourage_types::{ShownStatus, Time};
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
@@ -69,12 +70,12 @@ impl Agents {
         let agents = self.found(&backend).await?;
         for agent in &agents {
             match globals.json {
-                true => out::json(&out::shown(agent)?)?,
+                true => out::json(agent)?,
                 false => write(agent, backend.is_at_work(Some(agent.root)))?,
             }
         }
         let stands_still = |agent: &Agent| {
-            let is_over = agent.status.is_terminal() || agent.status == Status::Idle;
+            let is_over = agent.status.is_terminal() || agent.status == ShownStatus::Idle;
             !is_over && !backend.is_at_work(Some(agent.root))
         };
         if agents.iter().any(stands_still) && !globals.json && !globals.quiet {
@@ -102,16 +103,16 @@ impl Agents {
         let mut page = Listed { roots: true, status: self.status, limit, after: None };
         let mut found = Vec::new();
         loop {
-            let (agents, next) = backend.agents(&page).await?;
+            let Page { data: agents, next_cursor } = backend.agents(&page).await?;
             let old = |agent: &Agent| self.since.is_some_and(|since| agent.created < since);
             // The newest come first.
             let is_over = agents.last().is_none_or(old);
             found.extend(agents.into_iter().filter(|agent| !old(agent) && self.wants(agent)));
-            if is_over || next.is_none() || found.len() >= most {
+            if is_over || next_cursor.is_none() || found.len() >= most {
                 found.truncate(most);
                 return Ok(found);
             }
-            page.after = next;
+            page.after = next_cursor;
         }
     }
 

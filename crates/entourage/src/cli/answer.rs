@@ -1,9 +1,8 @@
 //! `entourage answer`: answers a question that an agent waits on.
 
 use clap::Args;
-use entourage_types::{
-    About, Agent, Answer as Reply, Question, QuestionId, QuestionStatus, Verdict, WaitingOn,
-};
+use entourage_api::{Agent, Question};
+use entourage_types::{About, Answer as Reply, QuestionId, QuestionStatus, Verdict, WaitingOn};
 use serde_json::Value;
 
 use super::{
@@ -234,7 +233,6 @@ mod tests {
             otherwise: None,
             status: QuestionStatus::Open,
             answer: None,
-            answered_by: None,
             created: Time::now(),
             updated: Time::now(),
         }

@@ -5,8 +5,8 @@ mod wish;
 
 use clap::Args;
 use entourage::{Kinds, Settings};
-use entourage_engine::{Entry, Role};
-use entourage_types::{Agent, AgentId, Question, Reply, Status, Time};
+use entourage_api::{Agent, Entry, Question, Role};
+use entourage_types::{AgentId, Reply, Status, Time};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -339,7 +339,10 @@ impl Talk<'_> {
         let root = session.root();
         // Here, or in the process that this conversation is connected to.
         let is_at_work = true;
-        tree::show(&self.backend.tree(root).await?, &self.backend.questions(Some(root)).await?, is_at_work)
+        let tree = self.backend.tree(root).await?;
+        let questions = self.backend.questions(Some(root)).await?;
+        let total = tree.total;
+        tree::show(&tree.into_agents(), &total, &questions, is_at_work)
     }
 
     async fn farewell(&self) {

@@ -1,7 +1,8 @@
 //! `entourage export`: writes an agent's transcript as a document.
 
 use clap::Args;
-use entourage_types::{Agent, AgentId, Item, ItemBody};
+use entourage_api::{Agent, Item, ItemBody};
+use entourage_types::AgentId;
 
 use super::{
     backend::{self, Purpose, Result},
@@ -58,13 +59,13 @@ fn head(agent: &Agent, is_at_work: bool) -> String {
 /// An item with its heading. What is not prose is in a fence that its text cannot end.
 fn section(item: &Item, kind: &str) -> String {
     match &item.body {
-        ItemBody::Message(message) => format!("## {}\n\n{}\n", words::author(&message.from), message.text),
-        ItemBody::Turn(turn) => {
+        ItemBody::Message { from, text, .. } => format!("## {}\n\n{text}\n", words::author(from)),
+        ItemBody::Turn { text, calls, .. } => {
             let mut said = format!("## {kind}\n");
-            if !turn.text.is_empty() {
-                said.push_str(&format!("\n{}\n", turn.text));
+            if !text.is_empty() {
+                said.push_str(&format!("\n{text}\n"));
             }
-            for call in &turn.calls {
+            for call in calls {
                 said.push_str(&format!(
                     "\nCalls `{}`:\n\n{}\n",
                     call.tool,
@@ -73,15 +74,15 @@ fn section(item: &Item, kind: &str) -> String {
             }
             said
         }
-        ItemBody::Output(output) => {
-            let how = if output.error { "failed" } else { "returned" };
-            format!("### `{}` {how}\n\n{}\n", output.tool, fenced(&output.text))
+        ItemBody::Output { tool, text, error, .. } => {
+            let how = if *error { "failed" } else { "returned" };
+            format!("### `{tool}` {how}\n\n{}\n", fenced(text))
         }
-        ItemBody::Decision(decision) => {
-            format!("### decides `{}`\n\n{}\n", decision.name, fenced(&words::arguments(&decision.value)))
+        ItemBody::Decision { name, value } => {
+            format!("### decides `{name}`\n\n{}\n", fenced(&words::arguments(value)))
         }
-        ItemBody::Notice(notice) => format!("> {}\n", notice.text.replace('\n', "\n> ")),
-        ItemBody::Digest(digest) => format!("### sums up what is older\n\n{}\n", digest.text),
+        ItemBody::Notice { text, .. } => format!("> {}\n", text.replace('\n', "\n> ")),
+        ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{text}\n"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `entourage jobs`: shows what maintenance found and repaired, and runs one of its jobs now.
 
 use clap::{Args, Subcommand};
-use entourage_engine::JobRecord;
+use entourage_api::Job;
 use entourage_types::Time;
 
 use super::{
@@ -53,7 +53,7 @@ impl Jobs {
             Command::Run { name } => {
                 let done = backend.run_job(&name).await?;
                 show(globals, &done)?;
-                return Ok(if done.job_run.error.is_some() { Exit::Failed } else { Exit::Done });
+                return Ok(if done.error.is_some() { Exit::Failed } else { Exit::Done });
             }
         };
         jobs.iter().try_for_each(|job| show(globals, job))?;
@@ -64,17 +64,16 @@ impl Jobs {
     }
 }
 
-fn show(globals: &Globals, job: &JobRecord) -> Result<()> {
+fn show(globals: &Globals, job: &Job) -> Result<()> {
     if globals.json {
         return out::json(job);
     }
     let paint = out::stdout();
-    let JobRecord { purpose, job_run } = job;
-    out::result(text![paint.bold(format!("{:13}", job_run.job)), "  ", purpose])?;
+    out::result(text![paint.bold(format!("{:13}", job.job)), "  ", &job.purpose])?;
     let now = Time::now();
-    let came_of_it = format!("found {}, repaired {}", job_run.found, job_run.repaired);
+    let came_of_it = format!("found {}, repaired {}", job.found, job.repaired);
     let ago = |then| format!("{} ago", words::duration(now.since(then)));
-    let last = match (job_run.began, job_run.at) {
+    let last = match (job.began, job.at) {
         (Some(began), Some(at)) => {
             format!("{}, took {}: {came_of_it}", ago(at), words::duration(at.since(began)))
         }
@@ -82,13 +81,10 @@ fn show(globals: &Globals, job: &JobRecord) -> Result<()> {
         (Some(began), None) => format!("started {} and not finished: {came_of_it}", ago(began)),
         (None, None) => "no run yet".into(),
     };
-    let next = if job_run.due > now {
-        format!("in {}", words::duration(job_run.due.since(now)))
-    } else {
-        "now".into()
-    };
-    out::result(paint.dim(format!("  {last}; next {next}; {} repaired in all", job_run.repaired_ever)))?;
-    match &job_run.error {
+    let next =
+        if job.due > now { format!("in {}", words::duration(job.due.since(now))) } else { "now".into() };
+    out::result(paint.dim(format!("  {last}; next {next}; {} repaired in all", job.repaired_ever)))?;
+    match &job.error {
         Some(error) => out::result(text!["  ", paint.red("the last run failed:"), " ", error]),
         None => Ok(()),
     }

@@ -3,9 +3,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use entourage_types::ShownStatus;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     failure::Failure,
@@ -22,16 +20,6 @@ pub(crate) fn result(text: impl Into<Text>) -> Result<(), Failure> {
 /// Writes a value as one line of JSON.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     result(text::json(&serde_json::to_string(value)?))
-}
-
-/// A value as it is shown: work stopped by a user is not shown as failed.
-pub(crate) fn shown(value: &impl Serialize) -> Result<Value, Failure> {
-    let mut value = serde_json::to_value(value)?;
-    let word = |name: &str| value.get(name).and_then(Value::as_str);
-    if (word("status"), word("stop_reason")) == (Some("failed"), Some("cancelled")) {
-        value["status"] = ShownStatus::Stopped.as_str().into();
-    }
-    Ok(value)
 }
 
 /// Writes a piece of a result, at once.

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use entourage_engine::{AgentDelta, Piece};
-use entourage_types::{AgentId, Event, EventBody, ItemBody};
+use entourage_api::{Delta, Event, EventBody, ItemBody, Piece};
+use entourage_types::AgentId;
 
 /// The streamed part of each agent's current answer.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ struct Heard {
 impl Pieces {
     /// Returns what a piece adds to the previous ones: nothing if it is a repetition; a reset first if it
     /// belongs to another attempt, such as after a restart of the server.
-    pub(crate) fn take(&mut self, delta: &AgentDelta) -> Vec<AgentDelta> {
+    pub(crate) fn take(&mut self, delta: &Delta) -> Vec<Delta> {
         let heard = self.0.entry(delta.agent).or_default();
         let attempt = (delta.item_seq, delta.attempt);
         let mut news = Vec::new();
@@ -31,7 +31,7 @@ impl Pieces {
         }
         if attempt > heard.attempt {
             if heard.length > 0 {
-                news.push(AgentDelta { piece: Piece::Reset, offset: 0, ..delta.clone() });
+                news.push(Delta { piece: Piece::Reset(true), offset: 0, ..delta.clone() });
             }
             *heard = Heard { attempt, length: 0 };
         }
@@ -44,11 +44,11 @@ impl Pieces {
                 if !new.is_empty() {
                     let offset = heard.length;
                     heard.length += new.chars().count() as u64;
-                    news.push(AgentDelta { piece: Piece::Text(new), offset, ..delta.clone() });
+                    news.push(Delta { piece: Piece::Text(new), offset, ..delta.clone() });
                 }
             }
-            Piece::Reset if heard.length == 0 => {}
-            Piece::Reset => {
+            Piece::Reset(_) if heard.length == 0 => {}
+            Piece::Reset(_) => {
                 heard.length = 0;
                 news.push(delta.clone());
             }
@@ -60,7 +60,7 @@ impl Pieces {
     /// Forgets the answer when its turn is complete or its run has ended.
     pub(crate) fn event(&mut self, event: &Event) {
         let is_over = match &event.body {
-            EventBody::Item { item: Some(item), .. } => matches!(item.body, ItemBody::Turn(_)),
+            EventBody::Item { item: Some(item), .. } => matches!(item.body, ItemBody::Turn { .. }),
             EventBody::Run { status, .. } => status.is_terminal(),
             _ => false,
         };
@@ -76,13 +76,13 @@ mod tests {
 
     use super::*;
 
-    fn text(of: AgentId, attempt: u64, offset: u64, text: &str) -> AgentDelta {
+    fn text(of: AgentId, attempt: u64, offset: u64, text: &str) -> Delta {
         let (run, piece) = (RunId::new(), Piece::Text(text.into()));
-        AgentDelta { agent: of, run, item_seq: 1, attempt, offset, piece }
+        Delta { agent: of, run, item_seq: 1, attempt, offset, piece }
     }
 
     /// The pieces that are passed on of these; a reset is a bar.
-    fn text_passed_on(deltas: &[AgentDelta]) -> String {
+    fn text_passed_on(deltas: &[Delta]) -> String {
         let mut pieces = Pieces::default();
         let news = deltas.iter().flat_map(|delta| pieces.take(delta));
         news.map(|delta| if let Piece::Text(text) = delta.piece { text } else { "|".into() }).collect()

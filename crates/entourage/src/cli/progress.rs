@@ -4,11 +4,10 @@ mod rest;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use entourage_engine::{AgentDelta, Piece};
+use entourage_api::{Author, Delta, Event, EventBody, Intervention, Item, ItemBody, Piece, Question, Task};
 use entourage_types::{
-    Action, AgentId, Author, CallId, Cost, Event, EventBody, Intervention, InterventionId,
-    InterventionStatus, Item, ItemBody, PostId, Question, QuestionId, QuestionStatus, RunId, ShownStatus,
-    Status, StopReason, Task, TaskId, Time, Turn, Usage, WaitingOn,
+    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, PostId, QuestionId, QuestionStatus,
+    RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
 };
 
 use super::words;
@@ -164,20 +163,22 @@ impl Progress {
                 about_to: None,
             }),
             EventBody::AgentStatus { status, waiting_on, stop_reason } => {
+                let status = status.status();
                 if let Some(member) = self.member_mut(event.agent) {
-                    member.told = *status;
+                    member.told = status;
                     member.stop_reason = *stop_reason;
-                    member.stands(*status, *waiting_on);
+                    member.stands(status, *waiting_on);
                 }
             }
             EventBody::Run { run, status, waiting_on, usage, cost, error, stop_reason } => {
+                let status = status.status();
                 // An agent has the status of its run. If that is no change for the agent, only this event
                 // shows it; otherwise an event of the agent follows.
-                if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == *status) {
+                if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == status) {
                     member.stop_reason = *stop_reason;
-                    member.stands(*status, *waiting_on);
+                    member.stands(status, *waiting_on);
                 }
-                self.runs.insert(*run, (*usage, *cost));
+                self.runs.insert(*run, ((*usage).into(), *cost));
                 if event.agent == self.root {
                     self.stopped = *stop_reason == Some(StopReason::Cancelled);
                     self.error.clone_from(error);
@@ -228,46 +229,45 @@ impl Progress {
     }
 
     fn item(&mut self, item: &Item) {
-        if let ItemBody::Message(message) = &item.body
+        if let ItemBody::Message { from: Author::User, post, .. } = &item.body
             && item.agent == self.root
-            && message.from == Author::User
         {
             self.begins = false;
-            if let Some(post) = message.post {
-                self.unread.remove(&post);
+            if let Some(post) = post {
+                self.unread.remove(post);
             }
         }
         // The agent read a result: as a message, or as the output of the call that waited for it.
         self.tasks.retain(|id, task| {
             let read = match &item.body {
-                ItemBody::Message(message) => message.task == Some(*id),
-                ItemBody::Output(output) => task.wait && output.call == task.call,
+                ItemBody::Message { task, .. } => *task == Some(*id),
+                ItemBody::Output { call, .. } => task.wait && *call == task.call,
                 _ => false,
             };
             !(read && item.agent == task.from && task.status.is_terminal())
         });
-        if let ItemBody::Turn(Turn { used: Some(used), .. }) = &item.body {
+        if let ItemBody::Turn { used: Some(used), .. } = &item.body {
             // The run's own event, which has its total usage, comes when it stops.
             let (usage, cost) = self.runs.entry(item.run).or_default();
-            *usage += used.usage;
+            *usage += used.usage.into();
             *cost += used.cost.unwrap_or_default();
         }
         let Some(member) = self.member_mut(item.agent) else { return };
         match &item.body {
-            ItemBody::Turn(turn) => {
+            ItemBody::Turn { calls, .. } => {
                 member.text.clear();
                 member.about_to = None;
-                member.calls = turn.calls.iter().map(|call| (call.id, words::call(call))).collect();
+                member.calls = calls.iter().map(|call| (call.id, words::call(call))).collect();
             }
-            ItemBody::Output(output) => member.calls.retain(|(call, _)| *call != output.call),
+            ItemBody::Output { call, .. } => member.calls.retain(|(open, _)| open != call),
             // An agent that reads a message is at work; the event that shows it comes with the next message.
-            ItemBody::Message(_) => member.status = Status::Running,
-            ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Digest(_) => {}
+            ItemBody::Message { .. } => member.status = Status::Running,
+            ItemBody::Decision { .. } | ItemBody::Notice { .. } | ItemBody::Digest { .. } => {}
         }
     }
 
     /// Applies a piece of a streamed answer.
-    pub(crate) fn delta(&mut self, delta: &AgentDelta) {
+    pub(crate) fn delta(&mut self, delta: &Delta) {
         let Some(member) = self.member_mut(delta.agent) else { return };
         match &delta.piece {
             Piece::Text(text) => {
@@ -276,7 +276,7 @@ impl Progress {
             }
             Piece::Reasoning(_) => {}
             Piece::Call(tool) => member.about_to = Some(tool.clone()),
-            Piece::Reset => {
+            Piece::Reset(_) => {
                 member.text.clear();
                 member.about_to = None;
             }

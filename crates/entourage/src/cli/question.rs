@@ -1,7 +1,8 @@
 //! Formats questions for a user. For an approval the program itself shows the call, not a text about it,
 //! behind a margin, so that nothing in the call can pass for a line of the program.
 
-use entourage_types::{About, Question};
+use entourage_api::Question;
+use entourage_types::About;
 
 use super::{
     paint::Paint,

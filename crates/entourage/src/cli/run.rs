@@ -7,8 +7,8 @@ use std::{
 };
 
 use clap::Args;
-use entourage_engine::{Entry, Role};
-use entourage_types::{AgentId, Cost, ItemBody, Question, ShownStatus, Status, ToolCall, Usage};
+use entourage_api::{Entry, ItemBody, Question, Role, ToolCall};
+use entourage_types::{AgentId, Cost, ShownStatus, Status, Usage};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -291,7 +291,9 @@ async fn has_read_files(backend: &Backend, agent: AgentId) -> Result<bool> {
     let items = backend.agent(agent).await?.items;
     let lately = backend.items(agent, items.saturating_sub(LATELY)).await?;
     let reads = |call: &ToolCall| READING.contains(&call.tool.as_str());
-    Ok(lately.iter().any(|item| matches!(&item.body, ItemBody::Turn(turn) if turn.calls.iter().any(reads))))
+    Ok(lately
+        .iter()
+        .any(|item| matches!(&item.body, ItemBody::Turn { calls, .. } if calls.iter().any(reads))))
 }
 
 /// The commands that another terminal can use meanwhile.

@@ -8,16 +8,14 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::Signal;
-use entourage_types::{
-    About, AgentId, Author, Event, EventBody, ItemBody, PostId, Question, QuestionId, Status,
-};
+use entourage_api::{Author, Event, EventBody, ItemBody, Question};
+use entourage_types::{About, AgentId, PostId, QuestionId, Status};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use typed::{ANSWERS, is_command};
 
 use super::{
-    backend::{Backend, Result, Stream},
+    backend::{Backend, Result, Signal, Stream},
     input::Lines,
     out,
     pieces::Pieces,
@@ -282,7 +280,7 @@ impl Session {
                     }
                 }
             }
-            Signal::CaughtUp(_) => {}
+            Signal::CaughtUp => {}
         }
         Ok(())
     }
@@ -290,16 +288,15 @@ impl Session {
     /// Shows a message from another sender to the root.
     fn hear(&mut self, event: &Event) {
         let EventBody::Item { item: Some(item), .. } = &event.body else { return };
-        let ItemBody::Message(message) = &item.body else { return };
-        if item.agent == self.root && message.from == Author::User {
-            let own =
-                std::mem::take(&mut self.begins) || message.post.is_some_and(|post| self.own.contains(&post));
+        let ItemBody::Message { from: Author::User, text, post, .. } = &item.body else { return };
+        if item.agent == self.root {
+            let own = std::mem::take(&mut self.begins) || post.is_some_and(|post| self.own.contains(&post));
             if !own {
-                self.view.heard(&message.text);
+                self.view.heard(text);
             }
             // The message did arrive, or another sender sent the same text: sent again, it is another
             // message.
-            if self.saying.as_ref().is_some_and(|saying| saying.text == message.text) {
+            if self.saying.as_ref().is_some_and(|saying| saying.text == *text) {
                 self.saying = None;
             }
         }

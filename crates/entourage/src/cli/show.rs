@@ -1,7 +1,8 @@
 //! `entourage show`: shows an agent's whole transcript.
 
 use clap::Args;
-use entourage_types::{AgentId, Item, ItemBody};
+use entourage_api::{Item, ItemBody};
+use entourage_types::AgentId;
 
 use super::{
     backend::{self, Backend, Purpose, Result},
@@ -68,25 +69,25 @@ pub(super) async fn each_item(
 fn shown(item: &Item) -> Text {
     let paint = out::stdout();
     let (who, body) = match &item.body {
-        ItemBody::Message(message) => (words::author(&message.from).to_owned(), Text::from(&message.text)),
-        ItemBody::Turn(turn) => {
-            let mut body = Text::from(&turn.text);
-            for call in &turn.calls {
-                let lead = if turn.text.is_empty() && body == Text::default() { "" } else { "\n" };
+        ItemBody::Message { from, text, .. } => (words::author(from).to_owned(), Text::from(text)),
+        ItemBody::Turn { text, calls, .. } => {
+            let mut body = Text::from(text);
+            for call in calls {
+                let lead = if text.is_empty() && body == Text::default() { "" } else { "\n" };
                 body.push(text![lead, paint.cyan("→ "), &call.tool, " ", words::arguments(&call.arguments)]);
             }
             ("says".to_owned(), body)
         }
-        ItemBody::Output(output) => {
-            let how = if output.error { "failed" } else { "returned" };
-            (format!("{} {how}", output.tool), Text::from(&output.text))
+        ItemBody::Output { tool, text, error, .. } => {
+            let how = if *error { "failed" } else { "returned" };
+            (format!("{tool} {how}"), Text::from(text))
         }
-        ItemBody::Decision(decision) => {
-            (format!("decides {}", decision.name), Text::from(words::arguments(&decision.value)))
+        ItemBody::Decision { name, value } => {
+            (format!("decides {name}"), Text::from(words::arguments(value)))
         }
-        ItemBody::Notice(notice) => (format!("notice: {}", notice.code.as_str()), Text::from(&notice.text)),
-        ItemBody::Digest(digest) => {
-            (format!("sums up what is older than item {}", digest.from), Text::from(&digest.text))
+        ItemBody::Notice { code, text, .. } => (format!("notice: {code}"), Text::from(text)),
+        ItemBody::Digest { from, text, .. } => {
+            (format!("sums up what is older than item {from}"), Text::from(text))
         }
     };
     let head = paint.dim(format!("── {} {} ", item.seq, item.at));

@@ -1,14 +1,14 @@
 //! `entourage tail`: shows the events of a tree.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use clap::Args;
-use entourage_engine::Signal;
-use entourage_types::{AgentId, Event, EventBody};
+use entourage_api::{Event, EventBody};
+use entourage_types::AgentId;
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Purpose, Result, Signal},
     failure::Exit,
     globals::Globals,
     interrupt, out,
@@ -45,7 +45,7 @@ impl Tail {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(Which::Last).find(&backend).await?;
         let root = backend.agent(agent).await?.root;
-        let members = backend.tree(root).await?.agents;
+        let members = backend.tree(root).await?.into_agents();
         let mut kinds = members.into_iter().map(|agent| (agent.id, agent.kind)).collect();
         let mut last = self.after.unwrap_or_default();
         for event in backend.history(root, self.after).await? {
@@ -63,7 +63,7 @@ impl Tail {
                 () = interrupt.cancelled() => return Ok(Exit::Done),
             };
             if let Signal::Event(event) = signal {
-                write(&Arc::unwrap_or_clone(event), &mut kinds, globals)?;
+                write(&event, &mut kinds, globals)?;
             }
         }
     }
@@ -74,7 +74,7 @@ fn write(event: &Event, kinds: &mut HashMap<AgentId, String>, globals: &Globals)
         kinds.insert(event.agent, kind.clone());
     }
     if globals.json {
-        return out::json(&out::shown(event)?);
+        return out::json(event);
     }
     let Some(text) = words::event(event) else { return Ok(()) };
     let paint = out::stdout();

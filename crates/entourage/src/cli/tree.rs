@@ -1,11 +1,12 @@
 //! `entourage tree`: shows the agents of a tree, their status and their usage.
 
 use clap::Args;
-use entourage_types::{Agent, AgentId, Question, WaitingOn};
+use entourage_api::{Agent, Question, TreeUsage};
+use entourage_types::{AgentId, WaitingOn};
 use serde_json::json;
 
 use super::{
-    backend::{self, Purpose, Result, Tree as Found},
+    backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
     intervene, out, question,
@@ -33,19 +34,18 @@ impl Tree {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(Which::Last).find(&backend).await?;
         let tree = backend.tree(agent).await?;
-        let root = tree.agents.first().map_or(agent, |agent| agent.root);
+        let (total, agents) = (tree.total, tree.into_agents());
+        let root = total.root;
         let questions = backend.questions(Some(root)).await?;
         let is_at_work = backend.is_at_work(Some(root));
         if globals.json {
-            let Found { agents, usage, cost } = tree;
-            let agents = agents.iter().map(out::shown).collect::<Result<Vec<_>>>()?;
+            let TreeUsage { usage, cost, .. } = total;
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
-            show(&tree, &questions, is_at_work)?;
+            show(&agents, &total, &questions, is_at_work)?;
             if !globals.quiet {
                 let is_paused = |agent: &&Agent| agent.waiting_on == Some(WaitingOn::Resume);
-                let paused: Vec<AgentId> =
-                    tree.agents.iter().filter(is_paused).map(|agent| agent.id).collect();
+                let paused: Vec<AgentId> = agents.iter().filter(is_paused).map(|agent| agent.id).collect();
                 intervene::note_paused(&paused, globals);
             }
             // This command holds the database, so no other process works on it.
@@ -61,9 +61,14 @@ impl Tree {
 }
 
 /// Writes a tree for a user. `is_at_work` says whether a process works on it.
-pub(super) fn show(tree: &Found, questions: &[Question], is_at_work: bool) -> Result<()> {
+pub(super) fn show(
+    agents: &[Agent],
+    total: &TreeUsage,
+    questions: &[Question],
+    is_at_work: bool,
+) -> Result<()> {
     let paint = out::stdout();
-    for (branch, agent) in words::branches(&tree.agents, words::place) {
+    for (branch, agent) in words::branches(agents, words::place) {
         let (sign, status) = words::standing(agent, is_at_work, paint);
         let (kind, title) = (paint.bold(&agent.kind), words::cut(&agent.title, 60));
         let tail = paint.dim(format!("{} · {title}", agent.id));
@@ -73,5 +78,5 @@ pub(super) fn show(tree: &Found, questions: &[Question], is_at_work: bool) -> Re
         let (asked, id) = (question::in_short(question, paint), paint.dim(question.id));
         out::result(text![asked, " ", id])?;
     }
-    out::result(paint.dim(words::spent(tree.usage, tree.cost)))
+    out::result(paint.dim(words::spent(total.usage.into(), total.cost)))
 }

@@ -1,9 +1,9 @@
 //! `entourage usage`: shows what agents used, and what that cost.
 
 use clap::Args;
+use entourage_api::{Tally, UsageReport, UsageRow};
 use entourage_engine::UsageQuery;
-use entourage_types::{AgentId, Cost, Day, Owner, RunId, Tally, UsageBy, UsageRow};
-use serde_json::json;
+use entourage_types::{AgentId, Cost, Day, Owner, RunId, UsageBy};
 
 use super::{
     backend::{self, Purpose, Result},
@@ -61,13 +61,13 @@ impl Usage {
             None => None,
         };
         let query = UsageQuery { from, to, root, agent, run, by };
-        let rows = backend.usage(&query).await?;
-        let total: Tally = rows.iter().map(|row| row.tally).sum();
+        let report = backend.usage(&query).await?;
         if globals.json {
-            out::json(&json!({ "data": rows, "total": total }))?;
+            out::json(&report)?;
             return Ok(Exit::Done);
         }
-        for line in table(&query.by, &rows, total) {
+        let UsageReport { data, total } = report;
+        for line in table(&query.by, &data, total) {
             out::result(line)?;
         }
         if total.unpriced > 0 && !globals.quiet {

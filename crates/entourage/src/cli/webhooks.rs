@@ -1,7 +1,7 @@
 //! `entourage webhooks`: shows the state of webhook receivers, and retries failed deliveries.
 
 use clap::{Args, Subcommand};
-use entourage_engine::ReceiverRecord;
+use entourage_api::Receiver;
 use entourage_types::{Occasion, Time};
 
 use super::{
@@ -68,7 +68,7 @@ impl Webhooks {
     }
 }
 
-fn show(globals: &Globals, receiver: &ReceiverRecord) -> Result<()> {
+fn show(globals: &Globals, receiver: &Receiver) -> Result<()> {
     if globals.json {
         return out::json(receiver);
     }

@@ -3,6 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use async_trait::async_trait;
+use entourage_api::Page;
 use entourage_types::{AgentId, GrantId, QuestionId};
 
 use super::{
@@ -117,20 +118,17 @@ impl Named for AgentId {
     const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
-        let (agents, _) =
-            backend.agents(&Listed { roots: true, limit: Some(1), ..Listed::default() }).await?;
-        Ok(agents.first().map(|agent| agent.id))
+        let newest = Listed { roots: true, limit: Some(1), ..Listed::default() };
+        Ok(backend.agents(&newest).await?.data.first().map(|agent| agent.id))
     }
 
     async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let mut all = Vec::new();
         let mut page = Listed::default();
         loop {
-            let (agents, next) = backend.agents(&page).await?;
-            all.extend(
-                agents.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))),
-            );
-            match next {
+            let Page { data, next_cursor } = backend.agents(&page).await?;
+            all.extend(data.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))));
+            match next_cursor {
                 Some(next) => page.after = Some(next),
                 None => return Ok(all),
             }

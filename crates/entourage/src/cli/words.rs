@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use entourage_types::{
-    Agent, AgentId, Author, Cost, Event, EventBody, ItemBody, Question, ShownStatus, Status, StepStatus,
-    StopReason, Time, ToolCall, Usage, WaitingOn,
-};
+use entourage_api::{Agent, Author, Event, EventBody, ItemBody, Question, ToolCall};
+use entourage_types::{AgentId, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn};
 use serde_json::Value;
 
 use super::{paint::Paint, text::Text};
@@ -42,14 +40,13 @@ pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
 /// The state of an agent: its sign, and its status as text. An agent that is stored as running is suspended
 /// if no process `is_at_work` on its tree.
 pub(crate) fn standing(agent: &Agent, is_at_work: bool, paint: Paint) -> (Text, Text) {
-    let shown = agent.shown();
-    let shown = if is_suspended(shown, is_at_work) { ShownStatus::Waiting } else { shown };
+    let shown = if is_suspended(agent.status, is_at_work) { ShownStatus::Waiting } else { agent.status };
     (paint.status(shown, sign(shown)), paint.status(shown, stands(agent, is_at_work)))
 }
 
 /// The state of an agent as text alone, for exports.
 pub(crate) fn stands(agent: &Agent, is_at_work: bool) -> String {
-    match agent.shown() {
+    match agent.status {
         shown if is_suspended(shown, is_at_work) => "suspended".into(),
         shown => status(shown, agent.waiting_on),
     }
@@ -136,10 +133,8 @@ pub(crate) fn limit(question: &Question) -> Option<String> {
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
         EventBody::AgentCreated { title, .. } => format!("begins: {}", short(title)),
-        EventBody::AgentStatus { status: Status::Running | Status::Queued, .. } => return None,
-        EventBody::AgentStatus { status: now, waiting_on, stop_reason } => {
-            status(ShownStatus::of(*now, *stop_reason), *waiting_on)
-        }
+        EventBody::AgentStatus { status: ShownStatus::Running | ShownStatus::Queued, .. } => return None,
+        EventBody::AgentStatus { status: now, waiting_on, .. } => status(*now, *waiting_on),
         EventBody::Run { stop_reason: Some(StopReason::Cancelled), .. } => return None,
         EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
         EventBody::Run { .. } | EventBody::Task { .. } => return None,
@@ -174,22 +169,16 @@ pub(crate) fn event(event: &Event) -> Option<String> {
 
 fn body(body: &ItemBody) -> Option<String> {
     Some(match body {
-        ItemBody::Message(message) => {
-            format!("reads from {}: {}", author(&message.from), short(&message.text))
+        ItemBody::Message { from, text, .. } => format!("reads from {}: {}", author(from), short(text)),
+        ItemBody::Turn { text, calls, .. } if calls.is_empty() => format!("says: {}", short(text)),
+        ItemBody::Turn { calls, .. } => {
+            format!("calls {}", calls.iter().map(call).collect::<Vec<_>>().join(", "))
         }
-        ItemBody::Turn(turn) if turn.calls.is_empty() => format!("says: {}", short(&turn.text)),
-        ItemBody::Turn(turn) => {
-            format!("calls {}", turn.calls.iter().map(call).collect::<Vec<_>>().join(", "))
-        }
-        ItemBody::Output(output) if output.error => {
-            format!("{} failed: {}", output.tool, short(&output.text))
-        }
-        ItemBody::Output(output) => format!("{} returned: {}", output.tool, short(&output.text)),
-        ItemBody::Decision(decision) => {
-            format!("decides {}: {}", decision.name, short(&decision.value.to_string()))
-        }
-        ItemBody::Notice(notice) => short(&notice.text),
-        ItemBody::Digest(digest) => format!("sums up what is older than item {}", digest.from),
+        ItemBody::Output { tool, text, error: true, .. } => format!("{tool} failed: {}", short(text)),
+        ItemBody::Output { tool, text, .. } => format!("{tool} returned: {}", short(text)),
+        ItemBody::Decision { name, value } => format!("decides {name}: {}", short(&value.to_string())),
+        ItemBody::Notice { text, .. } => short(text),
+        ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),
     })
 }
 

@@ -6,6 +6,7 @@ use axum::{
     http::{HeaderName, header::CONTENT_TYPE},
     routing::get,
 };
+use entourage_api::{CaughtUp, Delta};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -14,10 +15,7 @@ use utoipa::{
 use super::failures;
 use crate::{
     Problem, router,
-    views::{
-        CaughtUpView, DeltaView,
-        chats::{ChatDeltaView, ToolCallDocument},
-    },
+    views::chats::{ChatDeltaView, ToolCallDocument},
 };
 
 /// The description without its paths, which the routes add.
@@ -44,7 +42,7 @@ use crate::{
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
-    components(schemas(Problem, CaughtUpView, DeltaView, ChatDeltaView, ToolCallDocument)),
+    components(schemas(Problem, CaughtUp, Delta, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
     modifiers(&Common),
 )]

@@ -1,24 +1,18 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
-use entourage_engine::{
-    Entry, Error, FoundInconsistency, JobRecord, ReceiverRecord, Reloaded, Seen, Signal, UsageQuery,
+use entourage_api::{
+    AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
+    Intervention, Item, ItemPage, Job, Kind, List, Page, Posted, Question, Receiver, Reloaded, SendMessage,
+    Session, UsageReport,
 };
-use entourage_types::{
-    Action, Agent, AgentId, Answer, Chat, Event, Grant, GrantId, GrantStatus, Intervention, Item, PostId,
-    Question, QuestionId, QuestionStatus, Session, UsageRow,
-};
+use entourage_engine::{Error, UsageQuery};
+use entourage_types::{Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
-use serde::Deserialize;
-use serde_json::json;
 
-use super::{
-    Backend, Left, Listed, Part, Result, Stream, Tree, connection::something_else, place::Place, sent::Sent,
-    tree::Whole,
-};
-use crate::cli::kinds::Used;
+use super::{Backend, Left, Listed, Result, Signal, Stream, Tree, place::Place};
 
 /// Which agents have something to do, wait, or have yet to read something.
 const UNFINISHED: [&str; 4] = ["status=queued", "status=running", "status=waiting", "unread=true"];
@@ -36,30 +30,15 @@ fn in_path(segments: &[&str]) -> String {
     encoded.collect::<Vec<_>>().join("/")
 }
 
-/// A list, or a part of one.
-#[derive(Deserialize)]
-struct List<T> {
-    data: Vec<T>,
-    /// Where the next part begins.
-    #[serde(default)]
-    next_cursor: Option<String>,
-}
-
-/// An accepted message.
-#[derive(Deserialize)]
-struct Posted {
-    post: PostId,
-}
-
 impl Backend {
     /// The server's kinds, with their open runs.
-    pub(crate) async fn kinds(&self) -> Result<Vec<Used>> {
-        Ok(self.get::<List<Used>>("kinds").await?.data)
+    pub(crate) async fn kinds(&self) -> Result<Vec<Kind>> {
+        Ok(self.get::<List<Kind>>("kinds").await?.data)
     }
 
     /// Makes the server read the kinds again.
     pub(crate) async fn reload_kinds(&self) -> Result<Reloaded> {
-        self.post("kinds/reload", None).await
+        self.post("kinds/reload").await
     }
 
     /// Fails if this kind does not exist.
@@ -80,14 +59,15 @@ impl Backend {
         {
             return Err(running.busy());
         }
-        let new = json!({ "kind": kind, "message": message });
+        let (kind, message) = (kind.map(str::to_owned), Some(message.to_owned()));
+        let new = CreateAgent { kind, title: None, message };
         self.post_once("agents", &new, key, "entourage agents").await
     }
 
     /// Writes to an agent and returns the post that it will read. With a key, sending it again posts nothing
     /// twice.
     pub(crate) async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<PostId> {
-        let (path, message) = (format!("agents/{to}/messages"), json!({ "message": text }));
+        let (path, message) = (format!("agents/{to}/messages"), SendMessage { message: text.to_owned() });
         Ok(self.post_once::<Posted>(&path, &message, key, &tail(to)).await?.post)
     }
 
@@ -131,21 +111,20 @@ impl Backend {
     }
 
     /// A page of agents, newest first, and where the next one begins.
-    pub(crate) async fn agents(&self, page: &Listed) -> Result<Part<Agent>> {
+    pub(crate) async fn agents(&self, page: &Listed) -> Result<Page<Agent>> {
         let Listed { roots, status, limit, after } = page;
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
         let mut path = format!("agents?roots={roots}&limit={limit}");
         path.extend(status.map(|status| format!("&status={status}")));
         path.extend(after.as_ref().map(|after| format!("&cursor={after}")));
-        let found: List<Agent> = self.get(&path).await?;
-        Ok((found.data, found.next_cursor))
+        self.get(&path).await
     }
 
     /// The roots of trees in which an agent has something to do or waits, newest first.
     pub(crate) async fn unfinished(&self) -> Result<Vec<AgentId>> {
         let mut roots = BTreeSet::new();
         for of in UNFINISHED {
-            let found: List<Agent> = self.get(&format!("agents?{of}&limit={PAGE}")).await?;
+            let found: Page<Agent> = self.get(&format!("agents?{of}&limit={PAGE}")).await?;
             roots.extend(found.data.iter().map(|agent| agent.root));
         }
         Ok(roots.into_iter().rev().collect())
@@ -154,7 +133,7 @@ impl Backend {
     /// Whether an agent of a tree has something to do or waits.
     pub(crate) async fn has_work(&self, root: AgentId) -> Result<bool> {
         for of in UNFINISHED {
-            let found: List<Agent> = self.get(&format!("agents?{of}&tree={root}&limit=1")).await?;
+            let found: Page<Agent> = self.get(&format!("agents?{of}&tree={root}&limit=1")).await?;
             if !found.data.is_empty() {
                 return Ok(true);
             }
@@ -164,13 +143,11 @@ impl Backend {
 
     /// The tree that an agent belongs to.
     pub(crate) async fn tree(&self, agent: AgentId) -> Result<Tree> {
-        let path = format!("agents/{agent}/tree");
-        let whole: Whole = self.get(&path).await?;
-        whole.flat().map_err(|error| something_else(&path, &error))
+        self.get(&format!("agents/{agent}/tree")).await
     }
 
     /// Usage, added up.
-    pub(crate) async fn usage(&self, query: &UsageQuery) -> Result<Vec<UsageRow>> {
+    pub(crate) async fn usage(&self, query: &UsageQuery) -> Result<UsageReport> {
         let UsageQuery { from, to, root, agent, run, by } = query;
         let by = by.iter().map(|by| by.as_str()).collect::<Vec<_>>().join(",");
         let mut path = "usage?".to_owned();
@@ -185,29 +162,27 @@ impl Backend {
         for (name, value) in restricted {
             path.extend(value.map(|value| format!("&{name}={value}")));
         }
-        Ok(self.get::<List<UsageRow>>(&path).await?.data)
+        self.get(&path).await
     }
 
     /// A part of the conversation with an agent, oldest entry first, and the cursor of the part before it:
     /// the last part, or the one that ends at `before`.
-    pub(crate) async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Part<Entry>> {
+    pub(crate) async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Page<Entry>> {
         let cursor = before.map(|before| format!("&cursor={before}")).unwrap_or_default();
-        let path = format!("agents/{agent}/messages?limit={PAGE}{cursor}");
-        let List { data, next_cursor }: List<Sent> = self.get(&path).await?;
-        Ok((data.into_iter().map(Entry::from).collect(), next_cursor))
+        self.get(&format!("agents/{agent}/messages?limit={PAGE}{cursor}")).await
     }
 
     /// A page of an agent's transcript items, starting at an item; empty after the last.
     pub(crate) async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
         let path = format!("agents/{agent}/items?from={from}&limit={PAGE}");
-        Ok(self.get::<List<Item>>(&path).await?.data)
+        Ok(self.get::<ItemPage>(&path).await?.data)
     }
 
     /// Open questions, of one tree or of all, oldest first.
     pub(crate) async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {
         let open = QuestionStatus::Open;
         let of = root.map(|root| format!("&root={root}")).unwrap_or_default();
-        let mut found: List<Question> =
+        let mut found: Page<Question> =
             self.get(&format!("questions?status={open}&limit={PAGE}{of}")).await?;
         found.data.reverse();
         Ok(found.data)
@@ -220,30 +195,19 @@ impl Backend {
 
     /// Answers a question.
     pub(crate) async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
-        let verdict = answer.verdict();
-        let body = match answer {
-            Answer::Text(text) => json!({ "answer": text }),
-            Answer::Declined | Answer::Granted | Answer::Expired => json!({ "decline": true }),
-            Answer::Approve { arguments, digest, .. } => {
-                json!({ "verdict": verdict, "arguments": arguments, "digest": digest })
-            }
-            Answer::Reject { reason } => json!({ "verdict": verdict, "reason": reason }),
-            Answer::Retry | Answer::GiveUp => json!({ "verdict": verdict }),
-        };
-        self.post(&format!("questions/{id}/answer"), Some(body)).await
+        self.post_body(&format!("questions/{id}/answer"), &AnswerQuestion::from(answer)).await
     }
 
     /// Grants in force, of one agent or of all, newest first.
     pub(crate) async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>> {
         let of = agent.map(|agent| format!("&agent={agent}")).unwrap_or_default();
         let standing = GrantStatus::Standing;
-        Ok(self.get::<List<Grant>>(&format!("grants?status={standing}&limit={PAGE}{of}")).await?.data)
+        Ok(self.get::<Page<Grant>>(&format!("grants?status={standing}&limit={PAGE}{of}")).await?.data)
     }
 
     /// Revokes a grant.
     pub(crate) async fn revoke(&self, id: GrantId) -> Result<Grant> {
-        let path = format!("grants/{id}");
-        self.place.waits_for(async { self.read(self.ask(Method::DELETE, &path, None).await?).await }).await
+        self.call(Method::DELETE, &format!("grants/{id}")).await
     }
 
     /// Posts an intervention to an agent.
@@ -253,58 +217,56 @@ impl Backend {
         action: Action,
         text: Option<&str>,
     ) -> Result<Intervention> {
-        let body = json!({ "action": action, "text": text });
+        let body = Intervene { action, text: text.map(str::to_owned) };
         self.post_once(&format!("agents/{agent}/interventions"), &body, None, &tail(agent)).await
     }
 
     /// What an agent's model sees, block by block.
-    pub(crate) async fn context(&self, agent: AgentId) -> Result<Seen> {
+    pub(crate) async fn context(&self, agent: AgentId) -> Result<Context> {
         self.get(&format!("agents/{agent}/context")).await
     }
 
     /// The closed sessions of an agent, newest first.
     pub(crate) async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
         let limit = limit.clamp(1, PAGE);
-        Ok(self.get::<List<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
+        Ok(self.get::<Page<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
     }
 
     /// A page of an agency's chats that were not deleted, and where the next one begins.
-    pub(crate) async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Part<Chat>> {
+    pub(crate) async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Page<AgencyChat>> {
         let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
-        let path = format!("{}?limit={PAGE}{cursor}", in_path(&["agencies", agency, "chats"]));
-        let List { data, next_cursor } = self.get(&path).await?;
-        Ok((data, next_cursor))
+        self.get(&format!("{}?limit={PAGE}{cursor}", in_path(&["agencies", agency, "chats"]))).await
     }
 
     /// Deletes a chat of an agency, with all its agents.
     pub(crate) async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
         let path = in_path(&["agencies", agency, "chats", chat]);
-        self.place.waits_for(self.ask(Method::DELETE, &path, None)).await.map(drop)
+        self.place.waits_for(self.ask(Method::DELETE, &path)).await.map(drop)
     }
 
     /// The jobs of maintenance, each with its last run.
-    pub(crate) async fn jobs(&self) -> Result<Vec<JobRecord>> {
-        Ok(self.get::<List<JobRecord>>("jobs").await?.data)
+    pub(crate) async fn jobs(&self) -> Result<Vec<Job>> {
+        Ok(self.get::<List<Job>>("jobs").await?.data)
     }
 
     /// Runs a job now.
-    pub(crate) async fn run_job(&self, name: &str) -> Result<JobRecord> {
-        self.post(&format!("jobs/{name}/run"), None).await
+    pub(crate) async fn run_job(&self, name: &str) -> Result<Job> {
+        self.post(&format!("jobs/{name}/run")).await
     }
 
     /// Everything that a job would find at this moment.
-    pub(crate) async fn inconsistencies(&self, job: &str) -> Result<Vec<FoundInconsistency>> {
-        Ok(self.get::<List<FoundInconsistency>>(&format!("jobs/{job}/inconsistencies")).await?.data)
+    pub(crate) async fn inconsistencies(&self, job: &str) -> Result<Vec<Inconsistency>> {
+        Ok(self.get::<List<Inconsistency>>(&format!("jobs/{job}/inconsistencies")).await?.data)
     }
 
     /// The receivers of webhooks, each with its state.
-    pub(crate) async fn receivers(&self) -> Result<Vec<ReceiverRecord>> {
-        Ok(self.get::<List<ReceiverRecord>>("webhooks").await?.data)
+    pub(crate) async fn receivers(&self) -> Result<Vec<Receiver>> {
+        Ok(self.get::<List<Receiver>>("webhooks").await?.data)
     }
 
     /// Sends everything again that did not arrive at a receiver.
-    pub(crate) async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
-        self.post(&format!("webhooks/{name}/retry"), None).await
+    pub(crate) async fn retry_receiver(&self, name: &str) -> Result<Receiver> {
+        self.post(&format!("webhooks/{name}/retry")).await
     }
 
     /// The events of a tree after an event, or since the first that is kept, up to now.
@@ -313,8 +275,8 @@ impl Backend {
         let mut events: Vec<Event> = Vec::new();
         loop {
             match stream.next().await? {
-                Signal::Event(event) => events.push(Arc::unwrap_or_clone(event)),
-                Signal::CaughtUp(_) => return Ok(events),
+                Signal::Event(event) => events.push(*event),
+                Signal::CaughtUp => return Ok(events),
                 Signal::Delta(_) => {}
             }
         }

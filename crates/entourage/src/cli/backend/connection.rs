@@ -1,13 +1,12 @@
 //! How a command reaches the engine: in the process that works in its data directory, or in its own.
 
-use std::{fmt::Display, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use entourage::{Engine, Settings};
 use entourage_server::{InProcess, Problem};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Result, Running, here::Here, owner, place::Place};
 use crate::cli::failure::Failure;
@@ -77,37 +76,52 @@ impl Backend {
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        self.place.waits_for(async { self.read(self.ask(Method::GET, path, None).await?).await }).await
+        self.call(Method::GET, path).await
     }
 
-    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: Option<Value>) -> Result<T> {
-        self.place.waits_for(async { self.read(self.ask(Method::POST, path, body).await?).await }).await
+    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        self.call(Method::POST, path).await
     }
 
-    /// Like `post`, for requests that would be executed twice if sent twice; the key makes them idempotent.
+    /// Sends a request without a body, and reads its answer.
+    pub(super) async fn call<T: DeserializeOwned>(&self, method: Method, path: &str) -> Result<T> {
+        self.answer_to(self.request(method, path)).await
+    }
+
+    pub(super) async fn post_body<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T> {
+        self.answer_to(self.request(Method::POST, path).json(body)).await
+    }
+
+    /// Like `post_body`, for requests that would be executed twice if sent twice; the key makes them idempotent.
     /// If the answer is lost, `look` is the command that shows whether the request was executed.
     pub(super) async fn post_once<T: DeserializeOwned>(
         &self,
         path: &str,
-        body: &Value,
+        body: &impl Serialize,
         key: Option<&str>,
         look: &str,
     ) -> Result<T> {
         let request = self.request(Method::POST, path).json(body);
         let request = key.into_iter().fold(request, |request, key| request.header(KEY, key));
-        let done = self.place.waits_for(async { self.read(self.answered(request).await?).await }).await;
-        done.map_err(|failure| failure.look_first(look))
+        self.answer_to(request).await.map_err(|failure| failure.look_first(look))
     }
 
     /// Sends a request. Returns its answer if the status is a success.
-    pub(super) async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Response> {
-        let request = self.request(method, path);
-        self.answered(body.into_iter().fold(request, |request, body| request.json(&body))).await
+    pub(super) async fn ask(&self, method: Method, path: &str) -> Result<Response> {
+        self.answered(self.request(method, path)).await
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}/v1/{path}", self.place.url()));
         self.token.iter().fold(request, |request, token| request.bearer_auth(token.expose_secret()))
+    }
+
+    async fn answer_to<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
+        self.place.waits_for(async { self.read(self.answered(request).await?).await }).await
     }
 
     async fn answered(&self, request: RequestBuilder) -> Result<Response> {
@@ -142,19 +156,18 @@ impl Backend {
         }
     }
 
-    pub(super) async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T> {
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T> {
         let url = response.url().clone();
         let body = response.bytes().await.map_err(|error| self.place.unanswered(&error))?;
-        serde_json::from_slice(&body).map_err(|error| something_else(&url, &error))
+        serde_json::from_slice(&body).map_err(|error| {
+            Failure::failed(format!(
+                "{url} sent an unexpected answer: {error}. Is it the same version as this one?"
+            ))
+        })
     }
 
     /// Reports that the server answers again.
     pub(crate) fn tell_of_answer(&self) {
         self.place.tell_of_answer();
     }
-}
-
-/// The failure for an answer that cannot be parsed.
-pub(super) fn something_else(url: &impl Display, error: &impl Display) -> Failure {
-    Failure::failed(format!("{url} sent an unexpected answer: {error}. Is it the same version as this one?"))
 }

@@ -8,33 +8,28 @@ mod host;
 mod patience;
 mod place;
 mod running;
-mod sent;
 mod sse;
 mod stream;
-mod tree;
 
 use std::{path::PathBuf, time::Duration};
 
-use entourage_engine::Entry;
+use entourage_api::{Entry, Page, Tree};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
-use entourage_types::{Agent, AgentId, Cost, Owner, ShownStatus, Usage};
+use entourage_types::{AgentId, Owner, ShownStatus};
 
 use super::{failure::Failure, globals::Globals, out};
 
 pub(crate) use connection::Backend;
 pub(crate) use patience::Patience;
 pub(crate) use running::Running;
-pub(crate) use stream::Stream;
+pub(crate) use stream::{Signal, Stream};
 
 /// The pause between two checks whether another process works here again.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// What every call returns.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
-
-/// A part of a list, and where the next one begins.
-pub(crate) type Part<T> = (Vec<T>, Option<String>);
 
 /// The end of the conversation with an agent, oldest entry first. Reads back part by part, and stops at the
 /// part that has an entry for which `reaches` is true.
@@ -45,8 +40,8 @@ pub(crate) async fn transcript(
 ) -> Result<Vec<Entry>> {
     let (mut parts, mut before) = (Vec::new(), None);
     loop {
-        let (part, rest) = backend.entries(agent, before).await?;
-        before = rest.filter(|_| !part.iter().any(&reaches));
+        let Page { data: part, next_cursor } = backend.entries(agent, before).await?;
+        before = next_cursor.filter(|_| !part.iter().any(&reaches));
         parts.push(part);
         if before.is_none() {
             return Ok(parts.into_iter().rev().flatten().collect());
@@ -65,14 +60,6 @@ pub(crate) struct Listed {
     pub(crate) limit: Option<u32>,
     /// Where the page before ended.
     pub(crate) after: Option<String>,
-}
-
-/// A tree, parents before children, with its usage.
-#[derive(Debug, Clone)]
-pub(crate) struct Tree {
-    pub(crate) agents: Vec<Agent>,
-    pub(crate) usage: Usage,
-    pub(crate) cost: Cost,
 }
 
 /// What happens to agents when the command ends.

@@ -1,12 +1,11 @@
 //! Follows a tree over HTTP: a broken stream resumes where it ended.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
-use entourage_engine::{AgentDelta, Piece, Signal};
-use entourage_types::{AgentId, Backoff, Event, RunId};
+use entourage_api::{Delta, Event};
+use entourage_types::{AgentId, Backoff};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 use reqwest::Method;
-use serde::Deserialize;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout, timeout_at},
@@ -25,6 +24,15 @@ const ATTEMPTS: u32 = 6;
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(13));
 
 type Pieces = BoxStream<'static, reqwest::Result<Vec<u8>>>;
+
+/// What a stream brings.
+pub(crate) enum Signal {
+    Event(Box<Event>),
+    /// All events so far have come.
+    CaughtUp,
+    /// A piece of an answer under way.
+    Delta(Delta),
+}
 
 /// Follows what happens in a tree as it happens.
 pub(crate) struct Stream {
@@ -159,19 +167,18 @@ impl Stream {
             ))
         };
         if message.event == "delta" {
-            let delta: Delta = serde_json::from_str(&message.data).map_err(unknown)?;
-            self.ready.extend(delta.piece().map(|delta| Signal::Delta(Arc::new(delta))));
+            let delta = serde_json::from_str(&message.data).map_err(unknown)?;
+            self.ready.push_back(Signal::Delta(delta));
             return Ok(());
         }
         if message.event == "caught_up" {
-            let CaughtUp { last } = serde_json::from_str(&message.data).map_err(unknown)?;
-            self.ready.push_back(Signal::CaughtUp(last));
+            self.ready.push_back(Signal::CaughtUp);
             return Ok(());
         }
         let event: Event = serde_json::from_str(&message.data).map_err(unknown)?;
         if self.last.is_none_or(|last| event.seq > last) {
             self.last = Some(event.seq);
-            self.ready.push_back(Signal::Event(Arc::new(event)));
+            self.ready.push_back(Signal::Event(Box::new(event)));
         }
         Ok(())
     }
@@ -179,7 +186,7 @@ impl Stream {
 
 async fn connect(backend: &Backend, root: AgentId, after: Option<u64>) -> Result<Pieces> {
     let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
-    let response = backend.ask(Method::GET, &format!("agents/{root}/events{after}"), None).await?;
+    let response = backend.ask(Method::GET, &format!("agents/{root}/events{after}")).await?;
     Ok(response.bytes_stream().map(|piece| piece.map(Vec::from)).boxed())
 }
 
@@ -212,36 +219,4 @@ async fn reason(broken: &mut Option<watch::Receiver<Option<String>>>) -> String 
         return why.clone().unwrap_or_default();
     }
     std::future::pending().await
-}
-
-/// The mark after the last stored event, as the server sends it.
-#[derive(Deserialize)]
-struct CaughtUp {
-    last: u64,
-}
-
-/// A piece of an answer, as the server sends it.
-#[derive(Deserialize)]
-struct Delta {
-    agent: AgentId,
-    run: RunId,
-    item_seq: u64,
-    attempt: u64,
-    offset: u64,
-    text: Option<String>,
-    reasoning: Option<String>,
-    call: Option<String>,
-    reset: Option<bool>,
-}
-
-impl Delta {
-    fn piece(self) -> Option<AgentDelta> {
-        let Self { agent, run, item_seq, attempt, offset, text, reasoning, call, reset } = self;
-        let piece = text
-            .map(Piece::Text)
-            .or(reasoning.map(Piece::Reasoning))
-            .or(call.map(Piece::Call))
-            .or(reset.map(|_| Piece::Reset))?;
-        Some(AgentDelta { agent, run, item_seq, attempt, offset, piece })
-    }
 }

@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use entourage::{Engine, Kinds, NewAgent, Settings};
+use entourage_api::{Agent, Tally, TreeUsage};
 use entourage_llm::Rehearsal;
 use entourage_store::MemoryStore;
-use entourage_types::{Action, AgentId, Cost, Time, Usage};
+use entourage_types::{Action, AgentId, Time};
 use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -83,13 +84,18 @@ async fn a_tree_deeper_than_the_limit_of_the_json_parser_is_read() {
     let engine =
         Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).kinds(Kinds::builtin());
     let agent = engine.build().client(owner()).create(NewAgent::default(), None).await.unwrap();
+    let agent = Agent::from(agent);
     let written = serde_json::to_string(&agent).unwrap();
-    let open = written.strip_suffix('}').unwrap().to_owned() + ",\"children\":[";
-    let total = json!({ "usage": Usage::default(), "cost": Cost::default() });
+    let used = serde_json::to_string(&Tally::default()).unwrap();
+    let open = format!("{},\"used\":{used},\"children\":[", written.strip_suffix('}').unwrap());
+    let Tally { usage, cost, .. } = Tally::default();
+    let total = TreeUsage { root: agent.root, runs: 0, model_calls: 0, usage, cost, unpriced: 0 };
+    let total = serde_json::to_string(&total).unwrap();
     let root = open.repeat(DEPTH) + &"]}".repeat(DEPTH);
-    let body = format!("{{\"root\":{root},\"threads\":[{open}]}}],\"total\":{total}}}");
+    let agents = DEPTH + 1;
+    let body = format!("{{\"root\":{root},\"threads\":[{open}]}}],\"agents\":{agents},\"total\":{total}}}");
     let (backend, _) = serving(vec![("application/json", body)]).await;
-    assert_eq!(backend.tree(agent.id).await.unwrap().agents.len(), DEPTH + 1);
+    assert_eq!(backend.tree(agent.id).await.unwrap().into_agents().len(), DEPTH + 1);
 }
 
 /// However many other agents wait, an agent with a message has work, and one without has none.

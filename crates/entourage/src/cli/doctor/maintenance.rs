@@ -1,6 +1,6 @@
 //! Checks whether anything in the database is stuck, and repairs it.
 
-use entourage_engine::FoundInconsistency;
+use entourage_api::Inconsistency;
 
 use super::{Finding, broken, good, remark};
 use crate::cli::{
@@ -19,7 +19,7 @@ pub(super) async fn maintenance(backend: &Backend, repair: bool) -> Vec<Finding>
     };
     let mut findings = Vec::new();
     for job in jobs {
-        let job = job.job_run.job;
+        let job = job.job;
         match looked(backend, &job, repair).await {
             Ok(found) => findings.extend(found),
             Err(failure) => findings.push(broken(job, failure.text())),
@@ -34,12 +34,12 @@ pub(super) async fn maintenance(backend: &Backend, repair: bool) -> Vec<Finding>
 async fn looked(backend: &Backend, job: &str, repair: bool) -> Result<Vec<Finding>> {
     let found = backend.inconsistencies(job).await?;
     if !repair || found.is_empty() {
-        let told = |FoundInconsistency { text, .. }| {
+        let told = |Inconsistency { text, .. }| {
             broken(job, format!("{text}. Not repaired yet: `entourage doctor --repair` repairs it"))
         };
         return Ok(found.into_iter().map(told).collect());
     }
-    if let Some(error) = backend.run_job(job).await?.job_run.error {
+    if let Some(error) = backend.run_job(job).await?.error {
         return Err(Failure::failed(error));
     }
     // A second check shows whether it is repaired.

@@ -1,10 +1,9 @@
 //! The kinds that the engine uses, and the number of open runs of each version.
 
 use entourage::{Error, Settings, types::Kind};
-use entourage_engine::InUse;
+use entourage_api::EarlierKind;
 use entourage_store::Error as StoreError;
-use entourage_types::Owner;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::cli::{
     backend::{Backend, Result, Running},
@@ -12,9 +11,9 @@ use crate::cli::{
 };
 
 /// A kind, and the number of unfinished runs of each of its versions.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Used {
-    pub(in crate::cli) name: String,
+#[derive(Debug, Serialize)]
+pub(super) struct Used {
+    pub(super) name: String,
     pub(super) description: String,
     tools: Option<Vec<String>>,
     peers: Vec<String>,
@@ -23,15 +22,8 @@ pub(crate) struct Used {
     pub(super) version: String,
     /// None if it is not known.
     pub(super) open_runs: Option<u32>,
-    pub(super) earlier: Vec<Earlier>,
-    pub(in crate::cli) gone: bool,
-}
-
-/// An earlier version.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Earlier {
-    pub(super) version: String,
-    pub(super) open_runs: u32,
+    pub(super) earlier: Vec<EarlierKind>,
+    pub(super) gone: bool,
 }
 
 impl Used {
@@ -62,10 +54,11 @@ impl Used {
     }
 }
 
-impl From<InUse> for Used {
-    fn from(InUse { kind, is_gone, open_runs, earlier }: InUse) -> Self {
-        let earlier = earlier.into_iter().map(|(version, open_runs)| Earlier { version, open_runs });
-        Self { earlier: earlier.collect(), gone: is_gone, ..Self::new(&kind, Some(open_runs)) }
+impl From<entourage_api::Kind> for Used {
+    fn from(kind: entourage_api::Kind) -> Self {
+        let entourage_api::Kind { name, description, tools, peers, model, fallback, version, .. } = kind;
+        let (open_runs, earlier, gone) = (Some(kind.open_runs), kind.earlier, kind.gone);
+        Self { name, description, tools, peers, model, fallback, version, open_runs, earlier, gone }
     }
 }
 
@@ -73,7 +66,7 @@ impl From<InUse> for Used {
 /// does not wait for another process that has it open.
 pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>> {
     if let Some(running) = Running::find(&settings.data, quiet).await {
-        return Backend::there(&running, settings)?.kinds().await;
+        return of_engine(&Backend::there(&running, settings)?).await;
     }
     let of_files = |open_runs| -> Result<Vec<Used>> {
         let (mut kinds, _) = entourage::loaded_kinds(settings)?;
@@ -84,14 +77,15 @@ pub(super) async fn in_use(settings: &Settings, quiet: bool) -> Result<Vec<Used>
         return of_files(Some(0));
     }
     match entourage::read_only(settings).await {
-        Ok(engine) => {
-            let used = engine.client(Owner::local()).kinds_in_use().await?;
-            Ok(used.into_iter().map(Used::from).collect())
-        }
+        Ok(engine) => of_engine(&Backend::at(engine)?).await,
         Err(Error::Store(StoreError::InUse { .. })) => {
             out::note("open runs are not counted: another entourage process has the database open");
             of_files(None)
         }
         Err(error) => Err(error.into()),
     }
+}
+
+async fn of_engine(backend: &Backend) -> Result<Vec<Used>> {
+    Ok(backend.kinds().await?.into_iter().map(Used::from).collect())
 }

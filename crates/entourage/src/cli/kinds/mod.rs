@@ -10,8 +10,6 @@ use entourage::Settings;
 use entourage_engine::kinds::{Finding, Severity};
 use entourage_tools::{FilesSettings, Settings as Tools, builtin};
 
-pub(crate) use in_use::Used;
-
 use super::{backend::Result, failure::Exit, globals::Globals, out, text::text};
 
 const AFTER_HELP: &str = "\

@@ -1,6 +1,8 @@
 //! `entourage kinds reload`: makes the server read its kinds again.
 
 use entourage::Settings;
+use entourage_api::{KindFinding, Severity};
+use entourage_engine::kinds::{self, Finding};
 
 use crate::cli::{
     backend::{Backend, Result, Running},
@@ -27,7 +29,7 @@ pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exi
         names.iter().try_for_each(|name| out::result(format!("{what} {name}")))?;
     }
     if !globals.quiet {
-        reloaded.remarks.iter().for_each(out::note);
+        reloaded.remarks.iter().map(finding).for_each(out::note);
         let is_same = changes.iter().all(|(_, names)| names.is_empty());
         out::note(match is_same {
             true => "nothing has changed",
@@ -35,4 +37,13 @@ pub(super) async fn reload(globals: &Globals, settings: &Settings) -> Result<Exi
         });
     }
     Ok(Exit::Done)
+}
+
+/// A finding in the words of `entourage kinds check`.
+fn finding(found: &KindFinding) -> Finding {
+    let severity = match found.severity {
+        Severity::Mistake => kinds::Severity::Mistake,
+        Severity::Remark => kinds::Severity::Remark,
+    };
+    Finding { file: found.file.clone(), line: found.line, severity, text: found.text.clone() }
 }

@@ -1,6 +1,7 @@
 //! Decides when a tree rests, so that nothing continues in it without a user.
 
-use entourage_types::{Action, AgentId, Intervention, Question, Status, WaitingOn};
+use entourage_api::{Intervention, Question};
+use entourage_types::{Action, AgentId, Status, WaitingOn};
 
 use super::{Member, Progress};
 

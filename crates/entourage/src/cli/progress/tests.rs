@@ -1,6 +1,7 @@
 //! Tests of when a tree rests, and of the descriptions of what its agents do.
 
-use entourage_types::{About, Message, Output, Owner, StepStatus, TaskResult, Time, ToolCall};
+use entourage_api::{TaskResult, ToolCall};
+use entourage_types::{About, Owner, StepStatus, Time};
 use serde_json::json;
 
 use super::*;
@@ -37,24 +38,23 @@ impl HandmadeTree {
             Some(_) => Author::Agent { id: self.child, kind: "worker".into() },
             None => Author::User,
         };
-        self.item(self.root, ItemBody::Message(Message::new(from, "…", task)));
+        self.item(self.root, message(from, task, None));
     }
 
     fn reads_post(&mut self, post: PostId) {
-        let message = Message { post: Some(post), ..Message::new(Author::User, "…", None) };
-        self.item(self.root, ItemBody::Message(message));
+        self.item(self.root, message(Author::User, None, Some(post)));
     }
 
-    fn run(&mut self, status: Status) {
-        let (usage, cost) = (Usage::default(), Cost::default());
+    fn run(&mut self, status: ShownStatus) {
+        let (usage, cost) = (entourage_api::Usage::default(), Cost::default());
         let stop_reason = status.is_terminal().then_some(StopReason::Completed);
         let run = RunId::new();
         let body = EventBody::Run { run, status, waiting_on: None, stop_reason, error: None, usage, cost };
         self.tell(self.root, body);
     }
 
-    fn sets_status(&mut self, agent: AgentId, status: Status) {
-        let waiting_on = (status == Status::Waiting).then_some(WaitingOn::Agent);
+    fn sets_status(&mut self, agent: AgentId, status: ShownStatus) {
+        let waiting_on = (status == ShownStatus::Waiting).then_some(WaitingOn::Agent);
         self.tell(agent, EventBody::AgentStatus { status, waiting_on, stop_reason: None });
     }
 
@@ -73,7 +73,6 @@ impl HandmadeTree {
             result: None,
             post: None,
             run: None,
-            reactivated: 0,
             created: Time::now(),
             updated: Time::now(),
         }
@@ -84,30 +83,34 @@ impl HandmadeTree {
     }
 }
 
+fn message(from: Author, task: Option<TaskId>, post: Option<PostId>) -> ItemBody {
+    ItemBody::Message { from, text: "…".into(), task, failed: None, post, options: None }
+}
+
 #[test]
 fn a_tree_rests_only_once_every_message_to_it_is_done() {
     let mut story = HandmadeTree::new();
     assert_eq!(story.progress.rest(), None, "the first message is unread");
     story.reads_message(None);
     assert_eq!(story.progress.rest(), None, "it was read, so there is work");
-    story.run(Status::Running);
-    story.sets_status(story.root, Status::Running);
-    story.run(Status::Succeeded);
+    story.run(ShownStatus::Running);
+    story.sets_status(story.root, ShownStatus::Running);
+    story.run(ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "the agent's own event is still to come");
-    story.sets_status(story.root, Status::Succeeded);
+    story.sets_status(story.root, ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
 
     let (first, second) = (PostId::new(), PostId::new());
     story.progress.told(first);
     story.progress.told(second);
     story.reads_post(first);
-    story.run(Status::Succeeded);
+    story.run(ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "the second of two messages is unread");
     story.reads_post(PostId::new());
-    story.run(Status::Succeeded);
+    story.run(ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "what somebody else said is not the second");
     story.reads_post(second);
-    story.run(Status::Succeeded);
+    story.run(ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)), "no change of status to tell");
 }
 
@@ -120,17 +123,17 @@ fn a_tree_does_not_rest_until_a_background_result_is_read() {
         EventBody::AgentCreated { parent: Some(story.root), kind: "worker".into(), title: "…".into() };
     story.tell(story.child, made);
     story.tell_task(&task);
-    story.sets_status(story.root, Status::Succeeded);
+    story.sets_status(story.root, ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "the worker has not begun yet");
-    story.sets_status(story.child, Status::Running);
+    story.sets_status(story.child, ShownStatus::Running);
     assert_eq!(story.progress.rest(), None);
     (task.status, task.result) = (Status::Succeeded, Some(TaskResult::Text("done".into())));
     story.tell_task(&task);
-    story.sets_status(story.child, Status::Succeeded);
+    story.sets_status(story.child, ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "the result is in the inbox");
     story.reads_message(Some(task.id));
-    story.sets_status(story.root, Status::Running);
-    story.sets_status(story.root, Status::Succeeded);
+    story.sets_status(story.root, ShownStatus::Running);
+    story.sets_status(story.root, ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
 }
 
@@ -143,10 +146,10 @@ fn a_tree_rests_without_waiting_for_a_dropped_task() {
     let call = CallId::new();
     let mut task = story.task(call, true);
     story.tell_task(&task);
-    story.sets_status(story.root, Status::Waiting);
+    story.sets_status(story.root, ShownStatus::Waiting);
     task.status = Status::Cancelled;
     story.tell_task(&task);
-    story.sets_status(story.root, Status::Failed);
+    story.sets_status(story.root, ShownStatus::Failed);
     task.run = Some(RunId::new());
     story.tell_task(&task);
     assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Failed)));
@@ -177,15 +180,16 @@ fn a_tree_does_not_rest_while_an_answer_is_unread() {
         otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
-        answered_by: None,
         created: Time::now(),
         updated: Time::now(),
     };
     story.tell(story.child, EventBody::Question { question: Box::new(question.clone()) });
     let waiting_on = Some(WaitingOn::User);
-    story
-        .tell(story.child, EventBody::AgentStatus { status: Status::Waiting, waiting_on, stop_reason: None });
-    story.sets_status(story.root, Status::Succeeded);
+    story.tell(
+        story.child,
+        EventBody::AgentStatus { status: ShownStatus::Waiting, waiting_on, stop_reason: None },
+    );
+    story.sets_status(story.root, ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), Some(Rest::Asks(vec![question.clone()])));
     story.progress.answered(question.id);
     assert_eq!(story.progress.rest(), None, "no event tells of it yet");
@@ -202,14 +206,14 @@ fn progress_describes_what_an_agent_is_doing() {
     assert_eq!(doing(&story), "thinks");
     let arguments = json!({ "recipient": "worker", "message": "Count the sheep" });
     let call = ToolCall { id: CallId::new(), tool: "send_message".into(), arguments };
-    let turn = Turn { text: String::new(), calls: vec![call.clone()], used: None };
-    story.item(story.root, ItemBody::Turn(turn));
+    let turn = ItemBody::Turn { text: String::new(), calls: vec![call.clone()], used: None };
+    story.item(story.root, turn);
     assert_eq!(doing(&story), "send_message worker");
     let task = story.task(call.id, true);
     story.tell_task(&task);
-    story.sets_status(story.root, Status::Waiting);
+    story.sets_status(story.root, ShownStatus::Waiting);
     assert_eq!(doing(&story), "waits for worker");
-    let output = Output {
+    let output = ItemBody::Output {
         call: call.id,
         tool: call.tool,
         text: "12".into(),
@@ -217,8 +221,8 @@ fn progress_describes_what_an_agent_is_doing() {
         effect: None,
         details: None,
     };
-    story.item(story.root, ItemBody::Output(output));
-    story.sets_status(story.root, Status::Running);
+    story.item(story.root, output);
+    story.sets_status(story.root, ShownStatus::Running);
     assert_eq!(doing(&story), "thinks");
 }
 
@@ -230,7 +234,10 @@ fn a_retrying_agent_shows_its_countdown_and_the_error() {
     let step = EventBody::Step { run: RunId::new(), key, state, due: Some(due), attempt: Some(3), error };
     story.tell(story.root, step);
     let waiting_on = Some(WaitingOn::Retry);
-    story.tell(story.root, EventBody::AgentStatus { status: Status::Waiting, waiting_on, stop_reason: None });
+    story.tell(
+        story.root,
+        EventBody::AgentStatus { status: ShownStatus::Waiting, waiting_on, stop_reason: None },
+    );
     let doing = story.progress.doing(story.progress.member(story.root).expect("there"));
     assert!(
         ["trying again in 8 s (m: HTTP 500)", "trying again in 7 s (m: HTTP 500)"].contains(&doing.as_str()),

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
 
-use std::sync::Arc;
-
-use entourage_types::{CallId, Item, Message, Owner, QuestionStatus, RunId, Time};
+use entourage_api::{Item, Posted};
+use entourage_types::{CallId, Owner, QuestionStatus, RunId, Time};
 use serde_json::{Value, json};
 
 use super::*;
@@ -71,7 +70,8 @@ fn stream() -> (&'static str, String) {
 
 /// The answer to an accepted message.
 fn message_accepted() -> (&'static str, String) {
-    ("application/json", json!({ "post": PostId::new() }).to_string())
+    let posted = Posted { agent: AgentId::new(), post: PostId::new() };
+    ("application/json", serde_json::to_string(&posted).unwrap())
 }
 
 /// The server ends before it answers.
@@ -120,7 +120,6 @@ fn question_event(root: AgentId) -> (Question, Event) {
         otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
-        answered_by: None,
         created: at,
         updated: at,
     };
@@ -167,11 +166,12 @@ async fn the_same_text_gets_a_new_key_once_the_agent_has_read_the_first() {
     let (root, at, run) = (session.root(), Time::now(), RunId::new());
     // The message that it was created with, and this one.
     for (item_seq, text) in [(0, "Begin"), (1, "Hello")] {
-        let body = ItemBody::Message(Message::new(Author::User, text, None));
+        let (from, text) = (Author::User, text.to_owned());
+        let body = ItemBody::Message { from, text, task: None, failed: None, post: None, options: None };
         let item = Item { agent: root, seq: item_seq, run, session: 1, at, step: None, body };
         let body = EventBody::Item { item_seq, item: Some(item) };
         let event = Event { root, seq: item_seq + 1, agent: root, at, body };
-        session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+        session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
     }
     session.handle_line("Hello".to_owned(), Typed::Said).await.unwrap();
     assert_ne!(key_of(&asked.await.unwrap()[2], "Hello"), first);
@@ -233,7 +233,7 @@ async fn the_first_kept_line_answers_the_question_that_was_shown() {
     let (backend, _) = serving(vec![stream()]).await;
     let mut session = start_session(backend).await;
     let (question, event) = question_event(session.root());
-    session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let answered = serde_json::to_string(&question).unwrap();
     let (backend, sent) = serving(vec![stream(), ("application/json", answered), message_accepted()]).await;
@@ -253,7 +253,7 @@ async fn the_next_kept_line_answers_a_question_that_refused_the_first() {
     let options = ["Red", "Green", "Blue"].map(str::to_owned).to_vec();
     let question = Question { options, ..question };
     event.body = EventBody::Question { question: Box::new(question.clone()) };
-    session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let answered = ("application/json", serde_json::to_string(&question).unwrap());
     let (backend, sent) = serving(vec![stream(), answered, message_accepted()]).await;
@@ -283,7 +283,7 @@ async fn an_answer_that_arrived_unacknowledged_is_not_asked_for_again() {
     let (backend, _) = serving(vec![stream(), connection_closed()]).await;
     let mut session = start_session(backend).await;
     let (question, event) = question_event(session.root());
-    session.take(Signal::Event(Arc::new(event)), Typed::Said).await.unwrap();
+    session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
     session.ask();
     let failure = session.handle_line("Green".to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");

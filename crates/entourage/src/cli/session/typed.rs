@@ -1,6 +1,7 @@
 //! Handles what a user types: messages to the agents, answers and commands.
 
-use entourage_types::{Answer, Question, QuestionId, Time};
+use entourage_api::Question;
+use entourage_types::{Answer, QuestionId, Time};
 
 use super::{End, Session, Typed};
 use crate::cli::{answer, backend::Result, failure::Failure, input, out, saying::Saying, text::text};

@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use entourage_types::{Event, EventBody, ItemBody, QuestionStatus, Status};
+use entourage_api::{Event, EventBody, ItemBody};
+use entourage_types::{QuestionStatus, ShownStatus};
 
 use crate::cli::{out, progress::Progress, words};
 
@@ -35,17 +36,17 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         EventBody::AgentCreated { .. } => true,
         // Open questions are shown with how to answer them, once all agents wait.
         EventBody::Question { question } => question.status != QuestionStatus::Open,
-        EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != Status::Succeeded,
+        EventBody::AgentStatus { status, .. } => status.is_terminal() && *status != ShownStatus::Succeeded,
         EventBody::Step { .. }
         | EventBody::Intervention { .. }
         | EventBody::Grant { .. }
         | EventBody::Session { .. }
         | EventBody::Record { .. } => true,
         EventBody::Item { item: Some(item), .. } => match &item.body {
-            ItemBody::Turn(turn) => !turn.calls.is_empty(),
-            ItemBody::Output(output) => output.error,
-            ItemBody::Notice(_) => true,
-            ItemBody::Message(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => false,
+            ItemBody::Turn { calls, .. } => !calls.is_empty(),
+            ItemBody::Output { error, .. } => *error,
+            ItemBody::Notice { .. } => true,
+            ItemBody::Message { .. } | ItemBody::Decision { .. } | ItemBody::Digest { .. } => false,
         },
         EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
     };

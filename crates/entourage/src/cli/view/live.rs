@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use entourage_engine::{AgentDelta, Piece};
-use entourage_types::{AgentId, Event, EventBody, ItemBody, Status};
+use entourage_api::{Delta, Event, EventBody, ItemBody, Piece};
+use entourage_types::{AgentId, Status};
 
 use super::spoken::AGAIN;
 use crate::cli::{
@@ -59,10 +59,10 @@ impl Live {
         if self.speaking
             && event.agent == self.root
             && let EventBody::Item { item: Some(item), item_seq } = &event.body
-            && let ItemBody::Turn(turn) = &item.body
+            && let ItemBody::Turn { calls, .. } = &item.body
         {
             self.speaking = false;
-            self.said = turn.calls.is_empty().then_some(*item_seq);
+            self.said = calls.is_empty().then_some(*item_seq);
             out::piece("\n")?;
         }
         if matches!(&event.body, EventBody::Run { status, .. } if event.agent == self.root && status.is_terminal())
@@ -73,7 +73,7 @@ impl Live {
         Ok(())
     }
 
-    pub(super) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
+    pub(super) fn delta(&mut self, delta: &Delta) -> Result<()> {
         if !self.aloud || delta.agent != self.root {
             return Ok(());
         }
@@ -88,11 +88,11 @@ impl Live {
                 }
                 out::piece(Text::following(&mut self.ends, text))
             }
-            Piece::Reset if self.speaking => {
+            Piece::Reset(_) if self.speaking => {
                 (self.speaking, self.broken) = (false, true);
                 out::piece("…\n")
             }
-            Piece::Reset | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
+            Piece::Reset(_) | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
         }
     }
 

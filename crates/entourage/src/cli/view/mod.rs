@@ -6,8 +6,8 @@ mod spoken;
 
 use std::io::IsTerminal;
 
-use entourage_engine::AgentDelta;
-use entourage_types::{AgentId, Event};
+use entourage_api::{Delta, Event};
+use entourage_types::AgentId;
 
 use super::{backend::Result, globals::Globals, input, out, paint, progress::Progress, screen, text::text};
 use lines::Lines;
@@ -54,13 +54,13 @@ impl View {
                 lines.event(event, progress);
                 Ok(())
             }
-            Self::Json => out::json(&out::shown(event)?),
+            Self::Json => out::json(event),
             Self::Silent => Ok(()),
         }
     }
 
     /// Shows a piece of a streamed answer.
-    pub(crate) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
+    pub(crate) fn delta(&mut self, delta: &Delta) -> Result<()> {
         match self {
             Self::Live(live) => live.delta(delta),
             Self::Spoken(spoken) => spoken.delta(delta),

@@ -1,7 +1,7 @@
 //! Shows a conversation above a line editor: a line for each event, and the answer row by row.
 
-use entourage_engine::{AgentDelta, Piece};
-use entourage_types::{Action, AgentId, Event, EventBody, ItemBody, StopReason, Turn};
+use entourage_api::{Delta, Event, EventBody, ItemBody, Piece};
+use entourage_types::{Action, AgentId, StopReason};
 
 use super::lines::line;
 use crate::cli::{backend::Result, out, progress::Progress, screen, text::rows};
@@ -32,8 +32,8 @@ impl Spoken {
     pub(super) fn event(&mut self, event: &Event, progress: &Progress) -> Result<()> {
         match &event.body {
             EventBody::Item { item: Some(item), item_seq } if event.agent == self.root => {
-                if let ItemBody::Turn(turn) = &item.body {
-                    self.turn(turn, *item_seq)?;
+                if let ItemBody::Turn { text, calls, .. } = &item.body {
+                    self.turn(text, calls.is_empty().then_some(*item_seq))?;
                 }
             }
             // The run has ended: the model is not asked again.
@@ -62,21 +62,22 @@ impl Spoken {
         Ok(())
     }
 
-    /// Handles a complete turn: writes the part of its text that was not streamed.
-    fn turn(&mut self, turn: &Turn, item_seq: u64) -> Result<()> {
+    /// Handles a complete turn: writes the part of its text that was not streamed. A turn without calls is an
+    /// answer, and has a number.
+    fn turn(&mut self, text: &str, answer: Option<u64>) -> Result<()> {
         self.begins();
         let spoken = std::mem::take(&mut self.spoken);
-        let rest = match turn.text.strip_prefix(&spoken) {
+        let rest = match text.strip_prefix(&spoken) {
             _ if spoken.is_empty() => None,
-            None if turn.text.trim() == spoken.trim() => Some(""),
+            None if text.trim() == spoken.trim() => Some(""),
             rest => rest,
         };
         rest.map_or(Ok(()), |rest| self.text(rest))?;
-        self.said = rest.is_some().then_some(item_seq).filter(|_| turn.calls.is_empty());
+        self.said = answer.filter(|_| rest.is_some());
         self.end()
     }
 
-    pub(super) fn delta(&mut self, delta: &AgentDelta) -> Result<()> {
+    pub(super) fn delta(&mut self, delta: &Delta) -> Result<()> {
         if !self.aloud || delta.agent != self.root {
             return Ok(());
         }
@@ -85,12 +86,12 @@ impl Spoken {
                 self.begins();
                 self.text(text)
             }
-            Piece::Reset if !self.spoken.is_empty() => {
+            Piece::Reset(_) if !self.spoken.is_empty() => {
                 self.row.push('…');
                 self.broken = true;
                 self.end()
             }
-            Piece::Reset | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
+            Piece::Reset(_) | Piece::Reasoning(_) | Piece::Call(_) => Ok(()),
         }
     }
 

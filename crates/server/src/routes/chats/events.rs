@@ -4,6 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use axum::{extract::State, response::IntoResponse};
+use entourage_api::{CaughtUp, schema};
 use entourage_engine::{Client, Entry, Error, Signal, TranscriptRenderer, Watch};
 use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status};
 use serde_json::Value;
@@ -15,13 +16,8 @@ use crate::{
     extract::{Caller, Filter, Id},
     routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
-    views::{
-        CaughtUpView,
-        chats::{
-            ChatDeltaView, ChatMessageView, ChatTaskView, SubAgentView, ToolCallDocument, TreeIndex,
-            tool_calls,
-        },
-        schema,
+    views::chats::{
+        ChatDeltaView, ChatMessageView, ChatTaskView, SubAgentView, ToolCallDocument, TreeIndex, tool_calls,
     },
 };
 
@@ -120,7 +116,7 @@ impl EventSource for Chat {
                     frame(frames, (at == last).then_some(number), name, document)?;
                 }
             }
-            Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUpView { last })?,
+            Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
             Signal::Delta(delta) => {
                 if let Some(piece) = ChatDeltaView::of(self.id, &delta) {
                     frame(frames, None, "delta", &piece)?;

@@ -5,6 +5,7 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
+use entourage_api::{Page, schema};
 use entourage_engine::NewAgent;
 use entourage_types::{Action, AgentId};
 use serde::Deserialize;
@@ -15,9 +16,9 @@ use super::{Answer, Conflict, Failures, ORCHESTRATOR, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{Page, PageQuery},
+    page::PageQuery,
     state::AppState,
-    views::{chats::ChatView, schema},
+    views::chats::ChatView,
 };
 
 type ChatPage = Page<ChatView>;

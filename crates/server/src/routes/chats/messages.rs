@@ -1,6 +1,7 @@
 //! The messages of the main chat: send one, list them.
 
 use axum::{Json, extract::State, http::StatusCode};
+use entourage_api::{Page, schema};
 use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
 use serde::Deserialize;
@@ -11,12 +12,9 @@ use super::{Answer, Conflict, Failures, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{BYTES, Page, PageQuery},
+    page::{BYTES, PageQuery, page_of},
     state::AppState,
-    views::{
-        chats::{ChatMessageView, TreeIndex},
-        schema,
-    },
+    views::chats::{ChatMessageView, TreeIndex},
 };
 
 type ChatMessagePage = Page<ChatMessageView>;
@@ -78,5 +76,5 @@ async fn list(
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     let family = TreeIndex::told_of(&caller.client, id, &entries).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));
-    Ok(Json(Page::of_items(documents, next)))
+    Ok(Json(page_of(documents, next)))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use axum::Json;
+use entourage_api::{List, Page, schema};
 use entourage_engine::Client;
 use entourage_types::{Agent, AgentId, Item};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -11,12 +12,9 @@ use super::{Answer, Failures, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    page::{List, Page, PageQuery},
+    page::{PageQuery, page_of},
     state::AppState,
-    views::{
-        chats::{SubAgentMessageView, SubAgentView, TreeIndex, documents},
-        schema,
-    },
+    views::chats::{SubAgentMessageView, SubAgentView, TreeIndex, documents},
 };
 
 type SubAgentList = List<SubAgentView>;
@@ -44,7 +42,7 @@ pub(super) async fn sub_agent(client: &Client, id: AgentId) -> Result<Agent, Pro
 async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentList> {
     chat(&caller.client, id).await?;
     let family = TreeIndex::read(&caller.client, id).await?;
-    Ok(Json(List::of(family.sub_agents().into_iter().map(|agent| SubAgentView::of(agent, &family)))))
+    Ok(Json(family.sub_agents().into_iter().map(|agent| SubAgentView::of(agent, &family)).collect()))
 }
 
 /// Get a sub-agent
@@ -85,7 +83,7 @@ async fn messages(
         let kind = client.kind_of(&agent).await?;
         told.insert(0, SubAgentMessageView::system(&agent, &kind.instructions));
     }
-    Ok(Json(Page::of_items(told, next)))
+    Ok(Json(page_of(told, next)))
 }
 
 /// The number of the first of these items, if others precede it.

@@ -1,18 +1,16 @@
 //! The tasks of a chat.
 
 use axum::Json;
+use entourage_api::{Page, schema};
 use entourage_types::{AgentId, Task, TaskId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{Page, PageQuery},
+    page::PageQuery,
     state::AppState,
-    views::{
-        chats::{ChatTaskView, TreeIndex},
-        schema,
-    },
+    views::chats::{ChatTaskView, TreeIndex},
 };
 
 type ChatTaskPage = Page<ChatTaskView>;
@@ -32,7 +30,8 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     let read = |rows| caller.client.tasks(Some(id), None, rows);
     let page: Page<Task> = query.paging()?.read(read, |task: &Task| task.id.to_string()).await?;
     let family = TreeIndex::with(&caller.client, id, Vec::new()).await?;
-    Ok(Json(page.map(|task| ChatTaskView::of(task, &family))))
+    let data = page.data.into_iter().map(|task| ChatTaskView::of(task, &family)).collect();
+    Ok(Json(Page { data, next_cursor: page.next_cursor }))
 }
 
 /// Get a task

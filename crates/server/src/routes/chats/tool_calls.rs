@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use axum::Json;
+use entourage_api::{Page, schema};
 use entourage_engine::{Client, ItemQuery, Page as Rows, PageEnd, Room};
 use entourage_types::{AgentId, CallId, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -14,12 +15,9 @@ use super::{
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    page::{BYTES, Page, PageQuery},
+    page::{BYTES, PageQuery, page_of},
     state::AppState,
-    views::{
-        chats::{ToolCallDocument, tool_calls},
-        schema,
-    },
+    views::chats::{ToolCallDocument, tool_calls},
 };
 
 type ToolCallPage = Page<ToolCallDocument>;
@@ -72,7 +70,7 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
         Some(first) => Some(PageEnd { item: first.turn + 1, told: Some(first.id) }),
         None => from.map(|item| PageEnd { item, told: None }),
     };
-    Ok(Json(Page::of_items(calls, next)))
+    Ok(Json(page_of(calls, next)))
 }
 
 /// Reads the outputs of these calls that the transcript has from a number on, before the next turn. Outputs

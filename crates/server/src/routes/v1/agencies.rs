@@ -6,29 +6,28 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use entourage_api::{Agency, AgencyChat, AgencyResponse, List, Page, Question, Respond, RunItem, Thread};
 use entourage_engine::{
     Speech,
-    responses::{Follow, Origin, RunResult, StreamEvent},
+    responses::{Follow, RunResult, StreamEvent},
 };
 use entourage_types::{CallId, RunOptions};
-use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
-use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
-    page::{List, Page, PageQuery},
+    page::PageQuery,
     routes::sse::{EventSource, ended, frame, streamed},
     state::AppState,
-    views::{AgencyChatView, AgencyView, QuestionView, ResponseView, RunItemView, RunTextView, ThreadView},
+    views,
 };
 
-type AgencyList = List<AgencyView>;
-type ThreadList = List<ThreadView>;
-type AgencyChatPage = Page<AgencyChatView>;
+type AgencyList = List<Agency>;
+type ThreadList = List<Thread>;
+type AgencyChatPage = Page<AgencyChat>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -46,63 +45,17 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "All agencies.", body = AgencyList), Failures)
 )]
 async fn list(caller: Caller) -> Json<AgencyList> {
-    Json(List::of(caller.client.agencies()))
+    Json(caller.client.agencies().into_iter().map(views::agency).collect())
 }
 
 /// Get an agency: its agents, its chart
 #[utoipa::path(
     get, path = "/v1/agencies/{name}", tag = "agencies", operation_id = "getAgency",
     params(("name" = String, Path, description = "Its name.", max_length = 255)),
-    responses((status = 200, description = "The agency.", body = AgencyView), Failures)
+    responses((status = 200, description = "The agency.", body = Agency), Failures)
 )]
-async fn get(caller: Caller, Id(name): Id<String>) -> Answer<AgencyView> {
-    Ok(Json(caller.client.agency(&name)?.into()))
-}
-
-/// A message to an agency.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct Respond {
-    /// The text.
-    #[schema(min_length = 1, pattern = r"\S")]
-    message: String,
-    /// The name of the chat, of your choice; later messages with the same name continue the chat. A new chat
-    /// by default.
-    #[serde(default)]
-    #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
-    chat_id: Option<String>,
-    /// The entry point to write to; by default the agency's first.
-    #[serde(default)]
-    #[schema(max_length = 255)]
-    agent: Option<String>,
-    /// The name of the sender; by default the user. Each name has a thread of its own.
-    #[serde(default)]
-    #[schema(min_length = 1, max_length = 200, pattern = r"^[^<#\n]*[^<#\s][^<#\n]*$")]
-    sender_name: Option<String>,
-    /// The most model calls of this run, unless the agent's own limit is lower.
-    #[serde(default)]
-    max_steps: Option<u32>,
-    /// How many agents are between this run and the person who started the work, if the caller is an agent
-    /// itself; 0 by default.
-    #[serde(default)]
-    current_depth: u16,
-    /// How deep agents may delegate the work; by default as deep as each agent may.
-    #[serde(default)]
-    max_recursion_depth: Option<u16>,
-    /// A guardrail of the server that the answer must pass in addition to those of the agent.
-    #[serde(default)]
-    #[schema(max_length = 255)]
-    response_validator: Option<String>,
-    /// Return the final text alone, as plain text.
-    #[serde(default)]
-    text_only: bool,
-    /// Return server-sent events instead of one response.
-    #[serde(default)]
-    stream: bool,
-    /// Whether the run continues after the client disconnects; otherwise disconnecting stops it. By default
-    /// it continues if there is an `Idempotency-Key`, since a client that sends one means to ask again.
-    #[serde(default)]
-    detached: Option<bool>,
+async fn get(caller: Caller, Id(name): Id<String>) -> Answer<Agency> {
+    Ok(Json(views::agency(caller.client.agency(&name)?)))
 }
 
 /// Send a message to an agency and get the answer
@@ -118,11 +71,11 @@ struct Respond {
     responses(
         (status = 200, description = "The answer, or why there is none; the text alone, or a stream, if that \
             was requested.", content(
-                (ResponseView = "application/json"),
+                (AgencyResponse = "application/json"),
                 (String = "text/plain"),
-                (RunItemView = "text/event-stream"),
+                (RunItem = "text/event-stream"),
             )),
-        (status = 202, description = "The run continues once its questions are answered.", body = ResponseView),
+        (status = 202, description = "The run continues once its questions are answered.", body = AgencyResponse),
         Failures,
         Conflict,
     )
@@ -174,8 +127,8 @@ async fn respond(
         }
     };
     match answer {
-        (status, view) if said.text_only && status == StatusCode::OK => {
-            view.into_text().map(IntoResponse::into_response)
+        (status, response) if said.text_only && status == StatusCode::OK => {
+            views::final_text(response).map(IntoResponse::into_response)
         }
         answer => Ok((answer.0, Json(answer.1)).into_response()),
     }
@@ -202,14 +155,15 @@ impl EventSource for Heard {
     }
 
     async fn encode(&mut self, event: StreamEvent, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
-        let piece = |origin: Origin, text| RunTextView { origin: origin.into(), text };
-        let ended = |result: Box<RunResult>| ResponseView::ended(self.chat_id.clone(), *result);
+        let ended = |result: Box<RunResult>| views::ended(self.chat_id.clone(), *result);
         match event {
-            StreamEvent::Item(item) => frame(frames, None, "item", &RunItemView::from(item))?,
-            StreamEvent::Text { origin, text } => frame(frames, None, "text", &piece(origin, Some(text)))?,
-            StreamEvent::Void { origin } => frame(frames, None, "text", &piece(origin, None))?,
+            StreamEvent::Item(item) => frame(frames, None, "item", &views::run_item(item))?,
+            StreamEvent::Text { origin, text } => {
+                frame(frames, None, "text", &views::run_text(origin, Some(text)))?
+            }
+            StreamEvent::Void { origin } => frame(frames, None, "text", &views::run_text(origin, None))?,
             StreamEvent::Question(question) => {
-                frame(frames, None, "question", &QuestionView::from(*question))?;
+                frame(frames, None, "question", &Question::from(*question))?;
             }
             StreamEvent::Done(result) => frame(frames, None, "done", &ended(result))?,
             StreamEvent::Error(result) => frame(frames, None, "error", &ended(result))?,
@@ -219,15 +173,15 @@ impl EventSource for Heard {
 }
 
 /// Waits for the end, or for a question.
-async fn whole(mut heard: Heard) -> Result<(StatusCode, ResponseView), Problem> {
+async fn whole(mut heard: Heard) -> Result<(StatusCode, AgencyResponse), Problem> {
     while let Some(event) = heard.next().await? {
         match event {
             StreamEvent::Done(result) | StreamEvent::Error(result) => {
-                return Ok((StatusCode::OK, ResponseView::ended(heard.chat_id, *result)));
+                return Ok((StatusCode::OK, views::ended(heard.chat_id, *result)));
             }
             StreamEvent::Question(question) => {
                 let agent = question.kind.clone();
-                return Ok((StatusCode::ACCEPTED, ResponseView::asking(heard.chat_id, agent, *question)));
+                return Ok((StatusCode::ACCEPTED, views::asking(heard.chat_id, agent, *question)));
             }
             StreamEvent::Item(_) | StreamEvent::Text { .. } | StreamEvent::Void { .. } => {}
         }
@@ -277,5 +231,5 @@ async fn delete_chat(caller: Caller, Names(name, chat): Names) -> Result<StatusC
     responses((status = 200, description = "All threads; none if the chat has no message yet.", body = ThreadList), Failures)
 )]
 async fn threads(caller: Caller, Names(name, chat): Names) -> Answer<ThreadList> {
-    Ok(Json(List::of(caller.client.threads(&name, &chat).await?)))
+    Ok(Json(caller.client.threads(&name, &chat).await?.into_iter().map(views::thread).collect()))
 }

@@ -5,22 +5,23 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
+use entourage_api::{Agent, CreateAgent, Item, ItemPage, Page, Tree, schema};
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::{AgentId, ShownStatus};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{BYTES, Page, Paging, checked_limit},
+    page::{BYTES, Paging, checked_limit},
     state::AppState,
-    views::{AgentView, ItemView, TreeView, schema},
+    views,
 };
 
-type AgentPage = Page<AgentView>;
+type AgentPage = Page<Agent>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -30,28 +31,13 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(items))
 }
 
-/// An agent to create.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct CreateAgent {
-    /// The kind of agent; by default the one that people talk to.
-    #[schema(max_length = 255)]
-    kind: Option<String>,
-    /// What the agent is for, in a few words; by default the beginning of the message.
-    #[schema(max_length = 255)]
-    title: Option<String>,
-    /// Its first message; the agent starts to work on it at once.
-    #[schema(min_length = 1, pattern = r"\S")]
-    message: Option<String>,
-}
-
 /// Create an agent
 #[utoipa::path(
     post, path = "/v1/agents", tag = "agents", operation_id = "createAgent",
     params(IdempotencyKey),
     request_body = CreateAgent,
     responses(
-        (status = 201, description = "The agent, at work if it has a message.", body = AgentView,
+        (status = 201, description = "The agent, at work if it has a message.", body = Agent,
          headers(("Location" = String, description = "The path of the agent."))),
         Failures,
     )
@@ -64,7 +50,7 @@ async fn create(
     let CreateAgent { kind, title, message } = new;
     let agent = caller.client.create(NewAgent { kind, title, message }, key.as_deref()).await?;
     let location = format!("/v1/agents/{}", agent.id);
-    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(AgentView::from(agent))))
+    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Agent::from(agent))))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -109,9 +95,9 @@ async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage
 #[utoipa::path(
     get, path = "/v1/agents/{id}", tag = "agents", operation_id = "getAgent",
     params(("id" = schema::AgentId, Path, description = "The agent.")),
-    responses((status = 200, description = "The agent.", body = AgentView), Failures)
+    responses((status = 200, description = "The agent.", body = Agent), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<AgentView> {
+async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
     Ok(Json(caller.client.agent(id).await?.into()))
 }
 
@@ -119,12 +105,12 @@ async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<AgentView> {
 #[utoipa::path(
     get, path = "/v1/agents/{id}/tree", tag = "agents", operation_id = "getTree",
     params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),
-    responses((status = 200, description = "The tree.", body = TreeView), Failures)
+    responses((status = 200, description = "The tree.", body = Tree), Failures)
 )]
-async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeView> {
+async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<Tree> {
     let agents = caller.client.tree(id).await?;
     let root = agents.first().map_or(id, |agent| agent.root);
-    let tree = TreeView::new(agents, &caller.client.tree_usage(root).await?);
+    let tree = views::tree(agents, &caller.client.tree_usage(root).await?);
     Ok(Json(tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?))
 }
 
@@ -141,15 +127,6 @@ struct Items {
     limit: Option<u32>,
 }
 
-/// A part of a transcript, oldest first; it has fewer items if they are long.
-#[derive(Debug, Serialize, ToSchema)]
-struct ItemPage {
-    /// The items.
-    data: Vec<ItemView>,
-    /// The `from` of the next part; a part without items is the end.
-    next_from: u64,
-}
-
 /// List the items of an agent's transcript, as the agent itself has them
 #[utoipa::path(
     get, path = "/v1/agents/{id}/items", tag = "agents", operation_id = "listItems",
@@ -164,5 +141,5 @@ async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Items>
     let items = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, query.from, limit) };
     let found = caller.client.transcript_part(items).await?;
     let next_from = found.last().map_or(query.from, |last| last.seq + 1);
-    Ok(Json(ItemPage { data: found.into_iter().map(ItemView::from).collect(), next_from }))
+    Ok(Json(ItemPage { data: found.into_iter().map(Item::from).collect(), next_from }))
 }

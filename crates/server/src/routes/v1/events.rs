@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::IntoResponse};
+use entourage_api::{CaughtUp, Event, schema};
 use entourage_engine::{Signal, Watch};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -14,7 +15,7 @@ use crate::{
     extract::{Caller, Filter, Id},
     routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
-    views::{CaughtUpView, DeltaView, EventView, schema},
+    views,
 };
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -36,7 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         LastEventId,
     ),
     responses(
-        (status = 200, description = "The stream.", body = EventView, content_type = "text/event-stream"),
+        (status = 200, description = "The stream.", body = Event, content_type = "text/event-stream"),
         Gone,
         Failures,
     )
@@ -68,10 +69,10 @@ impl EventSource for Tree {
         match signal {
             Signal::Event(event) => {
                 let (seq, name) = (event.seq, event.body.name());
-                frame(frames, Some(seq), name, &EventView::from(Arc::unwrap_or_clone(event)))?;
+                frame(frames, Some(seq), name, &Event::from(Arc::unwrap_or_clone(event)))?;
             }
-            Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUpView { last })?,
-            Signal::Delta(delta) => frame(frames, None, "delta", &DeltaView::from(&*delta))?,
+            Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
+            Signal::Delta(delta) => frame(frames, None, "delta", &views::delta(&delta))?,
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Grants, the standing approvals of agents: list and revoke them.
 
 use axum::Json;
+use entourage_api::{Grant, Page, schema};
 use entourage_types::{AgentId, GrantId, GrantStatus};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -9,12 +10,11 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{Page, Paging},
+    page::Paging,
     state::AppState,
-    views::{GrantView, schema},
 };
 
-type GrantPage = Page<GrantView>;
+type GrantPage = Page<Grant>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(revoke))
@@ -56,8 +56,8 @@ async fn list(caller: Caller, Filter(query): Filter<Grants>) -> Answer<GrantPage
 #[utoipa::path(
     delete, path = "/v1/grants/{id}", tag = "questions", operation_id = "revokeGrant",
     params(("id" = schema::GrantId, Path, description = "The grant.")),
-    responses((status = 200, description = "The grant, revoked.", body = GrantView), Failures)
+    responses((status = 200, description = "The grant, revoked.", body = Grant), Failures)
 )]
-async fn revoke(caller: Caller, Id(id): Id<GrantId>) -> Answer<GrantView> {
+async fn revoke(caller: Caller, Id(id): Id<GrantId>) -> Answer<Grant> {
     Ok(Json(caller.client.revoke(id).await?.into()))
 }

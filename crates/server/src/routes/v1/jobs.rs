@@ -1,18 +1,18 @@
 //! Maintenance: what its jobs found and did, and running one now. For the operator only.
 
 use axum::Json;
+use entourage_api::{Inconsistency, Job, List};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
     extract::{Caller, Id},
-    page::List,
     state::AppState,
-    views::{InconsistencyView, JobView},
+    views,
 };
 
-type JobList = List<JobView>;
-type InconsistencyList = List<InconsistencyView>;
+type JobList = List<Job>;
+type InconsistencyList = List<Inconsistency>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(run)).routes(routes!(inconsistencies))
@@ -25,17 +25,17 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         Failures, Reserved)
 )]
 async fn list(caller: Caller) -> Answer<JobList> {
-    Ok(Json(List::of(caller.client.jobs().await?)))
+    Ok(Json(caller.client.jobs().await?.into_iter().map(views::job).collect()))
 }
 
 /// Run a job now: find inconsistencies and repair them
 #[utoipa::path(
     post, path = "/v1/jobs/{name}/run", tag = "operations", operation_id = "runJob",
     params(("name" = String, Path, description = "The job's name.", max_length = 255)),
-    responses((status = 200, description = "The run, which has ended.", body = JobView), Failures, Reserved)
+    responses((status = 200, description = "The run, which has ended.", body = Job), Failures, Reserved)
 )]
-async fn run(caller: Caller, Id(name): Id<String>) -> Answer<JobView> {
-    Ok(Json(caller.client.run_job(&name).await?.into()))
+async fn run(caller: Caller, Id(name): Id<String>) -> Answer<Job> {
+    Ok(Json(views::job(caller.client.run_job(&name).await?)))
 }
 
 /// List the inconsistencies that a job would find now, without changing anything
@@ -45,5 +45,5 @@ async fn run(caller: Caller, Id(name): Id<String>) -> Answer<JobView> {
     responses((status = 200, description = "All inconsistencies.", body = InconsistencyList), Failures, Reserved)
 )]
 async fn inconsistencies(caller: Caller, Id(name): Id<String>) -> Answer<InconsistencyList> {
-    Ok(Json(List::of(caller.client.inconsistencies(&name).await?)))
+    Ok(Json(caller.client.inconsistencies(&name).await?.into_iter().map(views::inconsistency).collect()))
 }

@@ -1,19 +1,20 @@
 //! What agents remember.
 
 use axum::Json;
+use entourage_api::{Context, Learning, List, Page, Session, schema};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{List, Page, PageQuery},
+    page::PageQuery,
     state::AppState,
-    views::{ContextView, LearningView, SessionView, schema},
+    views,
 };
 
-type LearningList = List<LearningView>;
-type SessionPage = Page<SessionView>;
+type LearningList = List<Learning>;
+type SessionPage = Page<Session>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(learnings)).routes(routes!(sessions)).routes(routes!(context))
@@ -26,7 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "All learnings.", body = LearningList), Failures)
 )]
 async fn learnings(caller: Caller, Id(id): Id<AgentId>) -> Answer<LearningList> {
-    Ok(Json(List::of(caller.client.learnings(id).await?)))
+    Ok(Json(caller.client.learnings(id).await?.into_iter().map(Learning::from).collect()))
 }
 
 /// List the closed sessions of an agent, newest first
@@ -50,8 +51,8 @@ async fn sessions(
     get, path = "/v1/agents/{id}/context", tag = "memory", operation_id = "getContext",
     params(("id" = schema::AgentId, Path, description = "The agent.")),
     responses((status = 200, description = "Each block with its tokens, their cached share and cost.",
-        body = ContextView), Failures)
+        body = Context), Failures)
 )]
-async fn context(caller: Caller, Id(id): Id<AgentId>) -> Answer<ContextView> {
-    Ok(Json(caller.client.context(id).await?.into()))
+async fn context(caller: Caller, Id(id): Id<AgentId>) -> Answer<Context> {
+    Ok(Json(views::context(caller.client.context(id).await?)))
 }

@@ -1,35 +1,24 @@
 //! The conversation with an agent: write to the agent, read what a person sees.
 
 use axum::{Json, http::StatusCode};
+use entourage_api::{Entry, Page, Posted, SendMessage, schema};
 use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
-use serde::Deserialize;
-use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{BYTES, Page, PageQuery},
+    page::{BYTES, PageQuery, page_of},
     state::AppState,
-    views::{EntryView, PostedView, schema},
+    views,
 };
 
-type EntryPage = Page<EntryView>;
+type EntryPage = Page<Entry>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(send, transcript))
-}
-
-/// A message to send.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, expecting = "an object")]
-struct SendMessage {
-    /// The text.
-    #[serde(alias = "text")]
-    #[schema(min_length = 1, pattern = r"\S")]
-    message: String,
 }
 
 /// Write to an agent, at work or not
@@ -41,7 +30,7 @@ struct SendMessage {
     ),
     request_body = SendMessage,
     responses(
-        (status = 202, description = "The agent reads it before its next model call.", body = PostedView),
+        (status = 202, description = "The agent reads it before its next model call.", body = Posted),
         Failures,
         Conflict,
     )
@@ -51,9 +40,9 @@ async fn send(
     Id(id): Id<AgentId>,
     key: IdempotencyKey,
     Body(said): Body<SendMessage>,
-) -> Result<(StatusCode, Json<PostedView>), Problem> {
+) -> Result<(StatusCode, Json<Posted>), Problem> {
     let posted = caller.client.send(id, &said.message, key.as_deref()).await?;
-    Ok((StatusCode::ACCEPTED, Json(posted.into())))
+    Ok((StatusCode::ACCEPTED, Json(views::posted(posted))))
 }
 
 /// List the conversation with an agent as a person sees it: the latest entries, oldest first
@@ -73,5 +62,5 @@ async fn transcript(
 ) -> Answer<EntryPage> {
     let (before, limit) = query.paging()?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
-    Ok(Json(Page::of_items(entries.into_iter().map(EntryView::from), next)))
+    Ok(Json(page_of(entries.into_iter().map(views::entry), next)))
 }

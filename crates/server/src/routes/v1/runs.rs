@@ -1,6 +1,7 @@
 //! Runs: what an agent did, step by step, and the usage of its tree.
 
 use axum::Json;
+use entourage_api::{Page, Run, Step, TreeUsage, schema};
 use entourage_engine::Page as Rows;
 use entourage_types::{AgentId, RunId};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -8,13 +9,13 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{Page, PageQuery},
+    page::PageQuery,
     state::AppState,
-    views::{RunView, StepView, TreeUsageView, schema},
+    views,
 };
 
-type RunPage = Page<RunView>;
-type StepPage = Page<StepView>;
+type RunPage = Page<Run>;
+type StepPage = Page<Step>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -40,9 +41,9 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
 #[utoipa::path(
     get, path = "/v1/runs/{id}", tag = "runs", operation_id = "getRun",
     params(("id" = schema::RunId, Path, description = "The run.")),
-    responses((status = 200, description = "The run.", body = RunView), Failures)
+    responses((status = 200, description = "The run.", body = Run), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<RunView> {
+async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
     Ok(Json(caller.client.run(id).await?.into()))
 }
 
@@ -61,9 +62,9 @@ async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuer
 #[utoipa::path(
     get, path = "/v1/agents/{id}/usage", tag = "runs", operation_id = "getUsage",
     params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),
-    responses((status = 200, description = "The sum.", body = TreeUsageView), Failures)
+    responses((status = 200, description = "The sum.", body = TreeUsage), Failures)
 )]
-async fn usage(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeUsageView> {
+async fn usage(caller: Caller, Id(id): Id<AgentId>) -> Answer<TreeUsage> {
     let root = caller.client.agent(id).await?.root;
-    Ok(Json(TreeUsageView::new(root, &caller.client.tree_usage(root).await?)))
+    Ok(Json(views::tree_usage(root, &caller.client.tree_usage(root).await?)))
 }

@@ -1,6 +1,7 @@
 //! Usage, summed as requested.
 
 use axum::Json;
+use entourage_api::{UsageReport, schema};
 use entourage_engine::UsageQuery;
 use entourage_types::{AgentId, Day, RunId, UsageBy};
 use serde::{Deserialize, Deserializer, de::Error};
@@ -11,7 +12,6 @@ use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter},
     state::AppState,
-    views::{UsageReportView, schema},
 };
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -62,9 +62,9 @@ fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Err
 /// Sum up the usage of your agents: exact, through crashes, retries and the removal of old data
 #[utoipa::path(
     get, path = "/v1/usage", tag = "runs", operation_id = "reportUsage", params(Asked),
-    responses((status = 200, description = "The sums.", body = UsageReportView), Failures)
+    responses((status = 200, description = "The sums.", body = UsageReport), Failures)
 )]
-async fn usage(caller: Caller, Filter(asked): Filter<Asked>) -> Answer<UsageReportView> {
+async fn usage(caller: Caller, Filter(asked): Filter<Asked>) -> Answer<UsageReport> {
     let Asked { group_by: by, from, to, tree: root, agent, run } = asked;
     let sums = caller.client.usage(UsageQuery { from, to, root, agent, run, by }).await?;
     Ok(Json(sums.into()))

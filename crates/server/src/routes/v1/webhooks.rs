@@ -1,17 +1,17 @@
 //! The receivers of webhooks about the caller's tasks and questions.
 
 use axum::Json;
+use entourage_api::{List, Receiver};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Id},
-    page::List,
     state::AppState,
-    views::ReceiverView,
+    views,
 };
 
-type ReceiverList = List<ReceiverView>;
+type ReceiverList = List<Receiver>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(retry))
@@ -23,15 +23,15 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "All receivers, by name.", body = ReceiverList), Failures)
 )]
 async fn list(caller: Caller) -> Answer<ReceiverList> {
-    Ok(Json(List::of(caller.client.receivers().await?)))
+    Ok(Json(caller.client.receivers().await?.into_iter().map(views::receiver).collect()))
 }
 
 /// Retry all deliveries that did not arrive at a receiver, including those given up
 #[utoipa::path(
     post, path = "/v1/webhooks/{name}/retry", tag = "webhooks", operation_id = "retryReceiver",
     params(("name" = String, Path, description = "The receiver's name.", max_length = 255)),
-    responses((status = 200, description = "The receiver's state after that.", body = ReceiverView), Failures)
+    responses((status = 200, description = "The receiver's state after that.", body = Receiver), Failures)
 )]
-async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<ReceiverView> {
-    Ok(Json(caller.client.retry_receiver(&name).await?.into()))
+async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<Receiver> {
+    Ok(Json(views::receiver(caller.client.retry_receiver(&name).await?)))
 }

@@ -1,6 +1,7 @@
 //! The tasks that agents delegate to each other, and the notes that they write.
 
 use axum::Json;
+use entourage_api::{Note, Page, Task, schema};
 use entourage_types::{AgentId, Status, TaskId};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -9,13 +10,12 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::{Page, Paging},
+    page::Paging,
     state::AppState,
-    views::{NoteView, TaskView, schema},
 };
 
-type TaskPage = Page<TaskView>;
-type NotePage = Page<NoteView>;
+type TaskPage = Page<Task>;
+type NotePage = Page<Note>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
@@ -54,9 +54,9 @@ async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<TaskPage>
 #[utoipa::path(
     get, path = "/v1/tasks/{id}", tag = "work", operation_id = "getTask",
     params(("id" = schema::TaskId, Path, description = "The task.")),
-    responses((status = 200, description = "The task.", body = TaskView), Failures)
+    responses((status = 200, description = "The task.", body = Task), Failures)
 )]
-async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<TaskView> {
+async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<Task> {
     Ok(Json(caller.client.task(id).await?.into()))
 }
 

@@ -12,6 +12,7 @@ mod tool_runner;
 use std::str::FromStr;
 
 use axum::Json;
+use entourage_api::schema;
 use entourage_engine::{Client, Error, Posted};
 use entourage_types::{AgentId, PostId, QuestionId};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -27,12 +28,7 @@ use utoipa::{
 use utoipa_axum::router::OpenApiRouter;
 
 use super::failures::{Conflict, Failures};
-use crate::{
-    Problem,
-    state::AppState,
-    views::{chats::ChatMessageView, schema},
-    webhook::Signed,
-};
+use crate::{Problem, state::AppState, views::chats::ChatMessageView, webhook::Signed};
 
 /// What every handler returns.
 type Answer = Result<Json<Outcome>, Problem>;

@@ -1,10 +1,9 @@
 //! The document of a chat.
 
+use entourage_api::schema;
 use entourage_types::{Agent, AgentId, Status, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
-
-use crate::views::schema;
 
 /// A chat with an orchestrator.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,12 +1,12 @@
 //! The document of a message of the main chat, and of a piece of one under way.
 
+use entourage_api::schema;
 use entourage_engine::{AgentDelta, Entry, Piece, Posted, Role};
 use entourage_types::{AgentId, QuestionId, TaskId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{TreeIndex, of_item};
-use crate::views::schema;
 
 /// A message of the main chat.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,11 +1,11 @@
 //! The document of a sub-agent.
 
+use entourage_api::schema;
 use entourage_types::{Agent, AgentId, Status, Task, TaskId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::TreeIndex;
-use crate::views::schema;
 
 /// An agent below the orchestrator.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use entourage_api::schema;
 use entourage_types::{
     Agent, AgentId, Author, CallId, Item, ItemBody, Output, Question, QuestionStatus, Time, ToolCall, Turn,
 };
@@ -9,7 +10,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{ANSWERS, ASKS, of_item};
-use crate::views::schema;
 
 /// A message of a sub-agent's own history, as its model sees it.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,11 +1,11 @@
 //! The document of a task of a chat.
 
+use entourage_api::schema;
 use entourage_types::{AgentId, Status, Task, TaskId, TaskResult, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::TreeIndex;
-use crate::views::schema;
 
 /// The error of a task that was dropped.
 const DROPPED: &str = "the work that this task was for was cancelled";

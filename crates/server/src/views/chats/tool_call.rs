@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
+use entourage_api::schema;
 use entourage_types::{AgentId, CallId, Item, ItemBody, Output, Step, StepKey, Time, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{ANSWERS, ASKS};
-use crate::views::schema;
 
 /// A tool call of a sub-agent.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -1,50 +1,45 @@
-//! An entry of a transcript, as the API shows it.
+//! An entry of a transcript.
 
-use entourage_types::{
-    AgentId, Author, CallId, Decision, Digest, Item, ItemBody, Level, Message, Notice, Output, OutputEffect,
-    PostId, RunId, RunOptions, TaskId, Time, ToolCall, Turn,
-};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, CallId, PostId, RunId, TaskId, Time};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{run::ModelUseView, schema};
+use crate::{ModelUse, schema};
 
 /// One entry of an agent's transcript, written once and never changed.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Item)]
-pub(crate) struct ItemView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Item {
     /// The agent whose transcript it is in.
     #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
+    pub agent: AgentId,
     /// Its number in the transcript, from 0 without gaps.
-    seq: u64,
+    pub seq: u64,
     /// The run that wrote it.
     #[schema(value_type = schema::RunId)]
-    run: RunId,
+    pub run: RunId,
     /// The session it belongs to.
-    session: u32,
+    pub session: u32,
     /// When it was committed.
     #[schema(value_type = schema::Time)]
-    at: Time,
+    pub at: Time,
     /// The key of the step of its run whose result it is; left out if it is no step's result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "model/2")]
-    step: Option<String>,
+    pub step: Option<String>,
     /// Its content.
     #[serde(flatten)]
-    body: ItemBodyView,
+    pub body: ItemBody,
 }
 
 /// The content of an item.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ItemBody)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum ItemBodyView {
+pub enum ItemBody {
     /// A message to the agent.
     Message {
         /// The author.
-        from: AuthorView,
+        from: Author,
         /// The text, as given.
         text: String,
         /// The task that it assigns, or whose result it delivers.
@@ -60,21 +55,21 @@ enum ItemBodyView {
         post: Option<PostId>,
         /// The options of the run that answers it, if its sender set any.
         #[serde(skip_serializing_if = "Option::is_none")]
-        options: Option<RunOptionsView>,
+        options: Option<RunOptions>,
     },
     /// The agent's text, its tool calls, or both.
     Turn {
         /// The agent's text; left out when there is none.
-        #[serde(skip_serializing_if = "String::is_empty")]
+        #[serde(skip_serializing_if = "String::is_empty", default)]
         #[schema(required = false)]
         text: String,
         /// The calls, in the order asked for; left out when there are none.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Vec::is_empty", default)]
         #[schema(required = false)]
-        calls: Vec<ToolCallView>,
+        calls: Vec<ToolCall>,
         /// The model that answered and what that call used; left out when a program logged its own call.
         #[serde(skip_serializing_if = "Option::is_none")]
-        used: Option<ModelUseView>,
+        used: Option<ModelUse>,
     },
     /// What one call returned.
     Output {
@@ -86,12 +81,12 @@ enum ItemBodyView {
         /// The text the model reads.
         text: String,
         /// Whether the call failed; left out when it did not.
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         #[schema(required = false)]
         error: bool,
         /// Its effect on the run; left out if it has none beyond its text.
         #[serde(skip_serializing_if = "Option::is_none")]
-        effect: Option<OutputEffectView>,
+        effect: Option<OutputEffect>,
         /// What a client may show beside the text, in the tool's own format; neither the model nor the server
         /// reads it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,12 +110,12 @@ enum ItemBodyView {
         max_chars: Option<usize>,
         /// The model that summed them up and what that used; left out if none did.
         #[serde(skip_serializing_if = "Option::is_none")]
-        used: Option<ModelUseView>,
+        used: Option<ModelUse>,
     },
     /// A notice of the server.
     Notice {
         /// How serious it is.
-        level: LevelView,
+        level: Level,
         /// A stable code for programs.
         code: String,
         /// A sentence for people.
@@ -135,10 +130,9 @@ enum ItemBodyView {
 }
 
 /// The author of a message.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Author)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub(crate) enum AuthorView {
+pub enum Author {
     /// The person whose agent it is.
     User,
     /// Another agent of the tree.
@@ -152,23 +146,21 @@ pub(crate) enum AuthorView {
 }
 
 /// A request to use a tool.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ToolCall)]
-struct ToolCallView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ToolCall {
     /// Its id.
     #[schema(value_type = schema::CallId)]
-    id: CallId,
+    pub id: CallId,
     /// The tool's name.
-    tool: String,
+    pub tool: String,
     /// The arguments as the model gave them.
-    arguments: Value,
+    pub arguments: Value,
 }
 
 /// The effect of an output on the run of its call.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = OutputEffect)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum OutputEffectView {
+pub enum OutputEffect {
     /// The run's answer, which ends it.
     Answer(String),
     /// A message to the user.
@@ -184,23 +176,22 @@ enum OutputEffectView {
     Asked(String),
 }
 
-impl From<OutputEffect> for OutputEffectView {
-    fn from(effect: OutputEffect) -> Self {
+impl From<types::OutputEffect> for OutputEffect {
+    fn from(effect: types::OutputEffect) -> Self {
         match effect {
-            OutputEffect::Answer(words) => Self::Answer(words),
-            OutputEffect::Said(words) => Self::Said(words),
-            OutputEffect::Refused { by } => Self::Refused { by },
-            OutputEffect::Delegated(task) => Self::Delegated(task.to_string()),
-            OutputEffect::Asked(question) => Self::Asked(question.to_string()),
+            types::OutputEffect::Answer(words) => Self::Answer(words),
+            types::OutputEffect::Said(words) => Self::Said(words),
+            types::OutputEffect::Refused { by } => Self::Refused { by },
+            types::OutputEffect::Delegated(task) => Self::Delegated(task.to_string()),
+            types::OutputEffect::Asked(question) => Self::Asked(question.to_string()),
         }
     }
 }
 
 /// How serious a notice is.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Level)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum LevelView {
+pub enum Level {
     /// Worth knowing.
     Info,
     /// Something ended early, or was repaired.
@@ -210,86 +201,85 @@ pub(super) enum LevelView {
 }
 
 /// The options of the run that answers a message; the message then has a run of its own.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = RunOptions)]
-struct RunOptionsView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunOptions {
     /// How many agents are between this run and the person who started the work.
-    depth: u16,
+    pub depth: u16,
     /// How deep agents may delegate the work.
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_depth: Option<u16>,
+    pub max_depth: Option<u16>,
     /// The most model calls in this run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_steps: Option<u32>,
+    pub max_steps: Option<u32>,
     /// A guardrail that its answer must pass.
     #[serde(skip_serializing_if = "Option::is_none")]
-    validator: Option<String>,
+    pub validator: Option<String>,
 }
 
-impl From<RunOptions> for RunOptionsView {
-    fn from(RunOptions { depth, max_depth, max_steps, validator }: RunOptions) -> Self {
+impl From<types::RunOptions> for RunOptions {
+    fn from(types::RunOptions { depth, max_depth, max_steps, validator }: types::RunOptions) -> Self {
         Self { depth, max_depth, max_steps, validator }
     }
 }
 
-impl From<Item> for ItemView {
-    fn from(item: Item) -> Self {
-        let Item { agent, seq, run, session, at, step, body } = item;
+impl From<types::Item> for Item {
+    fn from(item: types::Item) -> Self {
+        let types::Item { agent, seq, run, session, at, step, body } = item;
         let step = step.map(|step| step.to_string());
         Self { agent, seq, run, session, at, step, body: body.into() }
     }
 }
 
-impl From<ItemBody> for ItemBodyView {
-    fn from(body: ItemBody) -> Self {
+impl From<types::ItemBody> for ItemBody {
+    fn from(body: types::ItemBody) -> Self {
         match body {
-            ItemBody::Message(Message { from, text, task, failed, post, options }) => {
-                let options = options.map(RunOptionsView::from);
+            types::ItemBody::Message(types::Message { from, text, task, failed, post, options }) => {
+                let options = options.map(RunOptions::from);
                 Self::Message { from: from.into(), text, task, failed, post, options }
             }
-            ItemBody::Turn(Turn { text, calls, used }) => Self::Turn {
+            types::ItemBody::Turn(types::Turn { text, calls, used }) => Self::Turn {
                 text,
-                calls: calls.into_iter().map(ToolCallView::from).collect(),
-                used: used.map(ModelUseView::from),
+                calls: calls.into_iter().map(ToolCall::from).collect(),
+                used: used.map(ModelUse::from),
             },
-            ItemBody::Output(Output { call, tool, text, error, effect, details }) => {
-                let effect = effect.map(OutputEffectView::from);
+            types::ItemBody::Output(types::Output { call, tool, text, error, effect, details }) => {
+                let effect = effect.map(OutputEffect::from);
                 Self::Output { call, tool, text, error, effect, details }
             }
-            ItemBody::Decision(Decision { name, value }) => Self::Decision { name, value },
-            ItemBody::Digest(Digest { from, text, max_chars, used }) => {
-                Self::Digest { from, text, max_chars, used: used.map(ModelUseView::from) }
+            types::ItemBody::Decision(types::Decision { name, value }) => Self::Decision { name, value },
+            types::ItemBody::Digest(types::Digest { from, text, max_chars, used }) => {
+                Self::Digest { from, text, max_chars, used: used.map(ModelUse::from) }
             }
-            ItemBody::Notice(Notice { code, text, cause }) => {
+            types::ItemBody::Notice(types::Notice { code, text, cause }) => {
                 let level = code.level();
-                let retryable = (level == Level::Error).then_some(false);
+                let retryable = (level == types::Level::Error).then_some(false);
                 Self::Notice { level: level.into(), code: code.as_str().to_owned(), text, cause, retryable }
             }
         }
     }
 }
 
-impl From<Author> for AuthorView {
-    fn from(author: Author) -> Self {
+impl From<types::Author> for Author {
+    fn from(author: types::Author) -> Self {
         match author {
-            Author::User => Self::User,
-            Author::Agent { id, kind } => Self::Agent { id, kind },
+            types::Author::User => Self::User,
+            types::Author::Agent { id, kind } => Self::Agent { id, kind },
         }
     }
 }
 
-impl From<ToolCall> for ToolCallView {
-    fn from(ToolCall { id, tool, arguments }: ToolCall) -> Self {
+impl From<types::ToolCall> for ToolCall {
+    fn from(types::ToolCall { id, tool, arguments }: types::ToolCall) -> Self {
         Self { id, tool, arguments }
     }
 }
 
-impl From<Level> for LevelView {
-    fn from(level: Level) -> Self {
+impl From<types::Level> for Level {
+    fn from(level: types::Level) -> Self {
         match level {
-            Level::Info => Self::Info,
-            Level::Warning => Self::Warning,
-            Level::Error => Self::Error,
+            types::Level::Info => Self::Info,
+            types::Level::Warning => Self::Warning,
+            types::Level::Error => Self::Error,
         }
     }
 }

@@ -1,157 +1,150 @@
-//! Usage, as the API shows it.
+//! Usage.
 
-use entourage_engine::TreeUsage;
-use entourage_types::{AgentId, Cost, Day, Owner, RunId, Spent, Tally, Usage, UsageRow};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, Cost, Day, Owner, RunId};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::schema;
+use crate::schema;
 
 /// Tokens of one call, or of many added up.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Usage)]
-pub(crate) struct UsageView {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Usage {
     /// Prompt tokens, the cached ones included.
-    input: u64,
+    pub input: u64,
     /// Tokens the model wrote, reasoning included.
-    output: u64,
+    pub output: u64,
     /// Prompt tokens read from the provider's cache.
-    cached: u64,
+    pub cached: u64,
     /// Prompt tokens written to the provider's cache.
-    cache_written: u64,
+    pub cache_written: u64,
     /// Output tokens spent on reasoning.
-    reasoning: u64,
+    pub reasoning: u64,
 }
 
-impl From<Usage> for UsageView {
+impl From<types::Usage> for Usage {
+    fn from(types::Usage { input, output, cached, cache_written, reasoning }: types::Usage) -> Self {
+        Self { input, output, cached, cache_written, reasoning }
+    }
+}
+
+impl From<Usage> for types::Usage {
     fn from(Usage { input, output, cached, cache_written, reasoning }: Usage) -> Self {
         Self { input, output, cached, cache_written, reasoning }
     }
 }
 
 /// The sum of answers of models, including those that were of no use.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Tally)]
-pub(crate) struct TallyView {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tally {
     /// How many answers.
-    calls: u64,
+    pub calls: u64,
     /// How many of them came from a model without a known price: the cost leaves them out.
-    unpriced: u64,
+    pub unpriced: u64,
     /// Their tokens.
-    usage: UsageView,
+    pub usage: Usage,
     /// What they cost, as far as prices are known.
     #[schema(value_type = schema::Cost)]
-    cost: Cost,
+    pub cost: Cost,
 }
 
-impl From<Tally> for TallyView {
-    fn from(Tally { calls, unpriced, usage, cost }: Tally) -> Self {
+impl From<types::Tally> for Tally {
+    fn from(types::Tally { calls, unpriced, usage, cost }: types::Tally) -> Self {
         Self { calls, unpriced, usage: usage.into(), cost }
     }
 }
 
 /// The usage of one model on one day.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Spent)]
-pub(crate) struct SpentView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Spent {
     /// The day in UTC.
     #[schema(value_type = schema::Day)]
-    day: Day,
+    pub day: Day,
     /// The model, as `provider::name`.
-    model: String,
+    pub model: String,
     #[serde(flatten)]
-    tally: TallyView,
+    #[allow(missing_docs, reason = "the description shows its fields as those of the whole")]
+    pub tally: Tally,
 }
 
-impl From<Spent> for SpentView {
-    fn from(Spent { day, model, tally }: Spent) -> Self {
+impl From<types::Spent> for Spent {
+    fn from(types::Spent { day, model, tally }: types::Spent) -> Self {
         Self { day, model, tally: tally.into() }
     }
 }
 
 /// One sum. Keys that it is not grouped by are left out, and so are keys that are no longer known: of runs
 /// that were removed, the owner, day, model and kind are known.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = UsageRow)]
-pub(crate) struct UsageRowView {
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UsageRow {
     /// The day in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Day>)]
-    day: Option<Day>,
+    pub day: Option<Day>,
     /// The model, as `provider::name`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
+    pub model: Option<String>,
     /// The owner.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
-    owner: Option<Owner>,
+    pub owner: Option<Owner>,
     /// The kind of agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    kind: Option<String>,
+    pub kind: Option<String>,
     /// The tree, by its root.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::AgentId>)]
-    tree: Option<AgentId>,
+    pub tree: Option<AgentId>,
     /// The agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::AgentId>)]
-    agent: Option<AgentId>,
+    pub agent: Option<AgentId>,
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::RunId>)]
-    run: Option<RunId>,
+    pub run: Option<RunId>,
     #[serde(flatten)]
-    tally: TallyView,
+    #[allow(missing_docs, reason = "the description shows its fields as those of the whole")]
+    pub tally: Tally,
 }
 
-impl From<UsageRow> for UsageRowView {
-    fn from(row: UsageRow) -> Self {
-        let UsageRow { day, model, owner, kind, tree, agent, run, tally } = row;
+impl From<types::UsageRow> for UsageRow {
+    fn from(row: types::UsageRow) -> Self {
+        let types::UsageRow { day, model, owner, kind, tree, agent, run, tally } = row;
         Self { day, model, owner, kind, tree, agent, run, tally: tally.into() }
     }
 }
 
 /// Usage, summed up.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = UsageReport)]
-pub(crate) struct UsageReportView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct UsageReport {
     /// The sums.
-    data: Vec<UsageRowView>,
+    pub data: Vec<UsageRow>,
     /// All of them together.
-    total: TallyView,
+    pub total: Tally,
 }
 
-impl From<Vec<UsageRow>> for UsageReportView {
-    fn from(rows: Vec<UsageRow>) -> Self {
-        let total: Tally = rows.iter().map(|row| row.tally).sum();
-        Self { data: rows.into_iter().map(UsageRowView::from).collect(), total: total.into() }
+impl From<Vec<types::UsageRow>> for UsageReport {
+    fn from(rows: Vec<types::UsageRow>) -> Self {
+        let total: types::Tally = rows.iter().map(|row| row.tally).sum();
+        Self { data: rows.into_iter().map(UsageRow::from).collect(), total: total.into() }
     }
 }
 
 /// The usage of all runs of a tree: the exact sum.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = TreeUsage)]
-pub(crate) struct TreeUsageView {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TreeUsage {
     /// The tree, by its root.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// How many runs there were.
-    runs: u64,
+    pub runs: u64,
     /// How many model calls they made.
-    model_calls: u64,
+    pub model_calls: u64,
     /// The tokens of those calls.
-    usage: UsageView,
+    pub usage: Usage,
     /// What they cost, as far as prices are known.
     #[schema(value_type = schema::Cost)]
-    cost: Cost,
+    pub cost: Cost,
     /// How many answers came from a model without a known price: the cost leaves them out.
-    unpriced: u64,
-}
-
-impl TreeUsageView {
-    /// The sum over the runs of a tree.
-    pub(crate) fn new(root: AgentId, used: &TreeUsage) -> Self {
-        let Tally { calls, unpriced, usage, cost } = used.total();
-        Self { root, runs: used.runs, model_calls: calls, usage: usage.into(), cost, unpriced }
-    }
+    pub unpriced: u64,
 }

@@ -1,43 +1,42 @@
-//! A learning, as the API shows it.
+//! A learning.
 
-use entourage_types::{AgentId, Learning, LearningId, LearningStatus, Owner, Time};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, LearningId, LearningStatus, Owner, Time};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::schema;
+use crate::schema;
 
 /// Something an agent wants to know in every conversation to come.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Learning)]
-pub(crate) struct LearningView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Learning {
     /// Its id.
     #[schema(value_type = schema::LearningId)]
-    id: LearningId,
+    pub id: LearningId,
     /// Its owner.
     #[schema(value_type = String)]
-    owner: Owner,
+    pub owner: Owner,
     /// The tree it belongs to, by its root.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// The agent that learned it; no other agent sees it.
     #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
+    pub agent: AgentId,
     /// One sentence or two.
-    text: String,
+    pub text: String,
     /// Whether it still holds.
     #[schema(value_type = schema::LearningStatus)]
-    status: LearningStatus,
+    pub status: LearningStatus,
     /// When it was saved.
     #[schema(value_type = schema::Time)]
-    created: Time,
+    pub created: Time,
     /// When it last changed.
     #[schema(value_type = schema::Time)]
-    updated: Time,
+    pub updated: Time,
 }
 
-impl From<Learning> for LearningView {
-    fn from(learning: Learning) -> Self {
-        let Learning { id, owner, root, agent, text, status, created, updated } = learning;
+impl From<types::Learning> for Learning {
+    fn from(learning: types::Learning) -> Self {
+        let types::Learning { id, owner, root, agent, text, status, created, updated } = learning;
         Self { id, owner, root, agent, text, status, created, updated }
     }
 }

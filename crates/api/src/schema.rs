@@ -14,7 +14,7 @@ use utoipa::{
 macro_rules! schema {
     ($(#[$doc:meta])* $name:ident = $object:expr) => {
         $(#[$doc])*
-        pub(crate) enum $name {}
+        pub enum $name {}
 
         impl PartialSchema for $name {
             fn schema() -> RefOr<Schema> {

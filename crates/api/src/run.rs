@@ -1,70 +1,69 @@
-//! Runs and their steps, as the API shows them.
+//! Runs and their steps.
 
 use entourage_types::{
-    AgentId, Cost, Intent, ModelUse, Owner, Run, RunId, ShownStatus, Step, StepState, StepStatus, StopReason,
+    self as types, AgentId, Cost, Intent, Owner, RunId, ShownStatus, StepState, StepStatus, StopReason,
     TaskId, Time, WaitingOn,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{SpentView, UsageView, schema};
+use crate::{Spent, Usage, schema};
 
 /// A run: the work from reading a message until the agent stops. It may sleep in between, for any length of time.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Run)]
-pub(crate) struct RunView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Run {
     /// Its id.
     #[schema(value_type = schema::RunId)]
-    id: RunId,
+    pub id: RunId,
     /// The agent.
     #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
+    pub agent: AgentId,
     /// The owner of that agent.
     #[schema(value_type = String)]
-    owner: Owner,
+    pub owner: Owner,
     /// Its status.
     #[schema(value_type = schema::ShownStatus)]
-    status: ShownStatus,
+    pub status: ShownStatus,
     /// What it waits on, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
-    waiting_on: Option<WaitingOn>,
+    pub waiting_on: Option<WaitingOn>,
     /// Why it stopped, once it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::StopReason>)]
-    stop_reason: Option<StopReason>,
+    pub stop_reason: Option<StopReason>,
     /// What went wrong, if something did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub error: Option<String>,
     /// The version of the kind that it started with and stays with.
-    kind_version: String,
+    pub kind_version: String,
     /// The tasks whose results it owes.
     #[schema(value_type = Vec<schema::TaskId>)]
-    tasks: Vec<TaskId>,
+    pub tasks: Vec<TaskId>,
     /// How many model calls it made.
-    model_calls: u32,
+    pub model_calls: u32,
     /// Milliseconds at work in activations that have ended; time asleep does not count.
-    worked_ms: u64,
+    pub worked_ms: u64,
     /// The tokens of those calls.
-    usage: UsageView,
+    pub usage: Usage,
     /// What they cost, as far as prices are known.
     #[schema(value_type = schema::Cost)]
-    cost: Cost,
+    pub cost: Cost,
     /// The same by day and model.
-    spent: Vec<SpentView>,
+    pub spent: Vec<Spent>,
     /// When it started.
     #[schema(value_type = schema::Time)]
-    started: Time,
+    pub started: Time,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Time>)]
-    ended: Option<Time>,
+    pub ended: Option<Time>,
 }
 
-impl From<Run> for RunView {
-    fn from(run: Run) -> Self {
-        let Run {
+impl From<types::Run> for Run {
+    fn from(run: types::Run) -> Self {
+        let types::Run {
             id,
             agent,
             owner,
@@ -83,7 +82,7 @@ impl From<Run> for RunView {
             ended,
         } = run;
         let status = ShownStatus::of(status, stop_reason);
-        let (usage, spent) = (usage.into(), spent.into_iter().map(SpentView::from).collect());
+        let (usage, spent) = (usage.into(), spent.into_iter().map(Spent::from).collect());
         Self {
             id,
             agent,
@@ -106,43 +105,42 @@ impl From<Run> for RunView {
 }
 
 /// One durable unit of a run: done once, and answered from its checkpoint from then on.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Step)]
-pub(crate) struct StepView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Step {
     /// The run that it belongs to.
     #[schema(value_type = schema::RunId)]
-    run: RunId,
+    pub run: RunId,
     /// Its key in the run.
     #[schema(example = "model/2")]
-    key: String,
+    pub key: String,
     /// Its state.
     #[schema(value_type = schema::StepStatus)]
-    state: StepStatus,
+    pub state: StepStatus,
     /// What it waits for, when and why it is retried, or its result: the number of an item, or an output that
     /// waits for those of the other calls.
-    value: Value,
+    pub value: Value,
     /// What was recorded when a call began: the class of its effect, and the arguments that a person gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    intent: Option<Intent>,
+    pub intent: Option<Intent>,
     /// How many times it was tried.
-    attempt: u32,
+    pub attempt: u32,
     /// What the model call used, when the step is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<ModelUseView>,
+    pub used: Option<ModelUse>,
     /// When it was first begun.
     #[schema(value_type = schema::Time)]
-    started: Time,
+    pub started: Time,
     /// When it entered its state.
     #[schema(value_type = schema::Time)]
-    updated: Time,
+    pub updated: Time,
 }
 
-impl From<Step> for StepView {
-    fn from(step: Step) -> Self {
-        let Step { run, key, state, intent, attempt, used, started, updated } = step;
+impl From<types::Step> for Step {
+    fn from(step: types::Step) -> Self {
+        let types::Step { run, key, state, intent, attempt, used, started, updated } = step;
         let (key, state, value) = (key.to_string(), state.status(), content(&state));
-        Self { run, key, state, value, intent, attempt, used: used.map(ModelUseView::from), started, updated }
+        Self { run, key, state, value, intent, attempt, used: used.map(ModelUse::from), started, updated }
     }
 }
 
@@ -152,21 +150,20 @@ fn content(state: &StepState) -> Value {
 }
 
 /// What one model call used.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = ModelUse)]
-pub(crate) struct ModelUseView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ModelUse {
     /// The model that answered, as `provider::name`.
-    model: String,
+    pub model: String,
     /// Its tokens.
-    usage: UsageView,
+    pub usage: Usage,
     /// Its price; left out when none is known for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Cost>)]
-    cost: Option<Cost>,
+    pub cost: Option<Cost>,
 }
 
-impl From<ModelUse> for ModelUseView {
-    fn from(ModelUse { model, usage, cost }: ModelUse) -> Self {
+impl From<types::ModelUse> for ModelUse {
+    fn from(types::ModelUse { model, usage, cost }: types::ModelUse) -> Self {
         Self { model, usage: usage.into(), cost }
     }
 }

@@ -1,75 +1,73 @@
-//! A task, as the API shows it.
+//! A task.
 
-use entourage_types::{AgentId, CallId, Owner, PostId, RunId, Status, Task, TaskId, TaskResult, Time};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, CallId, Owner, PostId, RunId, Status, TaskId, Time};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::schema;
+use crate::schema;
 
 /// An assignment from one agent to another, with a result to come.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Task)]
-pub(crate) struct TaskView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Task {
     /// Its id.
     #[schema(value_type = schema::TaskId)]
-    id: TaskId,
+    pub id: TaskId,
     /// The owner of both agents.
     #[schema(value_type = String)]
-    owner: Owner,
+    pub owner: Owner,
     /// Their tree, by its root.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// The agent that assigned it.
     #[schema(value_type = schema::AgentId)]
-    from: AgentId,
+    pub from: AgentId,
     /// The agent that works on it.
     #[schema(value_type = schema::AgentId)]
-    to: AgentId,
+    pub to: AgentId,
     /// The call that assigned it.
     #[schema(value_type = schema::CallId)]
-    call: CallId,
+    pub call: CallId,
     /// Whether that call stays open until the result is in.
-    wait: bool,
+    pub wait: bool,
     /// The kind of the agent that works on it.
-    kind: String,
+    pub kind: String,
     /// What is to be done.
-    instruction: String,
+    pub instruction: String,
     /// Its status.
     #[schema(value_type = schema::Status)]
-    status: Status,
+    pub status: Status,
     /// Its result, once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<TaskResultView>,
+    pub result: Option<TaskResult>,
     /// The post that assigned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::PostId>)]
-    post: Option<PostId>,
+    pub post: Option<PostId>,
     /// The run that worked on it, once that has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::RunId>)]
-    run: Option<RunId>,
+    pub run: Option<RunId>,
     /// When it was assigned.
     #[schema(value_type = schema::Time)]
-    created: Time,
+    pub created: Time,
     /// When it last changed.
     #[schema(value_type = schema::Time)]
-    updated: Time,
+    pub updated: Time,
 }
 
 /// The result of a task.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = TaskResult)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum TaskResultView {
+pub enum TaskResult {
     /// The agent's final text.
     Text(String),
     /// Why there is none.
     Error(String),
 }
 
-impl From<Task> for TaskView {
-    fn from(task: Task) -> Self {
-        let Task {
+impl From<types::Task> for Task {
+    fn from(task: types::Task) -> Self {
+        let types::Task {
             id,
             owner,
             root,
@@ -88,8 +86,8 @@ impl From<Task> for TaskView {
             reactivated: _,
         } = task;
         let result = result.map(|result| match result {
-            TaskResult::Text(text) => TaskResultView::Text(text),
-            TaskResult::Error(text) => TaskResultView::Error(text),
+            types::TaskResult::Text(text) => TaskResult::Text(text),
+            types::TaskResult::Error(text) => TaskResult::Error(text),
         });
         Self {
             id,

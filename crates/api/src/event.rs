@@ -1,40 +1,37 @@
-//! Events and deltas, as the API shows them.
+//! An event of a tree.
 
-use entourage_engine::{AgentDelta, Piece};
 use entourage_types::{
-    AgentId, Event, EventBody, RunId, ShownStatus, StepStatus, StopReason, Time, WaitingOn,
+    self as types, AgentId, Cost, RunId, ShownStatus, StepStatus, StopReason, Time, WaitingOn,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{GrantView, InterventionView, ItemView, QuestionView, SessionView, TaskView, UsageView, schema};
+use crate::{Grant, Intervention, Item, Question, Session, Task, Usage, schema};
 
 /// One numbered event of a tree. Numbers have no gaps; the number is the SSE id.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Event)]
-pub(crate) struct EventView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Event {
     /// The tree it happened in, by its root.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// Its number in that tree, from 1.
     #[schema(minimum = 1)]
-    seq: u64,
+    pub seq: u64,
     /// The agent it is about.
     #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
+    pub agent: AgentId,
     /// When it was committed.
     #[schema(value_type = schema::Time)]
-    at: Time,
+    pub at: Time,
     /// What happened.
     #[serde(flatten)]
-    body: EventBodyView,
+    pub body: EventBody,
 }
 
 /// What happened; `event` is also the SSE event's name.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = EventBody)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
-enum EventBodyView {
+pub enum EventBody {
     /// An agent was created.
     AgentCreated {
         /// Its parent; null for a root.
@@ -79,10 +76,10 @@ enum EventBodyView {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// Tokens so far.
-        usage: UsageView,
+        usage: Usage,
         /// Cost so far.
         #[schema(value_type = schema::Cost)]
-        cost: entourage_types::Cost,
+        cost: Cost,
     },
     /// A step began, waits or is retried, and no item shows it.
     Step {
@@ -111,32 +108,32 @@ enum EventBodyView {
         item_seq: u64,
         /// The item.
         #[serde(skip_serializing_if = "Option::is_none")]
-        item: Option<ItemView>,
+        item: Option<Item>,
     },
     /// A task changed.
     Task {
         /// The task as of then.
-        task: Box<TaskView>,
+        task: Box<Task>,
     },
     /// A person intervened, or the agent applied the intervention.
     Intervention {
         /// The intervention as of then.
-        intervention: Box<InterventionView>,
+        intervention: Box<Intervention>,
     },
     /// A person gave an agent a standing approval, or revoked it.
     Grant {
         /// The grant as of then.
-        grant: Box<GrantView>,
+        grant: Box<Grant>,
     },
     /// A question was asked, answered, declined or expired.
     Question {
         /// The question as of then.
-        question: Box<QuestionView>,
+        question: Box<Question>,
     },
     /// A session was closed; the next begins clean.
     Session {
         /// The session.
-        session: Box<SessionView>,
+        session: Box<Session>,
     },
     /// A record of an application changed.
     Record {
@@ -152,97 +149,42 @@ enum EventBodyView {
     },
 }
 
-impl From<Event> for EventView {
-    fn from(event: Event) -> Self {
-        let Event { root, seq, agent, at, body } = event;
+impl From<types::Event> for Event {
+    fn from(event: types::Event) -> Self {
+        let types::Event { root, seq, agent, at, body } = event;
         Self { root, seq, agent, at, body: body.into() }
     }
 }
 
-impl From<EventBody> for EventBodyView {
-    fn from(body: EventBody) -> Self {
+impl From<types::EventBody> for EventBody {
+    fn from(body: types::EventBody) -> Self {
         match body {
-            EventBody::AgentCreated { parent, kind, title } => Self::AgentCreated { parent, kind, title },
-            EventBody::AgentStatus { status, waiting_on, stop_reason } => {
+            types::EventBody::AgentCreated { parent, kind, title } => {
+                Self::AgentCreated { parent, kind, title }
+            }
+            types::EventBody::AgentStatus { status, waiting_on, stop_reason } => {
                 Self::AgentStatus { status: ShownStatus::of(status, stop_reason), waiting_on, stop_reason }
             }
-            EventBody::Run { run, status, waiting_on, stop_reason, error, usage, cost } => {
+            types::EventBody::Run { run, status, waiting_on, stop_reason, error, usage, cost } => {
                 let (status, usage) = (ShownStatus::of(status, stop_reason), usage.into());
                 Self::Run { run, status, waiting_on, stop_reason, error, usage, cost }
             }
-            EventBody::Step { run, key, state, due, attempt, error } => {
+            types::EventBody::Step { run, key, state, due, attempt, error } => {
                 Self::Step { run, key: key.to_string(), state, due, attempt, error }
             }
-            EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(ItemView::from) },
-            EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
-            EventBody::Intervention { intervention } => {
+            types::EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(Item::from) },
+            types::EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
+            types::EventBody::Intervention { intervention } => {
                 Self::Intervention { intervention: Box::new((*intervention).into()) }
             }
-            EventBody::Grant { grant } => Self::Grant { grant: Box::new((*grant).into()) },
-            EventBody::Question { question } => Self::Question { question: Box::new((*question).into()) },
-            EventBody::Session { session } => Self::Session { session: Box::new((*session).into()) },
-            EventBody::Record { kind, id, status, record } => Self::Record { kind, id, status, record },
+            types::EventBody::Grant { grant } => Self::Grant { grant: Box::new((*grant).into()) },
+            types::EventBody::Question { question } => {
+                Self::Question { question: Box::new((*question).into()) }
+            }
+            types::EventBody::Session { session } => Self::Session { session: Box::new((*session).into()) },
+            types::EventBody::Record { kind, id, status, record } => {
+                Self::Record { kind, id, status, record }
+            }
         }
-    }
-}
-
-/// All events so far have been sent; those that follow are new.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = CaughtUp)]
-pub(crate) struct CaughtUpView {
-    /// The number of the last event sent; 0 if there was none.
-    pub(crate) last: u64,
-}
-
-/// A piece of an answer under way. It has no number. A client that connects meanwhile gets the text so far as
-/// one piece, and the whole text arrives with its item. The texts of one attempt, each placed at its offset,
-/// are the beginning of that text; a higher `attempt` starts over. An offset beyond the text so far means
-/// that a piece was missed: wait for the item.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Delta)]
-pub(crate) struct DeltaView {
-    /// The agent that answers.
-    #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
-    /// The run.
-    #[schema(value_type = schema::RunId)]
-    run: RunId,
-    /// The number that the item will have.
-    item_seq: u64,
-    /// The number of the attempt at the answer. A higher one makes void what earlier attempts streamed;
-    /// pieces of a lower one are out of date. The number means nothing on another stream.
-    attempt: u64,
-    /// Where the piece begins, in characters of the text so far.
-    offset: u64,
-    /// The piece.
-    #[serde(flatten)]
-    piece: PieceView,
-}
-
-/// The content of a piece.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Piece)]
-#[serde(rename_all = "snake_case")]
-enum PieceView {
-    /// The answer's text.
-    Text(String),
-    /// The model's reasoning.
-    Reasoning(String),
-    /// A call of this tool has begun.
-    Call(String),
-    /// The attempt failed; what it streamed is void and offsets start over. Always `true`.
-    Reset(bool),
-}
-
-impl From<&AgentDelta> for DeltaView {
-    fn from(delta: &AgentDelta) -> Self {
-        let AgentDelta { agent, run, item_seq, attempt, offset, piece } = delta;
-        let piece = match piece {
-            Piece::Text(text) => PieceView::Text(text.clone()),
-            Piece::Reasoning(text) => PieceView::Reasoning(text.clone()),
-            Piece::Call(tool) => PieceView::Call(tool.clone()),
-            Piece::Reset => PieceView::Reset(true),
-        };
-        Self { agent: *agent, run: *run, item_seq: *item_seq, attempt: *attempt, offset: *offset, piece }
     }
 }

@@ -1,66 +1,65 @@
-//! An agent, as the API shows it.
+//! An agent.
 
-use entourage_types::{Agent, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::schema;
+use crate::schema;
 
 /// One instance of a kind, a node of its tree.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Agent)]
-pub(crate) struct AgentView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Agent {
     /// Its id.
     #[schema(value_type = schema::AgentId)]
-    id: AgentId,
+    pub id: AgentId,
     /// Its owner.
     #[schema(value_type = String)]
-    owner: Owner,
+    pub owner: Owner,
     /// Its tree, by the agent that was created first in it: itself, except for agents below another and for
     /// further threads of a chat.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// The agent that created it; null if a person did.
     #[schema(value_type = Option<schema::AgentId>, required)]
-    parent: Option<AgentId>,
+    pub parent: Option<AgentId>,
     /// How many agents are above it.
-    depth: u16,
+    pub depth: u16,
     /// The name of its kind.
-    kind: String,
+    pub kind: String,
     /// The key by which another agent finds it when it writes to a peer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    pub key: Option<String>,
     /// What it is for, in a few words.
-    title: String,
+    pub title: String,
     /// Its status.
     #[schema(value_type = schema::ShownStatus)]
-    pub(crate) status: ShownStatus,
+    pub status: ShownStatus,
     /// What it waits on, if it waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
-    waiting_on: Option<WaitingOn>,
+    pub waiting_on: Option<WaitingOn>,
     /// Why its last run failed or was stopped, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::StopReason>)]
-    stop_reason: Option<StopReason>,
+    pub stop_reason: Option<StopReason>,
     /// How many times it has been activated.
-    epoch: u64,
+    pub epoch: u64,
     /// The number of its current session.
-    session: u32,
+    pub session: u32,
     /// How many items its transcript has.
-    items: u64,
+    pub items: u64,
     /// When it was created.
     #[schema(value_type = schema::Time)]
-    created: Time,
+    pub created: Time,
     /// When it last changed.
     #[schema(value_type = schema::Time)]
-    updated: Time,
+    pub updated: Time,
 }
 
-impl From<Agent> for AgentView {
-    fn from(agent: Agent) -> Self {
+impl From<types::Agent> for Agent {
+    fn from(agent: types::Agent) -> Self {
         let shown = agent.shown();
-        let Agent {
+        let types::Agent {
             id,
             owner,
             root,
@@ -97,4 +96,22 @@ impl From<Agent> for AgentView {
             updated,
         }
     }
+}
+
+/// An agent to create.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+pub struct CreateAgent {
+    /// The kind of agent; by default the one that people talk to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub kind: Option<String>,
+    /// What the agent is for, in a few words; by default the beginning of the message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub title: Option<String>,
+    /// Its first message; the agent starts to work on it at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, pattern = r"\S")]
+    pub message: Option<String>,
 }

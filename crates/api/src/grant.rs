@@ -1,48 +1,47 @@
-//! A grant, as the API shows it.
+//! A grant.
 
-use entourage_types::{AgentId, Grant, GrantId, GrantStatus, Owner, QuestionId, Time};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, GrantId, GrantStatus, Owner, QuestionId, Time};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::schema;
+use crate::schema;
 
 /// A person's standing approval for one agent to use one tool, for calls that one rule would hold back.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Grant)]
-pub(crate) struct GrantView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Grant {
     /// Its id.
     #[schema(value_type = schema::GrantId)]
-    id: GrantId,
+    pub id: GrantId,
     /// The owner, who gave it.
     #[schema(value_type = String)]
-    owner: Owner,
+    pub owner: Owner,
     /// The tree of the agent, by its root.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// The agent that it is for.
     #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
+    pub agent: AgentId,
     /// The tool.
-    tool: String,
+    pub tool: String,
     /// The rule that no longer asks, as text. A rule that changes asks again.
-    rule: String,
+    pub rule: String,
     /// The question whose answer created it.
     #[schema(value_type = schema::QuestionId)]
-    question: QuestionId,
+    pub question: QuestionId,
     /// Its status.
     #[schema(value_type = schema::GrantStatus)]
-    status: GrantStatus,
+    pub status: GrantStatus,
     /// When it was given.
     #[schema(value_type = schema::Time)]
-    created: Time,
+    pub created: Time,
     /// When it last changed.
     #[schema(value_type = schema::Time)]
-    updated: Time,
+    pub updated: Time,
 }
 
-impl From<Grant> for GrantView {
-    fn from(grant: Grant) -> Self {
-        let Grant { id, owner, root, agent, tool, rule, question, status, created, updated } = grant;
+impl From<types::Grant> for Grant {
+    fn from(grant: types::Grant) -> Self {
+        let types::Grant { id, owner, root, agent, tool, rule, question, status, created, updated } = grant;
         Self { id, owner, root, agent, tool, rule, question, status, created, updated }
     }
 }

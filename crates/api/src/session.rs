@@ -1,56 +1,55 @@
-//! A closed session, as the API shows it.
+//! A closed session.
 
-use entourage_types::{AgentId, Owner, Session, SessionEnd, SessionId, Time};
-use serde::Serialize;
+use entourage_types::{self as types, AgentId, Owner, SessionEnd, SessionId, Time};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{run::ModelUseView, schema};
+use crate::{ModelUse, schema};
 
 /// A closed part of a transcript, with a summary. Its items stay in the transcript.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Session)]
-pub(crate) struct SessionView {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Session {
     /// Its id.
     #[schema(value_type = schema::SessionId)]
-    id: SessionId,
+    pub id: SessionId,
     /// Its owner.
     #[schema(value_type = String)]
-    owner: Owner,
+    pub owner: Owner,
     /// The tree it belongs to, by its root.
     #[schema(value_type = schema::AgentId)]
-    root: AgentId,
+    pub root: AgentId,
     /// The agent whose transcript it is in.
     #[schema(value_type = schema::AgentId)]
-    agent: AgentId,
+    pub agent: AgentId,
     /// Its number in that transcript, from 1.
-    number: u32,
+    pub number: u32,
     /// What it was about, in a few sentences.
-    summary: String,
+    pub summary: String,
     /// Why it was closed.
     #[schema(value_type = schema::SessionEnd)]
-    reason: SessionEnd,
+    pub reason: SessionEnd,
     /// How many messages and answers it had.
-    messages: u32,
+    pub messages: u32,
     /// How many tokens its items have, roughly: their characters divided by 4.
-    tokens: u64,
+    pub tokens: u64,
     /// The numbers of its first and its last item.
-    items: (u64, u64),
+    pub items: (u64, u64),
     /// The model that summed it up; left out if the summary was taken from the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    used: Option<ModelUseView>,
+    pub used: Option<ModelUse>,
     /// When its first item was written.
     #[schema(value_type = schema::Time)]
-    started: Time,
+    pub started: Time,
     /// When it was closed.
     #[schema(value_type = schema::Time)]
-    completed: Time,
+    pub completed: Time,
 }
 
-impl From<Session> for SessionView {
-    fn from(session: Session) -> Self {
-        let Session { id, owner, root, agent, number, summary, reason, .. } = session;
-        let Session { messages, tokens, items, used, started, completed, .. } = session;
-        let used = used.map(ModelUseView::from);
+impl From<types::Session> for Session {
+    fn from(session: types::Session) -> Self {
+        let types::Session { id, owner, root, agent, number, summary, reason, .. } = session;
+        let types::Session { messages, tokens, items, used, started, completed, .. } = session;
+        let used = used.map(ModelUse::from);
         Self {
             id,
             owner,

@@ -1,0 +1,38 @@
+//! A note.
+
+use entourage_types::{self as types, AgentId, NoteId, Owner, Time};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::schema;
+
+/// Something an agent wrote down for later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Note {
+    /// Its id.
+    #[schema(value_type = schema::NoteId)]
+    pub id: NoteId,
+    /// Its owner.
+    #[schema(value_type = String)]
+    pub owner: Owner,
+    /// The tree it belongs to, by its root.
+    #[schema(value_type = schema::AgentId)]
+    pub root: AgentId,
+    /// The agent that wrote it.
+    #[schema(value_type = schema::AgentId)]
+    pub agent: AgentId,
+    /// A short line.
+    pub title: String,
+    /// The text.
+    pub content: String,
+    /// When it was written.
+    #[schema(value_type = schema::Time)]
+    pub created: Time,
+}
+
+impl From<types::Note> for Note {
+    fn from(note: types::Note) -> Self {
+        let types::Note { id, owner, root, agent, title, content, created } = note;
+        Self { id, owner, root, agent, title, content, created }
+    }
+}
