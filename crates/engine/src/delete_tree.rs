@@ -1,7 +1,7 @@
 //! Deletes an agent for good, with all agents below it.
 
 use entourage_store::{AgentQuery, Error as StoreError, Page};
-use entourage_types::{AgentId, Scope, Status};
+use entourage_types::{Agent, AgentId, Scope, Status};
 
 use crate::{Engine, Result, activations::ActivationGuard, run::Run};
 
@@ -29,9 +29,7 @@ impl Engine {
             // After the claim: an activation that another node begins from now on has a later epoch, and this
             // commit is refused.
             self.inner.signals.cut(id).await;
-            let page = Page::all();
-            let children = AgentQuery { parent: Some(id), page, ..AgentQuery::default() };
-            for child in self.inner.store.agents(&Scope::All, children).await? {
+            for child in self.children(id).await? {
                 if child.status != Status::Cancelled {
                     Box::pin(self.delete(child.id)).await?;
                 }
@@ -51,5 +49,10 @@ impl Engine {
                 done => return Ok(done?),
             }
         }
+    }
+
+    async fn children(&self, parent: AgentId) -> Result<Vec<Agent>> {
+        let query = AgentQuery { parent: Some(parent), page: Page::all(), ..AgentQuery::default() };
+        Ok(self.inner.store.agents(&Scope::All, query).await?)
     }
 }

@@ -1,10 +1,6 @@
 -- The sums of usage contain ended runs only, so that a run changes them once, when it ends, and not with
 -- each answer. Reports add what open runs have used, which their rows say.
 
-CREATE VIEW usage_of_open_runs AS
-SELECT usage_of_runs.* FROM usage_of_runs JOIN runs ON runs.id = usage_of_runs.run
-WHERE runs.status <> 'succeeded' AND runs.status <> 'failed' AND runs.status <> 'cancelled';
-
 UPDATE usage_of_owners AS kept SET
     calls = kept.calls - used.calls, unpriced = kept.unpriced - used.unpriced, input = kept.input - used.input,
     output = kept.output - used.output, cached = kept.cached - used.cached,
@@ -14,7 +10,9 @@ FROM (
     SELECT owner, day, model, kind, sum(calls) AS calls, sum(unpriced) AS unpriced, sum(input) AS input,
         sum(output) AS output, sum(cached) AS cached, sum(cache_written) AS cache_written,
         sum(reasoning) AS reasoning, sum(cost) AS cost
-    FROM usage_of_open_runs GROUP BY owner, day, model, kind
+    FROM usage_of_runs WHERE run IN (
+        SELECT id FROM runs WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled'
+    ) GROUP BY owner, day, model, kind
 ) AS used
 WHERE kept.owner = used.owner AND kept.day = used.day AND kept.model = used.model AND kept.kind = used.kind;
 
@@ -45,5 +43,8 @@ SELECT day, model, owner, sum(calls) AS calls, cast(total(input) AS INTEGER) AS 
 FROM (
     SELECT day, model, owner, calls, unpriced, input, output, cached, reasoning, cost FROM usage_of_owners
     UNION ALL
-    SELECT day, model, owner, calls, unpriced, input, output, cached, reasoning, cost FROM usage_of_open_runs
+    SELECT day, model, owner, calls, unpriced, input, output, cached, reasoning, cost FROM usage_of_runs
+    WHERE run IN (
+        SELECT id FROM runs WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled'
+    )
 ) GROUP BY day, model, owner;
