@@ -13,6 +13,7 @@ mod clock;
 mod delete_tree;
 mod digest;
 pub mod dispatch;
+mod due;
 mod engine;
 mod error;
 mod feed;

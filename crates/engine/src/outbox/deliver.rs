@@ -1,87 +1,79 @@
 //! Delivers what is in the outbox: receivers side by side, a few deliveries of each at once, each retried
 //! until it has arrived or has failed for a day. The outcome of an attempt is on record before the next one.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
-use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
-use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
+use entourage_types::{Backoff, Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
+use tokio::sync::broadcast;
 
-use super::{Hint, Receiver, Transport, Undelivered, backoff, queue::Queue};
-use crate::{Engine, Result, in_time::in_time, metrics};
+use super::{Hint, Receiver, Transport, Undelivered, backoff};
+use crate::{
+    Engine, Result,
+    due::{self, Cause, DueRows},
+    in_time::in_time,
+    metrics,
+};
 
 /// Rows per page.
 const PAGE: u32 = 500;
-/// How far ahead deliveries are held in memory, and how often the store is read for deliveries without a
-/// hint.
-const HORIZON: Duration = Duration::from_secs(5 * 60);
 /// How long a transport may take for one delivery.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The delay after which a delivery is tried again if its outcome could not be recorded.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// The pending deliveries. Each receiver is a lane, so that none waits for another.
+struct Deliveries {
+    engine: Engine,
+    transport: Arc<dyn Transport>,
+}
+
+#[async_trait]
+impl DueRows for Deliveries {
+    type Key = (String, DeliveryId);
+    type Lane = String;
+    type Hint = Hint;
+
+    const PLACES: usize = 4;
+    const HORIZON: Duration = Duration::from_secs(5 * 60);
+    const FAILING: Backoff = Backoff::new(AGAIN, AGAIN);
+
+    fn lane((receiver, _): &Self::Key) -> String {
+        receiver.clone()
+    }
+
+    fn hints(&self) -> broadcast::Receiver<Hint> {
+        self.engine.inner.outbox.hints.subscribe()
+    }
+
+    fn hinted(&self, Hint { receiver, due, id }: &Hint, _: Time) -> Vec<(Self::Key, Time)> {
+        vec![((receiver.clone(), *id), *due)]
+    }
+
+    async fn due(&self, until: Time) -> std::result::Result<Vec<(Self::Key, Time)>, Cause> {
+        let mut due = Vec::new();
+        let take = |delivery: Delivery| {
+            if delivery.due <= until {
+                due.push(((delivery.receiver, delivery.id), delivery.due));
+            }
+        };
+        each(&self.engine, &Scope::All, DeliveryStatus::Pending, take).await?;
+        Ok(due)
+    }
+
+    async fn work(&self, (_, id): &Self::Key) -> std::result::Result<Option<Time>, Cause> {
+        Ok(self.engine.attempt(*id, &*self.transport).await?)
+    }
+}
 
 impl Engine {
     /// Delivers what is in the outbox to its receivers, until the engine is [stopping](Engine::stopping). A
     /// delivery that arrived is repeated, under the same id, only if that could not be recorded, for example
     /// because the process ended before.
     pub async fn deliver(&self, transport: Arc<dyn Transport>) {
-        let mut hints = self.inner.outbox.hints.subscribe();
-        let mut lines = Queue::default();
-        let mut under_way = JoinSet::new();
-        let mut whose: HashMap<tokio::task::Id, (String, DeliveryId)> = HashMap::new();
-        let mut horizon = self.look(&mut lines).await;
-        while !self.stopping().is_cancelled() {
-            while let Some((receiver, id)) = lines.take(self.now()) {
-                let (engine, transport) = (self.clone(), Arc::clone(&transport));
-                let task = under_way.spawn(async move { engine.attempt(id, &*transport).await });
-                whose.insert(task.id(), (receiver, id));
-            }
-            let next = lines.next().map_or(horizon, |due| due.min(horizon));
-            tokio::select! {
-                Some(ended) = under_way.join_next_with_id() => {
-                    let (task, again) = match ended {
-                        Ok((task, Ok(again))) => (task, again),
-                        Ok((task, Err(error))) => {
-                            tracing::error!(%error, "the outcome of a delivery could not be recorded");
-                            (task, Some(self.now() + AGAIN))
-                        }
-                        Err(died) => (died.id(), Some(self.now() + AGAIN)),
-                    };
-                    if let Some((receiver, id)) = whose.remove(&task) {
-                        lines.ended(&receiver, id, again.filter(|due| *due <= horizon));
-                    }
-                }
-                hint = hints.recv() => match hint {
-                    Ok(Hint { receiver, due, id }) => lines.put(&receiver, due, id),
-                    Err(RecvError::Lagged(_)) => horizon = self.look(&mut lines).await,
-                    Err(RecvError::Closed) => return,
-                },
-                () = self.clock().sleep_until(next) => {
-                    if horizon <= self.now() {
-                        horizon = self.look(&mut lines).await;
-                    }
-                }
-                () = self.stopping().cancelled() => {}
-            }
-        }
-    }
-
-    /// Reads the deliveries that are pending up to the horizon, and returns the horizon.
-    async fn look(&self, lines: &mut Queue) -> Time {
-        let horizon = self.now() + HORIZON;
-        lines.clear();
-        let read = each(self, &Scope::All, DeliveryStatus::Pending, |delivery| {
-            if delivery.due <= horizon {
-                lines.put(&delivery.receiver, delivery.due, delivery.id);
-            }
-        });
-        match read.await {
-            Ok(()) => horizon,
-            Err(error) => {
-                tracing::error!(%error, "the outbox could not be read");
-                self.now() + AGAIN
-            }
-        }
+        let deliveries = Deliveries { engine: self.clone(), transport };
+        due::work(deliveries, Arc::clone(self.clock()), self.stopping().clone()).await;
     }
 
     /// One attempt at a delivery. Returns when the next one is due, if there is to be one.

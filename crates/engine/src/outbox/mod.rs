@@ -4,7 +4,6 @@
 
 mod backoff;
 mod deliver;
-mod queue;
 mod transport;
 
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub struct Outbox {
 
 /// A hint that there is a delivery for a receiver.
 #[derive(Debug, Clone)]
-struct Hint {
+pub(crate) struct Hint {
     receiver: String,
     due: Time,
     id: DeliveryId,

@@ -1,81 +1,66 @@
 //! Saves kept threads: several side by side, each one step at a time, from pending saves, which are removed
 //! once their items are saved.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use entourage_store::{Commit, EntityQuery, Error as StoreError, ItemQuery, Page, Write};
+use async_trait::async_trait;
+use entourage_store::{Changed, Commit, EntityQuery, ItemQuery, Page, Write};
 use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
-use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
+use tokio::sync::broadcast;
 
 use super::{PATIENCE, ThreadStore, ThreadStoreError, kept};
-use crate::{Engine, in_time::in_time};
+use crate::{
+    Engine,
+    due::{self, Cause, DueRows},
+    in_time::in_time,
+    pages::pages,
+};
 
-/// The most threads that are saved at once.
-const PLACES: usize = 8;
 /// The most items of a thread that are saved in one step.
 const ITEMS: u32 = 200;
 /// Rows per page.
 const ROWS: u32 = 500;
-/// How often the store is read for pending saves without a hint.
-const LOOK: Duration = Duration::from_secs(5 * 60);
-/// Between attempts to save a thread.
-const FAILING: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5 * 60));
 
-/// Whether there is more to save of a thread.
-type Saved = (AgentId, Result<bool, ThreadStoreError>);
-
-/// The threads that are to be saved, in memory. All of it can be read again from the store.
-#[derive(Default)]
-struct Waiting {
-    due: BTreeMap<AgentId, Time>,
-    failures: BTreeMap<AgentId, u32>,
-    under_way: HashSet<AgentId>,
+/// The threads with pending saves.
+struct Threads {
+    engine: Engine,
+    thread_store: Arc<dyn ThreadStore>,
 }
 
-impl Waiting {
-    /// Schedules a thread that has items to save, at once unless the last attempt failed.
-    fn put(&mut self, agent: AgentId, now: Time) {
-        self.due.entry(agent).or_insert(now);
+#[async_trait]
+impl DueRows for Threads {
+    type Key = AgentId;
+    type Lane = ();
+    type Hint = Arc<Changed>;
+
+    const PLACES: usize = 8;
+    const HORIZON: Duration = Duration::from_secs(5 * 60);
+    const FAILING: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5 * 60));
+
+    fn lane(_: &AgentId) {}
+
+    fn hints(&self) -> broadcast::Receiver<Arc<Changed>> {
+        self.engine.store().changed()
     }
 
-    fn take(&mut self, now: Time) -> Option<AgentId> {
-        if self.under_way.len() >= PLACES {
-            return None;
+    fn hinted(&self, changed: &Arc<Changed>, now: Time) -> Vec<(AgentId, Time)> {
+        let joined = changed.events.iter().filter(|event| matches!(event.body, EventBody::Item { .. }));
+        joined.map(|event| (event.agent, now)).collect()
+    }
+
+    async fn due(&self, _: Time) -> Result<Vec<(AgentId, Time)>, Cause> {
+        let (engine, mut due) = (&self.engine, Vec::new());
+        let query = EntityQuery::of(EntityKind::PENDING_SAVE);
+        let mut pages = pages(&**engine.store(), &Scope::All, query);
+        while let Some(page) = pages.next().await? {
+            due.extend(page.iter().filter_map(|row| row.parent).map(|agent| (agent, engine.now())));
         }
-        let is_free = |agent: &AgentId| !self.under_way.contains(agent);
-        let next = self.due.iter().find(|(agent, due)| **due <= now && is_free(agent))?;
-        let agent = *next.0;
-        self.due.remove(&agent);
-        self.under_way.insert(agent);
-        Some(agent)
+        Ok(due)
     }
 
-    /// When the first thread that has a free place is due.
-    fn next(&self) -> Option<Time> {
-        let free = self.due.iter().filter(|(agent, _)| !self.under_way.contains(agent));
-        free.map(|(_, due)| *due).min().filter(|_| self.under_way.len() < PLACES)
-    }
-
-    fn ended(&mut self, agent: AgentId, saved: Result<bool, ThreadStoreError>, now: Time) {
-        self.under_way.remove(&agent);
-        match saved {
-            Ok(more) => {
-                self.failures.remove(&agent);
-                if more {
-                    self.put(agent, now);
-                }
-            }
-            Err(cause) => {
-                tracing::warn!(%agent, %cause, "a thread could not be saved elsewhere; it is tried again");
-                let failures = self.failures.entry(agent).or_default();
-                *failures += 1;
-                self.due.insert(agent, now + FAILING.after(*failures));
-            }
-        }
+    async fn work(&self, agent: &AgentId) -> Result<Option<Time>, Cause> {
+        let has_more = self.engine.save_next(&*self.thread_store, *agent).await?;
+        Ok(has_more.then(|| self.engine.now()))
     }
 }
 
@@ -83,96 +68,20 @@ impl Engine {
     /// Saves the new items of kept threads, until the engine is [stopping](Engine::stopping). What a process
     /// leaves pending, the next one saves.
     pub async fn save_threads(&self) {
-        let Some(thread_store) = self.thread_store() else { return };
-        let mut changed = self.store().changed();
-        let mut waiting = Waiting::default();
-        let mut under_way = JoinSet::new();
-        let mut look = self.now();
-        while !self.stopping().is_cancelled() {
-            if look <= self.now() {
-                self.look_for_pending(&mut waiting).await;
-                look = self.now() + LOOK;
-            }
-            self.begin_to_save(thread_store, &mut waiting, &mut under_way);
-            let next = waiting.next().map_or(look, |due| due.min(look));
-            tokio::select! {
-                Some(Ok((agent, saved))) = under_way.join_next() => {
-                    waiting.ended(agent, saved, self.now());
-                }
-                hint = changed.recv() => match hint {
-                    Ok(told) => {
-                        let joined = told.events.iter().filter(|event| matches!(event.body, EventBody::Item { .. }));
-                        joined.for_each(|event| waiting.put(event.agent, self.now()));
-                    }
-                    Err(RecvError::Lagged(_)) => look = self.now(),
-                    Err(RecvError::Closed) => return,
-                },
-                () = self.clock().sleep_until(next) => {}
-                () = self.stopping().cancelled() => {}
-            }
-        }
+        let Some(threads) = self.kept_threads() else { return };
+        due::work(threads, Arc::clone(self.clock()), self.stopping().clone()).await;
     }
 
     /// Saves all pending items now: each thread until none is left or a save fails, and all threads within 30
     /// seconds.
     pub async fn save_rest(&self) {
-        let Some(thread_store) = self.thread_store() else { return };
-        let mut waiting = Waiting::default();
-        self.look_for_pending(&mut waiting).await;
-        let mut under_way = JoinSet::new();
-        let end = self.now() + PATIENCE;
-        loop {
-            self.begin_to_save(thread_store, &mut waiting, &mut under_way);
-            let ended = tokio::select! {
-                biased;
-                ended = under_way.join_next() => ended,
-                () = self.clock().sleep_until(end) => return,
-            };
-            let Some(Ok((agent, saved))) = ended else { return };
-            let has_failed = saved.is_err();
-            waiting.ended(agent, saved, self.now());
-            if has_failed {
-                waiting.due.remove(&agent);
-            }
-        }
+        let Some(threads) = self.kept_threads() else { return };
+        due::work_off(threads, Arc::clone(self.clock()), self.now() + PATIENCE).await;
     }
 
-    fn begin_to_save(
-        &self,
-        thread_store: &Arc<dyn ThreadStore>,
-        waiting: &mut Waiting,
-        under_way: &mut JoinSet<Saved>,
-    ) {
-        while let Some(agent) = waiting.take(self.now()) {
-            let (engine, thread_store) = (self.clone(), Arc::clone(thread_store));
-            under_way.spawn(async move { (agent, engine.save_next(&*thread_store, agent).await) });
-        }
-    }
-
-    async fn look_for_pending(&self, waiting: &mut Waiting) {
-        let mut after = None;
-        loop {
-            let page = Page { after, limit: ROWS, ..Page::default() };
-            let query = EntityQuery { page, ..EntityQuery::of(EntityKind::PENDING_SAVE) };
-            let found = match self.store().entities(&Scope::All, query).await {
-                Ok(found) => found,
-                // Rows whose items are saved meanwhile are removed, and the cursor may be among them: read
-                // the rest from the beginning.
-                Err(StoreError::NoRow { .. }) => {
-                    after = None;
-                    continue;
-                }
-                Err(error) => {
-                    tracing::error!(%error, "the items to save could not be read");
-                    return;
-                }
-            };
-            found.iter().filter_map(|row| row.parent).for_each(|agent| waiting.put(agent, self.now()));
-            after = found.last().filter(|_| found.len() == ROWS as usize).map(|last| last.id.clone());
-            if after.is_none() {
-                return;
-            }
-        }
+    fn kept_threads(&self) -> Option<Threads> {
+        let thread_store = Arc::clone(self.thread_store()?);
+        Some(Threads { engine: self.clone(), thread_store })
     }
 
     /// Saves the next items of a thread. Returns whether there are more.

@@ -131,6 +131,61 @@ async fn items_are_saved_in_order_despite_a_crash_at_any_commit() {
     assert!(told > 20);
 }
 
+/// A thread store that panics at the first save of each thread, and says so.
+struct PanicsFirst {
+    saved: Arc<MemoryThreadStore>,
+    panicked: Mutex<BTreeSet<ThreadKey>>,
+    says: tokio::sync::Semaphore,
+}
+
+#[async_trait]
+impl ThreadStore for PanicsFirst {
+    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
+        self.saved.load(thread).await
+    }
+
+    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), ThreadStoreError> {
+        if self.panicked.lock().unwrap().insert(thread.clone()) {
+            self.says.add_permits(1);
+            panic!("the first save of {thread:?}");
+        }
+        self.saved.save(thread, items).await
+    }
+}
+
+#[tokio::test]
+async fn a_save_that_panics_is_tried_again() {
+    let saved = Arc::<MemoryThreadStore>::default();
+    let panics = PanicsFirst {
+        saved: Arc::clone(&saved),
+        panicked: Mutex::default(),
+        says: tokio::sync::Semaphore::new(0),
+    };
+    let panics = Arc::new(panics);
+    let elsewhere: Arc<dyn ThreadStore> = Arc::<PanicsFirst>::clone(&panics);
+    let world = world(&saved).thread_store(elsewhere).start().await;
+    say(&world.client(), "Go.").await;
+    // The threads of both agents.
+    within("both saves panic", async {
+        let _both = panics.says.acquire_many(2).await.unwrap();
+        world.client().thread("c", "b", Some("a")).await.unwrap().unwrap();
+    })
+    .await;
+    // Half a minute passes: less than until the store is read again without a hint.
+    let ticking = async {
+        for _ in 0..3_000 {
+            world.clock().advance(std::time::Duration::from_millis(10));
+            tokio::task::yield_now().await;
+        }
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = wait_until_saved(&world) => {}
+        () = ticking => {}
+    }
+    assert_saved(&world, &saved, &Owner::local(), "after panics").await;
+}
+
 #[tokio::test]
 async fn a_saved_thread_is_loaded_only_for_its_own_owner() {
     let thread_store = Arc::<MemoryThreadStore>::default();
