@@ -2,14 +2,20 @@
 -- each answer. Reports add what open runs have used, which their rows say.
 
 UPDATE usage_of_owners AS kept SET
-    calls = kept.calls - used.calls, unpriced = kept.unpriced - used.unpriced, input = kept.input - used.input,
-    output = kept.output - used.output, cached = kept.cached - used.cached,
-    cache_written = kept.cache_written - used.cache_written, reasoning = kept.reasoning - used.reasoning,
-    cost = kept.cost - used.cost
+    calls = max(kept.calls - used.calls, 0),
+    unpriced = max(kept.unpriced - used.unpriced, 0),
+    input = max(kept.input - used.input, 0),
+    output = max(kept.output - used.output, 0),
+    cached = max(kept.cached - used.cached, 0),
+    cache_written = max(kept.cache_written - used.cache_written, 0),
+    reasoning = max(kept.reasoning - used.reasoning, 0),
+    cost = max(kept.cost - used.cost, 0)
 FROM (
-    SELECT owner, day, model, kind, sum(calls) AS calls, sum(unpriced) AS unpriced, sum(input) AS input,
-        sum(output) AS output, sum(cached) AS cached, sum(cache_written) AS cache_written,
-        sum(reasoning) AS reasoning, sum(cost) AS cost
+    -- A total never overflows; cast to an integer, it is at most the largest one.
+    SELECT owner, day, model, kind, sum(calls) AS calls, sum(unpriced) AS unpriced,
+        cast(total(input) AS INTEGER) AS input, cast(total(output) AS INTEGER) AS output,
+        cast(total(cached) AS INTEGER) AS cached, cast(total(cache_written) AS INTEGER) AS cache_written,
+        cast(total(reasoning) AS INTEGER) AS reasoning, cast(total(cost) AS INTEGER) AS cost
     FROM usage_of_runs WHERE run IN (
         SELECT id FROM runs WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled'
     ) GROUP BY owner, day, model, kind
@@ -22,7 +28,10 @@ DELETE FROM usage_of_owners WHERE calls = 0;
 CREATE TRIGGER removed_open_runs_are_counted BEFORE DELETE ON runs
 WHEN old.spent <> '[]' AND old.status <> 'succeeded' AND old.status <> 'failed' AND old.status <> 'cancelled' BEGIN
     INSERT INTO usage_of_owners
-        SELECT owner, day, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost
+        SELECT owner, day, model, kind, calls, unpriced, min(input, 9223372036854775807),
+            min(output, 9223372036854775807), min(cached, 9223372036854775807),
+            min(cache_written, 9223372036854775807), min(reasoning, 9223372036854775807),
+            min(cost, 9223372036854775807)
         FROM usage_of_runs WHERE run = old.id
     ON CONFLICT (owner, day, model, kind) DO UPDATE SET calls = calls + excluded.calls,
         unpriced = unpriced + excluded.unpriced, input = min(input + excluded.input, 9223372036854775807),

@@ -8,7 +8,7 @@ use entourage_types::{
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
-use crate::older::of_version;
+use crate::older::{insert_agent, of_version};
 
 const AT: Time = Time::from_micros(1_795_292_000_500_000);
 
@@ -269,4 +269,38 @@ async fn migration_from_version_19_takes_open_runs_out_of_the_sums() {
     let by_hand = Connection::open(&path).unwrap();
     by_hand.execute("DELETE FROM runs WHERE id = ?1", [open.to_string()]).unwrap();
     assert_eq!(kept_calls(&path), [4]);
+}
+
+/// Counts that no provider can mean: the database opens all the same, and its runs can be removed.
+#[tokio::test]
+async fn migration_from_version_19_survives_counts_beyond_the_integers() {
+    for inputs in [&[18_000_000_000_000_000_000_u64][..], &[6_000_000_000_000_000_000; 3]] {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("entourage.db");
+        let agent = AgentId::new();
+        {
+            let before = of_version(&path, 19);
+            insert_agent(&before, agent);
+            for input in inputs {
+                let spent = format!(
+                    r#"[{{"day":"2026-11-21","model":"a","calls":1,"unpriced":0,"usage":{{"input":{input},"output":3,
+                    "cached":0,"cache_written":0,"reasoning":0}},"cost":7}}]"#
+                );
+                let sql = "INSERT INTO runs (id, agent, owner, status, kind_version, tasks, model_calls, \
+                           worked_ms, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
+                           reasoning_tokens, cost_nanos, started, spent) \
+                           VALUES (?1, ?2, 'local', 'running', 'v', '[]', 1, 0, 0, 3, 0, 0, 0, 7, ?3, ?4)";
+                let values = params![RunId::new().to_string(), agent.to_string(), AT.micros(), spent];
+                before.execute(sql, values).unwrap();
+            }
+            let kept = "INSERT INTO usage_of_owners VALUES \
+                        ('local', '2026-11-21', 'a', 'helper', ?1, 0, 9223372036854775807, ?2, 0, 0, 0, ?3)";
+            let calls = inputs.len() as i64;
+            before.execute(kept, params![calls, 3 * calls, 7 * calls]).unwrap();
+        }
+        drop(SqliteStore::open(&path, Settings::default()).unwrap());
+        assert_eq!(kept_calls(&path), [0; 0], "no run has ended");
+        Connection::open(&path).unwrap().execute("DELETE FROM runs", []).unwrap();
+        assert_eq!(kept_calls(&path), [inputs.len() as u32]);
+    }
 }
