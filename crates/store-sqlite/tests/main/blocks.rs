@@ -61,7 +61,7 @@ async fn events_of_a_removed_agent_show_no_item_of_the_agent_in_its_row() {
 }
 
 #[tokio::test]
-async fn an_item_of_four_thousand_bytes_takes_one_page() {
+async fn texts_of_eleven_hundred_bytes_share_pages() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
@@ -69,15 +69,15 @@ async fn an_item_of_four_thousand_bytes_takes_one_page() {
     let run = RunId::new();
     for seq in 1..=200 {
         let calls: Vec<ToolCall> = Vec::new();
-        let body = ItemBody::Turn(Turn { text: "x".repeat(3_700), calls, used: None });
+        let body = ItemBody::Turn(Turn { text: "x".repeat(1_100), calls, used: None });
         let item = Item { agent: root.id, seq, run, session: 1, at: AT, step: None, body };
         store.commit(Commit::fenced(&root, AT).write(Write::Item(item))).await.unwrap();
     }
     drop(store);
-    // The page of the item, and those of the events and of the tree above.
+    // Three to a page; the layout of schema 20 took 275.
     let pages: u32 =
         Connection::open(&path).unwrap().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
-    assert!(pages < 300, "{pages} pages");
+    assert!(pages < 150, "{pages} pages");
 }
 
 #[tokio::test]
@@ -107,5 +107,41 @@ async fn migration_from_version_20_keeps_items_in_order_and_events_with_their_it
         let items = store.items(&Scope::All, ItemQuery::of(agent, 1, 10)).await.unwrap();
         assert_eq!(items.iter().map(|item| item.seq).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(store.agent(&Scope::All, agent).await.unwrap().unwrap().items, 3);
+    }
+}
+
+/// What a person types at `sqlite3` takes time in proportion to the rows, whatever column it names.
+#[tokio::test]
+async fn the_views_of_items_and_events_read_no_row_once_for_each_agent() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("entourage.db");
+    drop(SqliteStore::open(&path, Settings::default()).unwrap());
+    let database = Connection::open(&path).unwrap();
+    let steps = |agents: i64, sql: &str| {
+        database.execute_batch("DELETE FROM items; DELETE FROM events; DELETE FROM agents").unwrap();
+        database
+            .execute_batch(&format!(
+                "WITH RECURSIVE row (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < {agents})
+                 INSERT INTO agents (n, id, owner, root, depth, kind, title, status, epoch, session, created, updated)
+                 SELECT i, 'agt_' || i, 'local', 'agt_' || i, 0, 'helper', '', 'succeeded', 1, 1, 0, 0 FROM row;
+                 INSERT INTO items (n, run, session, at, type, body)
+                 SELECT n << 32 | value, 'r', 1, 0, 'turn', '{{}}' FROM agents, json_each('[1,2,3,4]');
+                 INSERT INTO events (n, agent, at, item_seq)
+                 SELECT n << 32 | value, agents.id, 0, value FROM agents, json_each('[1,2,3,4]');"
+            ))
+            .unwrap();
+        let mut statement = database.prepare(sql).unwrap();
+        let rows: i64 = statement.query_row([], |row| row.get(0)).unwrap();
+        assert!(rows >= agents, "{sql}");
+        statement.get_status(rusqlite::StatementStatus::VmStep)
+    };
+    for sql in [
+        "SELECT count(*) FROM transcript WHERE type = 'turn'",
+        "SELECT count(*) FROM transcript WHERE session = 1",
+        "SELECT count(*) FROM event_list WHERE item_seq = 3",
+        "SELECT count(*) FROM event_list WHERE event = 'item'",
+    ] {
+        let (few, many) = (steps(50, sql), steps(200, sql));
+        assert!(many < 6 * few, "{sql}: {few} steps with 50 agents, {many} with 200");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 21] = [
+const MIGRATIONS: [&str; 22] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -27,6 +27,7 @@ const MIGRATIONS: [&str; 21] = [
     include_str!("../../migrations/0019_record_versions.sql"),
     include_str!("../../migrations/0020_sums_of_ended_runs.sql"),
     include_str!("../../migrations/0021_items_in_order.sql"),
+    include_str!("../../migrations/0022_views_by_row.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
