@@ -63,12 +63,13 @@ pub(crate) struct Parts {
 pub(crate) const DATABASE: &str = "engine.sqlite";
 
 impl Parts {
-    /// An engine with this world's model and kinds.
+    /// An engine with this world's model and kinds. Each worker has its own, and each of them counts an end
+    /// of the process that they share.
     fn engine(&self, store: &Arc<dyn Store>) -> Builder {
         let engine = Engine::builder(Arc::clone(store), Arc::clone(&self.model))
             .outbox(self.outbox.clone())
             .tool_servers(self.tool_servers.clone())
-            .give_up_after(self.give_up_after);
+            .give_up_after(self.give_up_after * self.workers.max(1) as u32);
         let engine = self
             .guardrails
             .iter()

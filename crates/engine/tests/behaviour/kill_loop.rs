@@ -219,8 +219,9 @@ async fn a_server_killed_repeatedly_loses_and_repeats_no_work() {
     let url = world(Arc::clone(&paid)).await;
     std::fs::create_dir_all(data.join("kinds")).unwrap();
     std::fs::write(data.join("kinds/worker.md"), KIND).unwrap();
+    // On a busy machine several kills in a row can come before a process has written anything.
     let settings = format!(
-        "[models]\ndefault = \"compatible::fake\"\n[models.providers.compatible]\nbase_url = \"{url}/v1\"\n\
+        "[dispatch]\ngive_up_after = 1000\n[models]\ndefault = \"compatible::fake\"\n[models.providers.compatible]\nbase_url = \"{url}/v1\"\n\
          [models.profiles.\"compatible::fake\"]\nnative_tools = true\n\
          [[tools.mcp]]\nname = \"shop\"\nurl = \"{url}/mcp\"\n"
     );
