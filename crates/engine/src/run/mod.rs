@@ -14,6 +14,7 @@ mod not_done;
 mod offered;
 mod questions;
 mod rows;
+mod run_record;
 mod steps;
 mod stop;
 mod tools;
@@ -23,9 +24,7 @@ mod transcript;
 use std::sync::Arc;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{
-    Agent, Item, ItemBody, Kind, Run as RunRow, RunOptions, Step, StepKey, Time, WaitingOn,
-};
+use entourage_types::{Agent, Item, ItemBody, Kind, Step, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
@@ -39,6 +38,7 @@ use control::Control;
 use inbox::Inbox;
 use not_done::NotDone;
 use offered::Offered;
+use run_record::RunRecord;
 use steps::Steps;
 use transcript::Transcript;
 
@@ -61,11 +61,7 @@ pub struct Run<'h> {
     /// The tools and the stable prompt prefix that the model is offered.
     offered: Offered,
     agent: Agent,
-    record: RunRow,
-    /// The run options of the message that the run answers.
-    options: Option<RunOptions>,
-    /// Whether the run's row has been committed.
-    opened: bool,
+    record: RunRecord,
     steps: Steps,
     transcript: Transcript,
     inbox: Inbox,
@@ -92,24 +88,21 @@ impl<'h> Run<'h> {
         let position = Position::of(&agent, &kind, &items);
         let toolset = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
-        let opened = run.is_some();
         let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
-        let record = run.unwrap_or_else(|| rows::blank(&agent, &kind, now));
+        let mut record = RunRecord::of(run, &agent, &kind, now);
         // The first commit of a run also stores the version of the kind that the run started with.
-        let version = if opened { None } else { engine.keep(&kind, now)? };
+        let version = if record.is_open() { None } else { engine.keep(&kind, now)? };
         let message = inbox::run_options::message_of(&items, &record);
         control.set_answers(message.and_then(|message| message.post));
-        let options = message.and_then(|message| message.options.clone());
+        record.set_options(message.and_then(|message| message.options.clone()));
         let transcript = Transcript::new(items, &steps);
         Ok(Self {
             engine,
             kind,
             offered: Offered::new(toolset, position),
-            options,
             steps: Steps::new(record.id, steps, transcript.items()),
             agent,
             record,
-            opened,
             transcript,
             inbox: Inbox::new(inbox, &wakeups, by),
             batch: Batch::of(version),
@@ -126,7 +119,7 @@ impl<'h> Run<'h> {
     /// Records on an open run that its process shuts down cleanly, so that the next process does not count it
     /// as a crash.
     async fn end_in_order(&self) -> Result<(), StoreError> {
-        if !self.opened {
+        if !self.record.is_open() {
             return Ok(());
         }
         let at = self.engine.now();

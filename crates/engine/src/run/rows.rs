@@ -1,9 +1,7 @@
-//! The rows that an activation writes, in their current state.
+//! The agent's row and its wake-ups, as an activation writes them.
 
 use entourage_store::Write;
-use entourage_types::{
-    Agent, Kind, Run as RunRow, RunId, Status, StopReason, Time, WaitingOn, Wakeup, WakeupId,
-};
+use entourage_types::{Status, StopReason, Time, WaitingOn, Wakeup, WakeupId};
 
 use super::Run;
 
@@ -39,34 +37,5 @@ impl Run<'_> {
     pub(super) fn wake_by(&self, id: WakeupId, due: Time) -> Write {
         let (agent, owner) = (self.agent.id, self.agent.owner.clone());
         Write::ScheduleWakeup(Wakeup { id, agent, owner, due })
-    }
-
-    /// Sets the run's status and returns the write of its row.
-    pub(super) fn run_row(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
-        self.record.status = status;
-        self.record.waiting_on = waiting_on;
-        Write::Run(self.record.clone())
-    }
-}
-
-/// Returns a new run of an agent, which has done nothing yet.
-pub(super) fn blank(agent: &Agent, kind: &Kind, now: Time) -> RunRow {
-    RunRow {
-        id: RunId::new(),
-        agent: agent.id,
-        owner: agent.owner.clone(),
-        status: Status::Running,
-        waiting_on: None,
-        stop_reason: None,
-        error: None,
-        kind_version: kind.version.clone(),
-        tasks: Vec::new(),
-        model_calls: 0,
-        worked_ms: 0,
-        usage: entourage_types::Usage::default(),
-        cost: entourage_types::Cost::default(),
-        spent: Vec::new(),
-        started: now,
-        ended: None,
     }
 }

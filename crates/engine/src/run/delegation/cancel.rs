@@ -46,7 +46,7 @@ impl Run<'_> {
         let Some(message) = message else {
             return if self.has_work() { Concerned::Now } else { Concerned::Never };
         };
-        if self.opened && self.answers() == Some(message) {
+        if self.record.is_open() && self.answers() == Some(message) {
             Concerned::Now
         } else if self.inbox.posts().iter().any(|post| post.id == message) {
             Concerned::Later

@@ -47,7 +47,7 @@ impl Run<'_> {
     pub(in crate::run) async fn check_input(&mut self) -> Result<()> {
         // The kind's guardrails are known to exist; the one that the caller named must exist before the model
         // is asked.
-        if let Some(validator) = self.options.as_ref().and_then(|options| options.validator.as_ref()) {
+        if let Some(validator) = self.record.options().and_then(|options| options.validator.as_ref()) {
             self.engine.named_guardrail(validator).map_err(Interrupt::failed)?;
         }
         let names = self.kind.guardrails.input.clone();
@@ -119,7 +119,7 @@ impl Run<'_> {
         let notice = Notice::new(NoticeCode::OutputRejected, text);
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Notice(notice), at)];
-        writes.push(self.run_row(Status::Running, None));
+        writes.push(self.record.write(Status::Running, None));
         writes.extend(self.awake(at));
         self.commit(writes).await?;
         Ok(false)
@@ -141,7 +141,7 @@ impl Run<'_> {
     }
 
     fn output_guardrails(&self) -> Vec<String> {
-        let validator = self.options.as_ref().and_then(|options| options.validator.clone());
+        let validator = self.record.options().and_then(|options| options.validator.clone());
         self.kind.guardrails.output.iter().cloned().chain(validator).collect()
     }
 

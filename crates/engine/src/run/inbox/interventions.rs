@@ -101,8 +101,8 @@ impl Run<'_> {
         let at = self.engine.now();
         if self.has_work() {
             let mut writes = vec![self.agent_row(Status::Running, None, at)];
-            if self.opened {
-                writes.push(self.run_row(Status::Running, None));
+            if self.record.is_open() {
+                writes.push(self.record.write(Status::Running, None));
             }
             // While it was paused it did nothing about what came due, perhaps at a node whose clock is ahead of
             // this one's.
@@ -131,14 +131,14 @@ impl Run<'_> {
     /// tasks.
     async fn begin_again(&mut self) -> Result<()> {
         self.control.hurry();
-        if !self.opened {
+        if !self.record.is_open() {
             let failed = self.last_run().await?.filter(|run| run.status == Status::Failed);
             let tasks = failed.map(|run| run.tasks).unwrap_or_default();
             for task in &tasks {
                 let again = self.under_way_again(*task).await?;
                 self.batch.extend(again);
             }
-            self.record.tasks = tasks;
+            self.record.take_over(tasks);
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl Run<'_> {
             PostBody::Intervention { action, .. } => matches!(action, Action::Modify | Action::Retry),
             PostBody::Answer { .. } => false,
         };
-        self.opened || self.control.is_hurried() || self.inbox.posts().iter().any(says_something)
+        self.record.is_open() || self.control.is_hurried() || self.inbox.posts().iter().any(says_something)
     }
 
     /// Consumes what the activation read and served, without opening a run.

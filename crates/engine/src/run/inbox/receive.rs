@@ -72,7 +72,7 @@ impl Run<'_> {
         self.refresh().await?;
         self.apply_interventions().await?;
         let posts = self.take_inbox(share);
-        if !posts.is_empty() || !self.opened {
+        if !posts.is_empty() || !self.record.is_open() {
             self.hear(posts).await?;
         }
         self.check_input().await?;
@@ -95,9 +95,9 @@ impl Run<'_> {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
-        writes.push(self.run_row(Status::Running, None));
+        writes.push(self.record.write(Status::Running, None));
         writes.extend(self.awake(at));
-        self.opened = true;
+        self.record.open();
         self.commit(writes).await?;
         // A stop may concern what was just read.
         self.apply_interventions().await
@@ -108,7 +108,7 @@ impl Run<'_> {
     /// session is closed between runs.
     fn take_inbox(&mut self, share: Share) -> Vec<Taken> {
         let mut owed = self.record.tasks.clone();
-        let opened = self.opened;
+        let opened = self.record.is_open();
         let (mut is_free, mut has_one) = (!opened && owed.is_empty(), opened);
         self.inbox.take(|post| {
             let opens = opens(&post.body);
@@ -157,10 +157,12 @@ impl Run<'_> {
     pub(in crate::run) fn heard(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
             PostBody::Message { from, text, task, options, .. } => {
-                self.record.tasks.extend(task.filter(|task| !self.record.tasks.contains(task)));
+                if let Some(task) = *task {
+                    self.record.add_task(task);
+                }
                 let known_by = (*from == Author::User || options.is_some()).then_some(post.id);
                 if options.is_some() {
-                    self.options.clone_from(options);
+                    self.record.set_options(options.clone());
                     self.control.set_answers(Some(post.id));
                 }
                 let message = Message::new(from.clone(), text.clone(), *task);

@@ -38,24 +38,24 @@ impl Run<'_> {
 
     /// Returns how many agents are between this run and the person who started the work.
     pub(in crate::run) fn depth(&self) -> u16 {
-        self.options.as_ref().map_or(self.agent.depth, |options| options.depth)
+        self.record.options().map_or(self.agent.depth, |options| options.depth)
     }
 
     /// Returns how deep work may be delegated from here.
     pub(in crate::run) fn max_depth(&self) -> u16 {
-        let given = self.options.as_ref().and_then(|options| options.max_depth);
+        let given = self.record.options().and_then(|options| options.max_depth);
         given.unwrap_or(self.kind.limits.max_depth)
     }
 
     /// Returns how many model calls this run may make: the smaller of what its kind and its caller allow.
     pub(in crate::run) fn max_steps(&self) -> u32 {
-        let given = self.options.as_ref().and_then(|options| options.max_steps);
+        let given = self.record.options().and_then(|options| options.max_steps);
         given.unwrap_or(u32::MAX).min(self.kind.limits.max_steps)
     }
 
     /// Returns the options of a run to which this one delegates work.
     pub(in crate::run) fn options_below(&self) -> RunOptions {
-        let max_depth = self.options.as_ref().and_then(|options| options.max_depth);
+        let max_depth = self.record.options().and_then(|options| options.max_depth);
         RunOptions { depth: self.depth() + 1, max_depth, ..RunOptions::default() }
     }
 }

@@ -50,7 +50,7 @@ impl Run<'_> {
         let (status, waiting_on) = (Status::Waiting, Some(on));
         let mut writes = Vec::new();
         // An agent that is paused before it read anything has no run yet.
-        if self.opened {
+        if self.record.is_open() {
             let mut run = self.record.clone();
             (run.status, run.waiting_on, run.worked_ms) = (status, waiting_on, self.worked_ms());
             writes.push(Write::Run(run));
@@ -69,7 +69,7 @@ impl Run<'_> {
     /// Updates the state in memory once the writes of [`asleep`](Self::asleep) are committed.
     pub(in crate::run) fn fell_asleep(&mut self, on: WaitingOn, at: Time) {
         self.agent_row(Status::Waiting, Some(on), at);
-        self.run_row(Status::Waiting, Some(on));
+        self.record.write(Status::Waiting, Some(on));
         drop(self.inbox.consume_served());
     }
 
@@ -86,7 +86,7 @@ impl Run<'_> {
     ) -> Result<()> {
         let at = self.engine.now();
         let mut writes = Vec::new();
-        if !self.opened {
+        if !self.record.is_open() {
             self.take_unread(at, &mut writes);
         } else if !self.inbox.is_empty() {
             // Posts that came too late for this run are for the next one, even if the wake-ups that came with
@@ -98,15 +98,14 @@ impl Run<'_> {
             let notice = Notice::new(NoticeCode::Ended(reason), text);
             let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
             writes.push(self.append(ItemBody::Notice(notice), at));
-            self.record.error = Some(plain(cause));
+            self.record.set_error(plain(cause));
         }
-        self.record.worked_ms = self.worked_ms();
-        self.record.stop_reason = Some(reason);
-        self.record.ended = Some(at);
+        self.record.set_worked(self.worked_ms());
+        self.record.end(reason, at);
         for id in self.record.tasks.clone() {
             self.report(id, status, &result, at, &mut writes).await?;
         }
-        writes.push(self.run_row(status, None));
+        writes.push(self.record.write(status, None));
         writes.push(self.rested_row(status, Some(reason), at));
         writes.extend(self.inbox.consume_served());
         if status == Status::Succeeded {
@@ -137,12 +136,11 @@ impl Run<'_> {
             self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), at, &mut writes).await?;
         }
         // An agent at rest that has nothing unread has no run to end.
-        let has_run = self.opened || self.agent.items > before;
+        let has_run = self.record.is_open() || self.agent.items > before;
         if has_run {
-            self.record.worked_ms = self.worked_ms();
-            self.record.stop_reason = Some(StopReason::Cancelled);
-            self.record.ended = Some(at);
-            writes.push(self.run_row(Status::Cancelled, None));
+            self.record.set_worked(self.worked_ms());
+            self.record.end(StopReason::Cancelled, at);
+            writes.push(self.record.write(Status::Cancelled, None));
         }
         writes.push(self.agent_row(Status::Cancelled, None, at));
         writes.extend(self.inbox.consume_served().chain(wakeups.into_iter().map(Write::ConsumeWakeup)));

@@ -10,7 +10,7 @@ use entourage_types::{
 };
 
 use crate::prompt::{self, View};
-use crate::run::{Result, Run, inbox::Taken, model::summarize::Wanted, rows::blank, steps::Steps};
+use crate::run::{Result, Run, inbox::Taken, model::summarize::Wanted, run_record::RunRecord, steps::Steps};
 
 /// The maximum length of the text by which a session is found, in characters.
 const WORDS: usize = 200_000;
@@ -44,7 +44,7 @@ fn is_said(item: &Item) -> bool {
 impl Run<'_> {
     /// Closes the session if it is over, before anything new is read.
     pub(crate) async fn end_session(&mut self) -> Result<()> {
-        if self.opened {
+        if self.record.is_open() {
             return Ok(());
         }
         let reason = match self.is_asked_to_close().await? {
@@ -103,9 +103,8 @@ impl Run<'_> {
         archived.text = Some(format!("{}\n{words}", session.summary));
         let archived = Write::Record(archived, session.event()?.map(Box::new));
         let mut writes = vec![self.append(ItemBody::Digest(digest), at), archived];
-        self.record.stop_reason = Some(StopReason::Completed);
-        self.record.ended = Some(at);
-        writes.push(self.run_row(Status::Succeeded, None));
+        self.record.end(StopReason::Completed, at);
+        writes.push(self.record.write(Status::Succeeded, None));
         self.agent.session += 1;
         // A failed run before it can no longer be retried.
         let status = if self.agent.status == Status::Failed { Status::Idle } else { self.agent.status };
@@ -119,7 +118,7 @@ impl Run<'_> {
     fn begin_clean(&mut self, at: Time) {
         self.transcript.clear();
         self.offered.forget_system();
-        self.record = blank(&self.agent, &self.kind, at);
+        self.record = RunRecord::of(None, &self.agent, &self.kind, at);
         self.steps = Steps::new(self.record.id, Vec::new(), &[]);
         self.renew_offer();
     }

@@ -63,7 +63,7 @@ impl Run<'_> {
         let turn = self.step(key, |run| run.ask_model(own).boxed()).await?;
         // The rows count the turn's item, so they are written after it.
         if is_new && !turn.calls.is_empty() {
-            let run = self.run_row(Status::Running, None);
+            let run = self.record.write(Status::Running, None);
             let awake = self.awake(self.engine.now());
             self.batch.extend([run].into_iter().chain(awake));
         }
@@ -85,7 +85,8 @@ impl Run<'_> {
         // counts that.
         if self.record.waiting_on == Some(WaitingOn::Retry) {
             let at = self.engine.now();
-            let writes = [self.run_row(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
+            let writes =
+                [self.record.write(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
             self.commit(writes).await?;
         }
         self.make_room().await?;

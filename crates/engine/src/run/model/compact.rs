@@ -79,7 +79,8 @@ impl Run<'_> {
         self.transcript.give_back(items);
         let Some(digest) = digest? else { return Ok(false) };
         let at = self.engine.now();
-        let writes = vec![self.append(ItemBody::Digest(digest), at), self.run_row(Status::Running, None)];
+        let writes =
+            vec![self.append(ItemBody::Digest(digest), at), self.record.write(Status::Running, None)];
         self.commit(writes).await?;
         Ok(true)
     }

@@ -36,7 +36,7 @@ impl Run<'_> {
         let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
         let told = prompt::told(&view, most);
         let told: String = escaped(&told).chars().take(most.saturating_mul(3) / 2).collect();
-        let somebody_waits = self.agent.parent.is_none() && (self.opened || !self.inbox.is_empty());
+        let somebody_waits = self.agent.parent.is_none() && (self.record.is_open() || !self.inbox.is_empty());
         let request = Request {
             model,
             system: wanted.task.into(),

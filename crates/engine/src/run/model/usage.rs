@@ -60,7 +60,7 @@ impl Run<'_> {
 
     /// Counts a model call and its answer. The caller commits the run's row.
     pub(in crate::run) fn count(&mut self, used: &ModelUse, at: Time) {
-        self.record.model_calls += 1;
+        self.record.count_call();
         self.charge(used, at);
         metrics::model_step_done();
     }
@@ -73,7 +73,7 @@ impl Run<'_> {
         }
         let at = self.engine.now();
         wasted.iter().for_each(|used| self.charge(used, at));
-        let mut writes = vec![self.run_row(Status::Running, None)];
+        let mut writes = vec![self.record.write(Status::Running, None)];
         writes.extend(self.awake(at));
         self.commit(writes).await
     }

@@ -156,7 +156,7 @@ impl Run<'_> {
         let at = self.engine.now();
         writes.push(Write::Step(self.started(call, edited, at)));
         if self.record.status != Status::Running {
-            writes.push(self.run_row(Status::Running, None));
+            writes.push(self.record.write(Status::Running, None));
         }
         writes.extend(self.awake(at));
         self.commit(writes).await

@@ -87,7 +87,7 @@ impl Run<'_> {
             writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
         }
         if self.record.status != Status::Running {
-            writes.push(self.run_row(Status::Running, None));
+            writes.push(self.record.write(Status::Running, None));
         }
         writes.extend(self.awake(at));
         self.commit(writes).await

@@ -104,7 +104,7 @@ impl Run<'_> {
         );
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Notice(Notice::new(NoticeCode::AskedToSend, text)), at)];
-        writes.push(self.run_row(Status::Running, None));
+        writes.push(self.record.write(Status::Running, None));
         writes.extend(self.awake(at));
         self.commit(writes).await?;
         Ok(false)
