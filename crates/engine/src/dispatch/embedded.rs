@@ -1,9 +1,8 @@
-//! The embedded dispatcher: one process, a keyed pool and a delay heap. It needs no lease and no
+//! The embedded dispatcher: one process, and one worker whose lanes are the owners. It needs no lease and no
 //! membership, because the store's file belongs to this process alone.
 
 use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::Duration,
 };
@@ -11,11 +10,14 @@ use std::{
 use async_trait::async_trait;
 use entourage_store::{Error as StoreError, Store};
 use entourage_types::{AgentId, Backoff, Owner, Time, Wakeup, WakeupId};
-use tokio::{sync::broadcast::error::RecvError, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::{Advance, Dispatcher, Due, order, outage::Outage, queue::Queue};
-use crate::{Clock, Error, Result, metrics};
+use super::{Advance, Dispatcher, Due, order, outage::Outage};
+use crate::{
+    Clock, Error, Result,
+    due::{Limits, Next, PAGE, Page, Work, Worker},
+    metrics,
+};
 
 /// The settings of the embedded dispatcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,14 +36,6 @@ impl Default for Settings {
     }
 }
 
-/// Wake-ups per page, so that a start with many due ones does not hold them all in memory.
-const PAGE: u32 = 500;
-/// The dispatcher refills the queue from the store when it is shorter than this.
-const LOW: usize = 250;
-/// How many wake-ups that are not due yet are held in memory, apart from the last page.
-const MOST_LATER: usize = 10_000;
-/// How far ahead wake-ups are held in memory.
-const HORIZON: Duration = Duration::from_secs(60);
 /// Between attempts at an agent that fails for a cause of its own.
 const FAILING: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(64));
 /// Between attempts while the store cannot be used.
@@ -72,58 +66,10 @@ impl Dispatcher for Embedded {
         stop: CancellationToken,
     ) -> Result<()> {
         // Subscribe before the first read, so that no wake-up is missed in between.
-        let mut woken = store.woken();
-        let mut state = State::new(self.settings.clone(), store, clock);
-        let mut working: JoinSet<(AgentId, Owner, Result<()>)> = JoinSet::new();
-        let mut under_way = HashMap::new();
-        state.look().await?;
-        while !stop.is_cancelled() {
-            state.ripen();
-            while state.wants_more() && state.has_looked().await {}
-            while working.len() < self.settings.concurrency
-                && let Some((agent, owner)) = state.ready.next()
-            {
-                let (engine, again) = (Arc::clone(&engine), owner.clone());
-                let due = Due { by: state.clock.now() };
-                let given_up = state.given_up(agent);
-                let task = working.spawn(async move {
-                    let result = match given_up {
-                        Some(cause) => engine.give_up(agent, &cause).await,
-                        None => engine.advance(agent, due).await,
-                    };
-                    (agent, again, result)
-                });
-                under_way.insert(task.id(), (agent, owner));
-            }
-            metrics::dispatched(working.len(), self.settings.concurrency, state.ready.len());
-            let next = state.next_look();
-            tokio::select! {
-                Some(ended) = working.join_next_with_id() => {
-                    let (agent, owner, failure) = match ended {
-                        Ok((id, (agent, owner, result))) => {
-                            under_way.remove(&id);
-                            (agent, owner, result.err().map(Failure::from))
-                        }
-                        Err(died) => match under_way.remove(&died.id()) {
-                            Some((agent, owner)) => (agent, owner, Some(Failure::Own(format!("it crashed: {died}")))),
-                            None => continue,
-                        },
-                    };
-                    state.ended(agent, owner, failure);
-                }
-                hint = woken.recv() => match hint {
-                    Ok(wakeups) => state.woken(&wakeups),
-                    Err(RecvError::Lagged(_)) => state.look_again().await,
-                    Err(RecvError::Closed) => break,
-                },
-                () = state.clock.sleep_until(next) => {
-                    if state.horizon <= state.clock.now() {
-                        state.look_again().await;
-                    }
-                }
-                () = stop.cancelled() => {}
-            }
-        }
+        let woken = store.woken();
+        let mut worker = Worker::new(Activations::new(self.settings.clone(), engine, store), woken, clock);
+        worker.look().await?;
+        let mut working = worker.run(&stop).await;
         // Agents notice the stop at their next step. An activation that does not end in time is aborted,
         // which loses nothing.
         let end =
@@ -171,114 +117,100 @@ struct Failures {
     until: Option<Time>,
 }
 
-/// What the dispatcher holds in memory; all of it can be read again from the store.
-struct State {
+/// The work of the dispatcher: a key is an agent, and its lane is its owner.
+struct Activations {
     settings: Settings,
+    engine: Arc<dyn Advance>,
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    ready: Queue,
-    later: BinaryHeap<Reverse<(Time, WakeupId, AgentId, Owner)>>,
     failures: HashMap<AgentId, Failures>,
     /// Agents whose part of the database is damaged.
     left_alone: HashSet<AgentId>,
     outage: Outage,
-    /// Up to where due wake-ups have been read.
-    cursor: Option<(Time, WakeupId)>,
-    /// Whether the store has more than was read.
-    more: bool,
-    /// Once `more` is false, all wake-ups that are due up to this time are in memory.
-    horizon: Time,
 }
 
-impl State {
-    fn new(settings: Settings, store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
-        let horizon = clock.now() + HORIZON;
-        Self {
-            settings,
-            store,
-            clock,
-            ready: Queue::default(),
-            later: BinaryHeap::new(),
-            failures: HashMap::new(),
-            left_alone: HashSet::new(),
-            outage: Outage::default(),
-            cursor: None,
-            more: true,
-            horizon,
-        }
+impl Work for Activations {
+    type Key = AgentId;
+    type Lane = Owner;
+    type Cursor = (Time, WakeupId);
+    type Hint = Arc<[Wakeup]>;
+    type Outcome = Result<()>;
+
+    const HORIZON: Duration = Duration::from_secs(60);
+
+    fn limits(&self) -> Limits {
+        Limits { in_all: self.settings.concurrency, per_lane: usize::MAX }
     }
 
-    /// Reads the next page of wake-ups up to the horizon.
-    async fn look(&mut self) -> Result<()> {
-        let page = self.store.due(self.horizon, self.cursor, PAGE).await?;
-        self.more = page.len() == PAGE as usize;
-        self.cursor = page.last().map(order).or(self.cursor);
-        for mut wakeup in page {
+    async fn page(&self, until: Time, after: Option<Self::Cursor>) -> Result<Page<Self>> {
+        let page = self.store.due(until, after, PAGE).await?;
+        let next = page.last().map(order).filter(|_| page.len() == PAGE as usize);
+        let wakeups = page.into_iter().filter(|wakeup| !self.left_alone.contains(&wakeup.agent));
+        let due = wakeups.map(|wakeup| {
             // Wake-ups of an agent that failed keep their delay, however often they are read.
             let until = self.failures.get(&wakeup.agent).and_then(|failures| failures.until);
-            wakeup.due = until.map_or(wakeup.due, |until| until.max(wakeup.due));
-            self.take(&wakeup);
-        }
-        Ok(())
+            let due = until.map_or(wakeup.due, |until| until.max(wakeup.due));
+            (wakeup.agent, wakeup.owner, due)
+        });
+        Ok(Page { due: due.collect(), next })
     }
 
-    /// Whether to read another page: the wake-ups of those before may all be of agents that are at work or left
-    /// alone.
-    fn wants_more(&self) -> bool {
-        self.more && self.ready.len() < LOW && self.later.len() < MOST_LATER
+    fn unread(&mut self, error: &Error, now: Time) -> Duration {
+        self.outage.met(&error.to_string(), now);
+        LONGEST
     }
 
-    /// Reads from the beginning again, with a later horizon.
-    async fn look_again(&mut self) {
-        self.horizon = self.clock.now() + HORIZON;
-        self.cursor = None;
-        self.later.clear();
-        self.has_looked().await;
-    }
-
-    /// Reads the next page and returns true; if the store cannot be read, schedules another read after
-    /// `LONGEST`.
-    async fn has_looked(&mut self) -> bool {
-        let looked = self.look().await;
-        if let Err(error) = &looked {
-            let now = self.clock.now();
-            self.outage.met(&error.to_string(), now);
-            self.horizon = now + LONGEST;
-        }
-        looked.is_ok()
-    }
-
-    fn woken(&mut self, wakeups: &[Wakeup]) {
-        let horizon = self.horizon;
-        for wakeup in wakeups.iter().filter(|wakeup| wakeup.due <= horizon) {
-            self.take(wakeup);
+    fn hinted(&self, wakeups: &Arc<[Wakeup]>, _: Time, mut put: impl FnMut(AgentId, &Owner, Time)) {
+        for wakeup in wakeups.iter().filter(|wakeup| !self.left_alone.contains(&wakeup.agent)) {
+            put(wakeup.agent, &wakeup.owner, wakeup.due);
         }
     }
 
-    fn take(&mut self, wakeup: &Wakeup) {
-        if self.left_alone.contains(&wakeup.agent) {
-            return;
-        }
-        if wakeup.due <= self.clock.now() {
-            self.ready.wake(wakeup.agent, &wakeup.owner);
-        } else {
-            self.later.push(Reverse((wakeup.due, wakeup.id, wakeup.agent, wakeup.owner.clone())));
-        }
-    }
-
-    /// Moves the wake-ups that are due into the queue.
-    fn ripen(&mut self) {
-        let now = self.clock.now();
-        while self.later.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
-            if let Some(Reverse((_, _, agent, owner))) = self.later.pop() {
-                self.ready.wake(agent, &owner);
+    fn start(&self, agent: AgentId, now: Time) -> impl Future<Output = Result<()>> + Send + 'static {
+        let (engine, given_up) = (Arc::clone(&self.engine), self.given_up(agent));
+        async move {
+            match given_up {
+                Some(cause) => engine.give_up(agent, &cause).await,
+                None => engine.advance(agent, Due { by: now }).await,
             }
         }
     }
 
-    /// When to continue: when the next wake-up is due, or at the horizon.
-    fn next_look(&self) -> Time {
-        self.later.peek().map_or(self.horizon, |Reverse((due, ..))| (*due).min(self.horizon))
+    /// An agent whose activation failed is tried again later; if it keeps failing, its run is ended, and if
+    /// ending it fails, that is tried again, too. While the store is unusable, the agent is tried again for as
+    /// long as that takes.
+    fn ended(&mut self, agent: AgentId, outcome: Result<Result<()>, String>, now: Time) -> Next {
+        let failure = match outcome {
+            Ok(Ok(())) => {
+                self.failures.remove(&agent);
+                self.outage.over(now);
+                return Next::Done;
+            }
+            Ok(Err(error)) => Failure::from(error),
+            Err(crash) => Failure::Own(crash),
+        };
+        match failure {
+            Failure::Store(cause) => {
+                self.outage.met(&cause, now);
+                let failures = self.failures.entry(agent).or_default();
+                failures.outages += 1;
+                let delay = UNAVAILABLE.after(failures.outages);
+                self.put_off(agent, now + delay)
+            }
+            Failure::NotYet(after) => self.put_off(agent, now + after),
+            Failure::Damaged(cause) => self.met_damage(agent, cause, now),
+            Failure::Own(cause) => self.has_failed(agent, cause, now),
+        }
+    }
+
+    fn measure(&self, in_progress: usize, ready: usize) {
+        metrics::dispatched(in_progress, self.settings.concurrency, ready);
+    }
+}
+
+impl Activations {
+    fn new(settings: Settings, engine: Arc<dyn Advance>, store: Arc<dyn Store>) -> Self {
+        let (failures, left_alone) = (HashMap::new(), HashSet::new());
+        Self { settings, engine, store, failures, left_alone, outage: Outage::default() }
     }
 
     /// The cause for which an agent's run is to be ended instead of another attempt, if there is one.
@@ -289,41 +221,20 @@ impl State {
 
     /// Ends the run of an agent whose part of the database is damaged. If that cannot be written either,
     /// leaves the agent alone until the next start.
-    fn met_damage(&mut self, agent: AgentId, owner: &Owner, cause: String) {
+    fn met_damage(&mut self, agent: AgentId, cause: String, now: Time) -> Next {
         let (failures, limit) = (self.failures.entry(agent).or_default(), self.settings.give_up_after);
         if failures.count < limit {
             tracing::error!(%agent, %cause, "an activation failed because the database is damaged; its run is ended");
             (failures.count, failures.cause) = (limit, cause);
-            self.ready.wake(agent, owner);
+            Next::At(now)
         } else {
             tracing::error!(%agent, %cause, "the run cannot be ended either; it is not tried again");
             self.left_alone.insert(agent);
+            Next::Done
         }
     }
 
-    /// Handles the end of an activation. An agent whose activation failed is tried again later; if it keeps
-    /// failing, its run is ended, and if ending it fails, that is tried again, too. While the store is
-    /// unusable, the agent is tried again for as long as that takes.
-    fn ended(&mut self, agent: AgentId, owner: Owner, failure: Option<Failure>) {
-        self.ready.done(agent);
-        let now = self.clock.now();
-        let cause = match failure {
-            None => {
-                self.failures.remove(&agent);
-                self.outage.over(now);
-                return;
-            }
-            Some(Failure::Store(cause)) => {
-                self.outage.met(&cause, now);
-                let failures = self.failures.entry(agent).or_default();
-                failures.outages += 1;
-                let delay = UNAVAILABLE.after(failures.outages);
-                return self.put_off(agent, owner, now + delay);
-            }
-            Some(Failure::NotYet(after)) => return self.put_off(agent, owner, now + after),
-            Some(Failure::Damaged(cause)) => return self.met_damage(agent, &owner, cause),
-            Some(Failure::Own(cause)) => cause,
-        };
+    fn has_failed(&mut self, agent: AgentId, cause: String, now: Time) -> Next {
         let failures = self.failures.entry(agent).or_default();
         failures.outages = 0;
         failures.count += 1;
@@ -335,15 +246,14 @@ impl State {
             failures.cause = cause;
         }
         if count == limit {
-            self.ready.wake(agent, &owner);
-            return;
+            return Next::At(now);
         }
-        self.put_off(agent, owner, now + FAILING.after(count));
+        self.put_off(agent, now + FAILING.after(count))
     }
 
     /// Has an agent that failed tried again at `until`, or earlier if it gets something new to do.
-    fn put_off(&mut self, agent: AgentId, owner: Owner, until: Time) {
+    fn put_off(&mut self, agent: AgentId, until: Time) -> Next {
         self.failures.entry(agent).or_default().until = Some(until);
-        self.later.push(Reverse((until, WakeupId::new(), agent, owner)));
+        Next::At(until)
     }
 }

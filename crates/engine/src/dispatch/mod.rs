@@ -6,7 +6,6 @@
 pub mod conformance;
 mod embedded;
 mod outage;
-mod queue;
 
 use std::sync::Arc;
 

@@ -1,48 +1,86 @@
-//! Rows of the store that are due for work: one worker for all that is done row by row beside the agents, such
-//! as deliveries to receivers and saves of threads. What it holds in memory can be read again from the store.
+//! One worker over rows that are due: it holds the keys of rows with the time at which each is due, reads them
+//! again from the store from time to time and on hints, works on those that are due within limits, and comes
+//! back to a key when its work says so. All that it holds can be read again; what differs is a [`Work`].
 
 mod queue;
+mod rows;
 mod worker;
 
-use std::{error::Error, fmt::Debug, hash::Hash, time::Duration};
+use std::{hash::Hash, time::Duration};
 
-use async_trait::async_trait;
-use entourage_types::{Backoff, Time};
-use tokio::sync::broadcast;
+use entourage_types::Time;
 
-pub(crate) use worker::{work, work_off};
+use crate::{Error, Result};
 
-/// Why work failed; it is logged and tried again.
-pub(crate) type Cause = Box<dyn Error + Send + Sync>;
+pub(crate) use rows::rows;
+pub(crate) use worker::Worker;
 
-/// A sort of rows, and what is to be done about each.
-#[async_trait]
-pub(crate) trait DueRows: Send + Sync + 'static {
-    /// What one piece of work is about. There is one at a time for a key.
-    type Key: Clone + Debug + Eq + Hash + Ord + Send + 'static;
-    /// What shares places: a full lane holds up no other.
-    type Lane: Clone + Eq + Hash + Ord + Send;
-    /// What tells of new rows.
-    type Hint: Clone + Send + 'static;
+/// Rows per page.
+pub(crate) const PAGE: u32 = 500;
 
-    /// The most pieces of work of one lane in progress at once.
-    const PLACES: usize;
+/// What a worker works on, and how.
+pub(crate) trait Work: Send + Sync {
+    /// What names one piece of work. A key is in progress once at a time.
+    type Key: Copy + Ord + Hash + Send + Sync + 'static;
+    /// What keys share a limit by. Lanes take turns.
+    type Lane: Clone + Eq + Hash + Send + Sync + 'static;
+    /// Where a page ended.
+    type Cursor: Clone + Send + Sync;
+    /// What arrives when there is something new to do.
+    type Hint: Clone + Send;
+    /// What a piece of work returns.
+    type Outcome: Send + 'static;
+
     /// How far ahead keys are held in memory, and how often the store is read without a hint.
     const HORIZON: Duration;
-    /// Between attempts at a key whose work fails, and at reading the store.
-    const FAILING: Backoff;
 
-    fn lane(key: &Self::Key) -> Self::Lane;
+    /// How many keys may be in progress at once.
+    fn limits(&self) -> Limits;
 
-    /// Subscribes to hints.
-    fn hints(&self) -> broadcast::Receiver<Self::Hint>;
+    /// Reads the page after `after` of what is due at `until` or before; what is due later is ignored.
+    fn page(
+        &self,
+        until: Time,
+        after: Option<Self::Cursor>,
+    ) -> impl Future<Output = Result<Page<Self>>> + Send;
 
-    /// What a hint says is due, and when.
-    fn hinted(&self, hint: &Self::Hint, now: Time) -> Vec<(Self::Key, Time)>;
+    /// Notes that the store could not be read. Returns after how long it is read again.
+    fn unread(&mut self, error: &Error, now: Time) -> Duration;
 
-    /// Reads what is due up to a time.
-    async fn due(&self, until: Time) -> Result<Vec<(Self::Key, Time)>, Cause>;
+    /// Calls `put` with what a hint says is due.
+    fn hinted(&self, hint: &Self::Hint, now: Time, put: impl FnMut(Self::Key, &Self::Lane, Time));
 
-    /// Does the work. Returns when the key is due again, if it is.
-    async fn work(&self, key: &Self::Key) -> Result<Option<Time>, Cause>;
+    /// The work on a key.
+    fn start(&self, key: Self::Key, now: Time) -> impl Future<Output = Self::Outcome> + Send + 'static;
+
+    /// Takes note of the end of the work on a key: what it returned, or with which message it panicked.
+    fn ended(&mut self, key: Self::Key, outcome: Result<Self::Outcome, String>, now: Time) -> Next;
+
+    /// Is told how many keys are in progress and ready, before the worker waits.
+    fn measure(&self, _in_progress: usize, _ready: usize) {}
+}
+
+/// How many keys may be in progress at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) in_all: usize,
+    pub(crate) per_lane: usize,
+}
+
+/// A page of what is due.
+pub(crate) struct Page<W: Work + ?Sized> {
+    pub(crate) due: Vec<(W::Key, W::Lane, Time)>,
+    /// Where to read on; none after the last page.
+    pub(crate) next: Option<W::Cursor>,
+}
+
+/// When a key is due again after its work has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// At once if it was put again meanwhile, otherwise not.
+    Done,
+    /// Then, and at once if it was put again meanwhile.
+    At(Time),
+    /// Then, whatever was put meanwhile.
+    NotBefore(Time),
 }

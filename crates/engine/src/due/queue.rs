@@ -1,174 +1,283 @@
-//! Keys by the time at which they are due, in lanes.
+//! The keys that a worker holds: those that are ready, in lanes that take turns, those in progress, and those
+//! that are due later. Each step costs the same, however many there are.
 
 use std::{
-    collections::{BTreeSet, HashMap, btree_set},
+    collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry},
     hash::Hash,
 };
 
 use entourage_types::Time;
 
-/// Keys that wait and keys in progress. Every operation takes logarithmic time.
+use super::Limits;
+
+/// The most keys that are held until they are due.
+const MOST_LATER: usize = 10_000;
+
 pub(super) struct Queue<K, L> {
-    places: usize,
+    limits: Limits,
+    /// The keys that are ready or in progress: each is one of both, once.
+    states: HashMap<K, State>,
     lanes: HashMap<L, Lane<K>>,
-    /// The lanes with a free place, by when their first key is due.
-    free: BTreeSet<(Time, L)>,
+    /// The lanes with a ready key and a free place, each once.
+    turn: VecDeque<L>,
+    later: BTreeMap<(Time, K), L>,
+    in_progress: usize,
+    /// The number of ready keys in the lanes of `turn`.
+    startable: usize,
+}
+
+enum State {
+    Ready,
+    /// At work, and whether the key was put again meanwhile.
+    InProgress {
+        again: bool,
+    },
 }
 
 struct Lane<K> {
-    waiting: BTreeSet<(Time, K)>,
-    due: HashMap<K, Time>,
-    /// Keys in progress, and when they are due again because they were put meanwhile.
-    in_progress: HashMap<K, Option<Time>>,
+    ready: VecDeque<K>,
+    in_progress: usize,
+    in_turn: bool,
 }
 
 impl<K> Default for Lane<K> {
     fn default() -> Self {
-        Self { waiting: BTreeSet::new(), due: HashMap::new(), in_progress: HashMap::new() }
+        Self { ready: VecDeque::new(), in_progress: 0, in_turn: false }
     }
 }
 
-impl<K: Clone + Eq + Hash + Ord, L: Clone + Eq + Hash + Ord> Queue<K, L> {
-    /// A queue with this many places in each lane.
-    pub(super) fn new(places: usize) -> Self {
-        Self { places, lanes: HashMap::new(), free: BTreeSet::new() }
-    }
-
-    /// Puts a key into its lane. One that waits already is due at the earlier time; one in progress is due again
-    /// once that ends.
-    pub(super) fn put(&mut self, lane: &L, key: K, due: Time) {
-        self.change(lane, |lane| match lane.in_progress.get_mut(&key) {
-            Some(again) => *again = Some(again.map_or(due, |again| again.min(due))),
-            None => lane.put(key, due),
-        });
-    }
-
-    /// Takes the key that has been due for longest, of those whose lane has a free place.
-    pub(super) fn take(&mut self, now: Time) -> Option<K> {
-        let (_, lane) = self.free.first().filter(|(due, _)| *due <= now)?.clone();
-        let mut taken = None;
-        self.change(&lane, |lane| {
-            if let Some((_, key)) = lane.waiting.pop_first() {
-                lane.due.remove(&key);
-                lane.in_progress.insert(key.clone(), None);
-                taken = Some(key);
-            }
-        });
-        taken
-    }
-
-    /// Ends the progress of a key, which is due again at `again`, or because it was put meanwhile, but not before
-    /// `earliest`.
-    pub(super) fn ended(&mut self, lane: &L, key: K, again: Option<Time>, earliest: Time) {
-        self.change(lane, |lane| {
-            let put = lane.in_progress.remove(&key).flatten();
-            if let Some(due) = [again, put].into_iter().flatten().min() {
-                lane.put(key, due.max(earliest));
-            }
-        });
-    }
-
-    /// Forgets the keys that wait, which are about to be read again.
-    pub(super) fn clear(&mut self) {
-        self.free.clear();
-        self.lanes.retain(|_, lane| {
-            lane.waiting.clear();
-            lane.due.clear();
-            !lane.in_progress.is_empty()
-        });
-    }
-
-    /// When the first key is due whose lane has a free place.
-    pub(super) fn next(&self) -> Option<Time> {
-        self.free.first().map(|(due, _)| *due)
-    }
-
-    /// Changes a lane, and keeps the order of the lanes true.
-    fn change(&mut self, name: &L, change: impl FnOnce(&mut Lane<K>)) {
-        let lane = self.lanes.entry(name.clone()).or_default();
-        if let Some(due) = lane.first() {
-            self.free.remove(&(due, name.clone()));
-        }
-        change(lane);
-        match lane.first() {
-            Some(due) if lane.in_progress.len() < self.places => {
-                self.free.insert((due, name.clone()));
-            }
-            None if lane.in_progress.is_empty() => {
-                self.lanes.remove(name);
-            }
-            _ => {}
+impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            states: HashMap::new(),
+            lanes: HashMap::new(),
+            turn: VecDeque::new(),
+            later: BTreeMap::new(),
+            in_progress: 0,
+            startable: 0,
         }
     }
-}
 
-impl<K: Clone + Eq + Hash + Ord> Lane<K> {
-    fn first(&self) -> Option<Time> {
-        let mut waiting: btree_set::Iter<'_, (Time, K)> = self.waiting.iter();
-        waiting.next().map(|(due, _)| *due)
-    }
-
-    fn put(&mut self, key: K, due: Time) {
-        if let Some(before) = self.due.get(&key).copied() {
-            if before <= due {
+    /// Puts a key that is ready into its lane. One that is in progress is noted, and one that is ready
+    /// already keeps its place.
+    pub(super) fn put(&mut self, key: K, lane: &L) {
+        match self.states.entry(key) {
+            Entry::Vacant(place) => place.insert(State::Ready),
+            Entry::Occupied(mut found) => {
+                if let State::InProgress { again } = found.get_mut() {
+                    *again = true;
+                }
                 return;
             }
-            self.waiting.remove(&(before, key.clone()));
+        };
+        let found = match self.lanes.get_mut(lane) {
+            Some(found) => found,
+            None => self.lanes.entry(lane.clone()).or_default(),
+        };
+        found.ready.push_back(key);
+        if found.in_turn {
+            self.startable += 1;
+        } else {
+            self.open(lane);
         }
-        self.due.insert(key.clone(), due);
-        self.waiting.insert((due, key));
+    }
+
+    /// Holds a key until it is due. If that is one too many, drops the one that is due last, and returns when
+    /// it is due.
+    pub(super) fn put_later(&mut self, key: K, lane: L, due: Time) -> Option<Time> {
+        self.later.insert((due, key), lane);
+        let last = (self.later.len() > MOST_LATER).then(|| self.later.pop_last()).flatten();
+        last.map(|((due, _), _)| due)
+    }
+
+    /// Makes the keys ready that are due by now.
+    pub(super) fn ripen(&mut self, now: Time) {
+        while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= now) {
+            let ((_, key), lane) = first.remove_entry();
+            self.put(key, &lane);
+        }
+    }
+
+    /// When the next key becomes ready.
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.later.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    /// Forgets the keys that are due later.
+    pub(super) fn forget_later(&mut self) {
+        self.later.clear();
+    }
+
+    /// The next key to work on, if there is a place for it; it is in progress until [`Queue::done`].
+    pub(super) fn next(&mut self) -> Option<(K, L)> {
+        if self.in_progress >= self.limits.in_all {
+            return None;
+        }
+        let lane = self.turn.pop_front()?;
+        let found = self.lanes.get_mut(&lane)?;
+        let key = found.ready.pop_front()?;
+        self.states.insert(key, State::InProgress { again: false });
+        self.in_progress += 1;
+        self.startable -= 1;
+        found.in_progress += 1;
+        found.in_turn = !found.ready.is_empty() && found.in_progress < self.limits.per_lane;
+        if found.in_turn {
+            self.turn.push_back(lane.clone());
+        } else {
+            self.startable -= found.ready.len();
+        }
+        Some((key, lane))
+    }
+
+    /// Frees the place of a key. Returns whether it was put again meanwhile.
+    pub(super) fn done(&mut self, key: K, lane: &L) -> bool {
+        let Some(State::InProgress { again }) = self.states.remove(&key) else { return false };
+        self.in_progress -= 1;
+        if let Some(found) = self.lanes.get_mut(lane) {
+            found.in_progress -= 1;
+            match found.ready.is_empty() {
+                true if found.in_progress == 0 => drop(self.lanes.remove(lane)),
+                true => {}
+                false if found.in_turn => {}
+                false => self.open(lane),
+            }
+        }
+        again
+    }
+
+    /// Has a lane take turns, if it has a free place.
+    fn open(&mut self, lane: &L) {
+        if let Some(found) = self.lanes.get_mut(lane)
+            && found.in_progress < self.limits.per_lane
+        {
+            found.in_turn = true;
+            self.startable += found.ready.len();
+            self.turn.push_back(lane.clone());
+        }
+    }
+
+    /// The number of ready keys whose lanes have a free place.
+    pub(super) fn startable(&self) -> usize {
+        self.startable
+    }
+
+    /// The number of ready keys.
+    pub(super) fn ready(&self) -> usize {
+        self.states.len() - self.in_progress
+    }
+
+    /// The number of keys in progress.
+    pub(super) fn in_progress(&self) -> usize {
+        self.in_progress
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
-    fn at(second: i64) -> Time {
-        Time::from_micros(second * 1_000_000)
+    const NONE: Limits = Limits { in_all: usize::MAX, per_lane: usize::MAX };
+
+    fn queue(limits: Limits) -> Queue<u32, &'static str> {
+        Queue::new(limits)
+    }
+
+    fn taken(queue: &mut Queue<u32, &'static str>) -> Vec<u32> {
+        std::iter::from_fn(|| queue.next()).map(|(key, _)| key).collect()
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::from_micros(0) + Duration::from_secs(seconds)
     }
 
     #[test]
-    fn a_full_lane_holds_up_no_other() {
-        let mut queue = Queue::new(2);
-        (0..4).for_each(|key| queue.put(&"a", key, at(key)));
-        queue.put(&"b", 9, at(3));
-        assert_eq!(queue.next(), Some(at(0)));
-        let taken: Vec<_> = std::iter::from_fn(|| queue.take(at(5))).collect();
-        assert_eq!(taken, [0, 1, 9]);
-        assert_eq!(queue.next(), None, "what waits has no place");
-        queue.ended(&"a", 1, None, at(0));
-        assert_eq!((queue.next(), queue.take(at(1)), queue.take(at(2))), (Some(at(2)), None, Some(2)));
+    fn lanes_take_turns_and_no_key_is_in_progress_twice_at_once() {
+        let mut queue = queue(NONE);
+        for key in (0..100).flat_map(|key| [key, key]) {
+            queue.put(key, &"busy");
+        }
+        queue.put(100, &"quiet");
+        assert_eq!(queue.ready(), 101);
+        assert_eq!(queue.next(), Some((0, "busy")));
+        assert_eq!(queue.next(), Some((100, "quiet")), "the quiet lane is second, not last");
+
+        queue.put(100, &"quiet");
+        let rest: Vec<u32> = (1..100).collect();
+        assert_eq!(taken(&mut queue), rest, "a key in progress is not handed out");
+        assert!(queue.done(100, &"quiet"), "but it is not forgotten");
+        queue.put(100, &"quiet");
+        assert_eq!(taken(&mut queue), [100]);
+        assert!(!queue.done(100, &"quiet"));
     }
 
     #[test]
-    fn a_key_that_is_put_while_in_progress_is_due_again_after_it() {
-        let mut queue = Queue::new(8);
-        queue.put(&(), 1, at(0));
-        assert_eq!(queue.take(at(0)), Some(1));
-        queue.put(&(), 1, at(4));
-        queue.put(&(), 1, at(2));
-        assert_eq!(queue.take(at(9)), None);
-        queue.ended(&(), 1, Some(at(3)), at(0));
-        assert_eq!((queue.take(at(1)), queue.take(at(2)), queue.take(at(9))), (None, Some(1), None));
-        queue.put(&(), 1, at(2));
-        queue.ended(&(), 1, Some(at(7)), at(7));
-        assert_eq!((queue.take(at(6)), queue.take(at(7))), (None, Some(1)));
+    fn a_full_lane_holds_up_no_other_and_continues_as_its_work_ends() {
+        let mut queue = queue(Limits { per_lane: 2, ..NONE });
+        for key in 0..5 {
+            queue.put(key, &"full");
+        }
+        assert_eq!(queue.startable(), 5);
+        assert_eq!(taken(&mut queue), [0, 1]);
+        assert_eq!((queue.startable(), queue.ready()), (0, 3), "its keys are in nobody's way");
+        queue.put(10, &"open");
+        queue.put(5, &"full");
+        assert_eq!((queue.startable(), queue.ready()), (1, 5));
+        assert_eq!(taken(&mut queue), [10]);
+        queue.done(1, &"full");
+        assert_eq!(queue.startable(), 4);
+        assert_eq!(taken(&mut queue), [2]);
+        for key in [0, 2, 10] {
+            queue.done(key, if key == 10 { &"open" } else { &"full" });
+        }
+        assert_eq!(taken(&mut queue), [3, 4]);
+        queue.done(3, &"full");
+        assert_eq!(taken(&mut queue), [5]);
+        queue.done(4, &"full");
+        queue.done(5, &"full");
+        assert_eq!((queue.in_progress(), queue.startable(), queue.ready()), (0, 0, 0));
+        assert!(queue.lanes.is_empty() && queue.turn.is_empty() && queue.states.is_empty());
     }
 
     #[test]
-    fn a_waiting_key_is_due_at_the_earliest_time_it_was_put_for() {
-        let mut queue = Queue::new(8);
-        [5, 2, 4].into_iter().for_each(|due| queue.put(&(), 1, at(due)));
-        assert_eq!((queue.take(at(2)), queue.take(at(9))), (Some(1), None));
-        queue.ended(&(), 1, None, at(0));
-        assert!(queue.lanes.is_empty() && queue.free.is_empty());
-        queue.put(&(), 1, at(3));
-        queue.put(&(), 2, at(3));
-        assert_eq!(queue.take(at(3)), Some(1));
-        queue.clear();
-        assert_eq!((queue.next(), queue.take(at(9))), (None, None));
-        queue.ended(&(), 1, Some(at(4)), at(0));
-        assert_eq!(queue.next(), Some(at(4)));
+    fn the_limit_in_all_holds_across_lanes() {
+        let mut queue = queue(Limits { in_all: 3, ..NONE });
+        for key in 0..6 {
+            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" });
+        }
+        assert_eq!(taken(&mut queue), [0, 1, 2]);
+        queue.done(1, &"odd");
+        assert_eq!(taken(&mut queue), [3]);
+        assert_eq!((queue.in_progress(), queue.ready()), (3, 2));
+    }
+
+    #[test]
+    fn a_later_key_ripens_at_its_time_once() {
+        let mut queue = queue(NONE);
+        for due in [2, 3, 3] {
+            assert_eq!(queue.put_later(7, "lane", at(due)), None);
+        }
+        queue.put_later(8, "lane", at(9));
+        queue.ripen(at(1));
+        assert_eq!((queue.next(), queue.next_due()), (None, Some(at(2))));
+        queue.ripen(at(3));
+        assert_eq!(taken(&mut queue), [7]);
+        assert_eq!(queue.next_due(), Some(at(9)));
+        queue.forget_later();
+        queue.ripen(at(9));
+        assert_eq!((queue.next(), queue.next_due()), (None, None));
+    }
+
+    #[test]
+    fn of_too_many_later_keys_those_due_last_are_dropped() {
+        let mut queue = queue(NONE);
+        for key in 0..MOST_LATER as u32 {
+            assert_eq!(queue.put_later(key, "lane", at(10)), None);
+        }
+        assert_eq!(queue.put_later(0, "lane", at(20)), Some(at(20)));
+        assert_eq!(queue.put_later(0, "lane", at(5)), Some(at(10)));
+        assert_eq!((queue.later.len(), queue.next_due()), (MOST_LATER, Some(at(5))));
     }
 }

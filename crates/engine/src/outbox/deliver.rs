@@ -3,67 +3,74 @@
 
 use std::{sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
-use entourage_types::{Backoff, Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
-use tokio::sync::broadcast;
+use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Write};
+use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
 
 use super::{Hint, Receiver, Transport, Undelivered, backoff};
 use crate::{
-    Engine, Result,
-    due::{self, Cause, DueRows},
+    Engine, Error, Result,
+    due::{Limits, Next, Page, Work, Worker, rows},
     in_time::in_time,
     metrics,
+    pages::pages,
 };
 
-/// Rows per page.
-const PAGE: u32 = 500;
 /// How long a transport may take for one delivery.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The delay after which a delivery is tried again if its outcome could not be recorded.
+/// The delay after which a delivery is tried again if its outcome could not be recorded, and the outbox is
+/// read again if it could not be read.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// The pending deliveries. Each receiver is a lane, so that none waits for another.
+/// The work of the outbox: a key is a delivery, and its lane is the receiver's name, so that no receiver waits
+/// for another.
 struct Deliveries {
     engine: Engine,
     transport: Arc<dyn Transport>,
 }
 
-#[async_trait]
-impl DueRows for Deliveries {
-    type Key = (String, DeliveryId);
+impl Work for Deliveries {
+    type Key = DeliveryId;
     type Lane = String;
+    type Cursor = String;
     type Hint = Hint;
+    type Outcome = Result<Option<Time>>;
 
-    const PLACES: usize = 4;
     const HORIZON: Duration = Duration::from_secs(5 * 60);
-    const FAILING: Backoff = Backoff::new(AGAIN, AGAIN);
 
-    fn lane((receiver, _): &Self::Key) -> String {
-        receiver.clone()
+    fn limits(&self) -> Limits {
+        Limits { in_all: usize::MAX, per_lane: 4 }
     }
 
-    fn hints(&self) -> broadcast::Receiver<Hint> {
-        self.engine.inner.outbox.hints.subscribe()
+    async fn page(&self, until: Time, after: Option<String>) -> Result<Page<Self>> {
+        let (found, next) = rows(&**self.engine.store(), of(DeliveryStatus::Pending), after).await?;
+        let found: Vec<_> = found.iter().map(Delivery::from_entity).collect::<serde_json::Result<_>>()?;
+        let is_due = |delivery: &Delivery| delivery.due <= until;
+        let due = found.into_iter().filter(is_due).map(|found| (found.id, found.receiver, found.due));
+        Ok(Page { due: due.collect(), next })
     }
 
-    fn hinted(&self, Hint { receiver, due, id }: &Hint, _: Time) -> Vec<(Self::Key, Time)> {
-        vec![((receiver.clone(), *id), *due)]
+    fn unread(&mut self, error: &Error, _: Time) -> Duration {
+        tracing::error!(%error, "the outbox could not be read");
+        AGAIN
     }
 
-    async fn due(&self, until: Time) -> std::result::Result<Vec<(Self::Key, Time)>, Cause> {
-        let mut due = Vec::new();
-        let take = |delivery: Delivery| {
-            if delivery.due <= until {
-                due.push(((delivery.receiver, delivery.id), delivery.due));
-            }
+    fn hinted(&self, hint: &Hint, _: Time, mut put: impl FnMut(DeliveryId, &String, Time)) {
+        put(hint.id, &hint.receiver, hint.due);
+    }
+
+    fn start(&self, id: DeliveryId, _: Time) -> impl Future<Output = Self::Outcome> + Send + 'static {
+        let (engine, transport) = (self.engine.clone(), Arc::clone(&self.transport));
+        async move { engine.attempt(id, &*transport).await }
+    }
+
+    fn ended(&mut self, id: DeliveryId, outcome: Result<Self::Outcome, String>, now: Time) -> Next {
+        let cause = match outcome {
+            Ok(Ok(again)) => return again.map_or(Next::Done, Next::At),
+            Ok(Err(error)) => error.to_string(),
+            Err(crash) => crash,
         };
-        each(&self.engine, &Scope::All, DeliveryStatus::Pending, take).await?;
-        Ok(due)
-    }
-
-    async fn work(&self, (_, id): &Self::Key) -> std::result::Result<Option<Time>, Cause> {
-        Ok(self.engine.attempt(*id, &*self.transport).await?)
+        tracing::error!(delivery = %id, %cause, "the outcome of a delivery could not be recorded");
+        Next::NotBefore(now + AGAIN)
     }
 }
 
@@ -72,8 +79,9 @@ impl Engine {
     /// delivery that arrived is repeated, under the same id, only if that could not be recorded, for example
     /// because the process ended before.
     pub async fn deliver(&self, transport: Arc<dyn Transport>) {
-        let deliveries = Deliveries { engine: self.clone(), transport };
-        due::work(deliveries, Arc::clone(self.clock()), self.stopping().clone()).await;
+        let hints = self.inner.outbox.hints.subscribe();
+        let work = Deliveries { engine: self.clone(), transport };
+        Worker::new(work, hints, Arc::clone(self.clock())).run(self.stopping()).await;
     }
 
     /// One attempt at a delivery. Returns when the next one is due, if there is to be one.
@@ -137,18 +145,16 @@ pub(crate) async fn each(
     status: DeliveryStatus,
     mut show: impl FnMut(Delivery) + Send,
 ) -> Result<()> {
-    let mut after = None;
-    loop {
-        let page = Page { after, limit: PAGE, ..Page::default() };
-        let status = Some(status.as_str().to_owned());
-        let query = EntityQuery { status, page, ..EntityQuery::of(EntityKind::DELIVERY) };
-        let found = engine.store().entities(scope, query).await?;
-        for entity in &found {
-            show(Delivery::from_entity(entity)?);
-        }
-        after = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
-        if after.is_none() {
-            return Ok(());
+    let mut pages = pages(&**engine.store(), scope, of(status));
+    while let Some(page) = pages.next().await? {
+        for delivery in &page {
+            show(Delivery::from_entity(delivery)?);
         }
     }
+    Ok(())
+}
+
+/// The query for the deliveries of this status.
+fn of(status: DeliveryStatus) -> EntityQuery {
+    EntityQuery { status: Some(status.as_str().to_owned()), ..EntityQuery::of(EntityKind::DELIVERY) }
 }

@@ -1,66 +1,96 @@
 //! Saves kept threads: several side by side, each one step at a time, from pending saves, which are removed
 //! once their items are saved.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
-use entourage_store::{Changed, Commit, EntityQuery, ItemQuery, Page, Write};
+use entourage_store::{Changed, Commit, EntityQuery, ItemQuery, Page as RowPage, Write};
 use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
-use tokio::sync::broadcast;
 
 use super::{PATIENCE, ThreadStore, ThreadStoreError, kept};
 use crate::{
-    Engine,
-    due::{self, Cause, DueRows},
+    Engine, Error, Result,
+    due::{Limits, Next, PAGE, Page, Work, Worker, rows},
     in_time::in_time,
-    pages::pages,
 };
 
 /// The most items of a thread that are saved in one step.
 const ITEMS: u32 = 200;
-/// Rows per page.
-const ROWS: u32 = 500;
+/// Between attempts to save a thread.
+const FAILING: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5 * 60));
+/// After how long the pending saves are read again if they could not be read.
+const AGAIN: Duration = Duration::from_secs(30);
 
-/// The threads with pending saves.
-struct Threads {
+/// The work of thread sync: a key is the agent of a kept thread.
+struct Saves {
     engine: Engine,
     thread_store: Arc<dyn ThreadStore>,
+    failures: HashMap<AgentId, Failures>,
 }
 
-#[async_trait]
-impl DueRows for Threads {
+/// A thread's failed saves in a row, and until when it is not tried again.
+struct Failures {
+    count: u32,
+    until: Time,
+}
+
+impl Work for Saves {
     type Key = AgentId;
     type Lane = ();
+    type Cursor = String;
     type Hint = Arc<Changed>;
+    /// Whether there is more to save of the thread.
+    type Outcome = Result<bool, ThreadStoreError>;
 
-    const PLACES: usize = 8;
     const HORIZON: Duration = Duration::from_secs(5 * 60);
-    const FAILING: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(5 * 60));
 
-    fn lane(_: &AgentId) {}
-
-    fn hints(&self) -> broadcast::Receiver<Arc<Changed>> {
-        self.engine.store().changed()
+    fn limits(&self) -> Limits {
+        Limits { in_all: 8, per_lane: usize::MAX }
     }
 
-    fn hinted(&self, changed: &Arc<Changed>, now: Time) -> Vec<(AgentId, Time)> {
-        let joined = changed.events.iter().filter(|event| matches!(event.body, EventBody::Item { .. }));
-        joined.map(|event| (event.agent, now)).collect()
-    }
-
-    async fn due(&self, _: Time) -> Result<Vec<(AgentId, Time)>, Cause> {
-        let (engine, mut due) = (&self.engine, Vec::new());
+    async fn page(&self, _: Time, after: Option<String>) -> Result<Page<Self>> {
         let query = EntityQuery::of(EntityKind::PENDING_SAVE);
-        let mut pages = pages(&**engine.store(), &Scope::All, query);
-        while let Some(page) = pages.next().await? {
-            due.extend(page.iter().filter_map(|row| row.parent).map(|agent| (agent, engine.now())));
-        }
-        Ok(due)
+        let (found, next) = rows(&**self.engine.store(), query, after).await?;
+        let now = self.engine.now();
+        let agents = found.iter().filter_map(|row| row.parent);
+        Ok(Page { due: agents.map(|agent| (agent, (), self.due(agent, now))).collect(), next })
     }
 
-    async fn work(&self, agent: &AgentId) -> Result<Option<Time>, Cause> {
-        let has_more = self.engine.save_next(&*self.thread_store, *agent).await?;
-        Ok(has_more.then(|| self.engine.now()))
+    fn unread(&mut self, error: &Error, _: Time) -> Duration {
+        tracing::error!(%error, "the items to save could not be read");
+        AGAIN
+    }
+
+    fn hinted(&self, changed: &Arc<Changed>, now: Time, mut put: impl FnMut(AgentId, &(), Time)) {
+        let joined = changed.events.iter().filter(|event| matches!(event.body, EventBody::Item { .. }));
+        joined.for_each(|event| put(event.agent, &(), self.due(event.agent, now)));
+    }
+
+    fn start(&self, agent: AgentId, _: Time) -> impl Future<Output = Self::Outcome> + Send + 'static {
+        let (engine, thread_store) = (self.engine.clone(), Arc::clone(&self.thread_store));
+        async move { engine.save_next(&*thread_store, agent).await }
+    }
+
+    fn ended(&mut self, agent: AgentId, outcome: Result<Self::Outcome, String>, now: Time) -> Next {
+        match outcome.unwrap_or_else(|crash| Err(crash.into())) {
+            Ok(more) => {
+                self.failures.remove(&agent);
+                if more { Next::At(now) } else { Next::Done }
+            }
+            Err(cause) => {
+                tracing::warn!(%agent, %cause, "a thread could not be saved elsewhere; it is tried again");
+                let failures = self.failures.entry(agent).or_insert(Failures { count: 0, until: now });
+                failures.count += 1;
+                failures.until = now + FAILING.after(failures.count);
+                Next::NotBefore(failures.until)
+            }
+        }
+    }
+}
+
+impl Saves {
+    /// When a thread with items to save is due: at once, unless its last save failed.
+    fn due(&self, agent: AgentId, now: Time) -> Time {
+        self.failures.get(&agent).map_or(now, |failures| failures.until.max(now))
     }
 }
 
@@ -68,20 +98,21 @@ impl Engine {
     /// Saves the new items of kept threads, until the engine is [stopping](Engine::stopping). What a process
     /// leaves pending, the next one saves.
     pub async fn save_threads(&self) {
-        let Some(threads) = self.kept_threads() else { return };
-        due::work(threads, Arc::clone(self.clock()), self.stopping().clone()).await;
+        let Some(worker) = self.saves() else { return };
+        worker.run(self.stopping()).await;
     }
 
     /// Saves all pending items now: each thread until none is left or a save fails, and all threads within 30
     /// seconds.
     pub async fn save_rest(&self) {
-        let Some(threads) = self.kept_threads() else { return };
-        due::work_off(threads, Arc::clone(self.clock()), self.now() + PATIENCE).await;
+        let Some(worker) = self.saves() else { return };
+        worker.drain(self.now() + PATIENCE).await;
     }
 
-    fn kept_threads(&self) -> Option<Threads> {
+    fn saves(&self) -> Option<Worker<Saves>> {
         let thread_store = Arc::clone(self.thread_store()?);
-        Some(Threads { engine: self.clone(), thread_store })
+        let work = Saves { engine: self.clone(), thread_store, failures: HashMap::new() };
+        Some(Worker::new(work, self.store().changed(), Arc::clone(self.clock())))
     }
 
     /// Saves the next items of a thread. Returns whether there are more.
@@ -97,9 +128,9 @@ impl Engine {
         let query = ItemQuery::of(agent, first.from, ITEMS);
         let items = store.items(&Scope::from(&first.owner), query).await?;
         // Read after the items, so that items that are added between the two reads are saved once.
-        let rows = self.pending(agent, ROWS).await?;
+        let rows = self.pending(agent, PAGE).await?;
         let mut done = Commit::new(self.now());
-        let mut more = rows.len() == ROWS as usize;
+        let mut more = rows.len() == PAGE as usize;
         let last = match (kept(&**store, agent).await?, items.last()) {
             (Some(thread), Some(item)) => {
                 in_time(&**self.clock(), PATIENCE, thread_store.save(&thread.key, &items)).await??;
@@ -128,7 +159,7 @@ impl Engine {
 
     /// The pending saves of a thread, in order.
     async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
-        let page = Page { limit, ..Page::default() };
+        let page = RowPage { limit, ..RowPage::default() };
         let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::PENDING_SAVE) };
         let rows = self.store().entities(&Scope::All, query).await?;
         Ok(rows.iter().map(PendingSave::from_entity).collect::<serde_json::Result<_>>()?)

@@ -3,7 +3,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
 };
 
 use crate::kit::first_tools;
@@ -13,6 +17,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::EntityQuery;
 use entourage_testkit::{Fault, Faults, World, WorldBuilder, within};
 use entourage_types::{EntityKind, Item, ItemBody, Kind, Owner, Scope, ThreadKey, Time};
+use futures::future::BoxFuture;
 use serde_json::json;
 
 use crate::crash::points;
@@ -38,8 +43,44 @@ impl ThreadStore for MemoryThreadStore {
     }
 }
 
+/// A thread store whose first save panics before it returns a future.
+#[derive(Default)]
+struct CrashingThreadStore {
+    memory: Arc<MemoryThreadStore>,
+    has_crashed: AtomicBool,
+}
+
+impl ThreadStore for CrashingThreadStore {
+    fn load<'s, 'k, 'f>(
+        &'s self,
+        thread: &'k ThreadKey,
+    ) -> BoxFuture<'f, Result<Vec<ItemBody>, ThreadStoreError>>
+    where
+        's: 'f,
+        'k: 'f,
+        Self: 'f,
+    {
+        self.memory.load(thread)
+    }
+
+    fn save<'s, 'k, 'i, 'f>(
+        &'s self,
+        thread: &'k ThreadKey,
+        items: &'i [Item],
+    ) -> BoxFuture<'f, Result<(), ThreadStoreError>>
+    where
+        's: 'f,
+        'k: 'f,
+        'i: 'f,
+        Self: 'f,
+    {
+        assert!(self.has_crashed.swap(true, Ordering::SeqCst), "planned");
+        self.memory.save(thread, items)
+    }
+}
+
 /// a asks b, and each repeats its input.
-fn world(thread_store: &Arc<MemoryThreadStore>) -> WorldBuilder {
+fn world<S: ThreadStore>(thread_store: &Arc<S>) -> WorldBuilder {
     let model = ScriptedModel::deciding(|request: &Request| {
         let is_a = request.system.starts_with("You are a.");
         Some(Ok(match (is_a, request.messages.last()) {
@@ -57,7 +98,7 @@ fn world(thread_store: &Arc<MemoryThreadStore>) -> WorldBuilder {
         peers: peers.iter().map(ToString::to_string).collect(),
         ..Kind::bare(name)
     };
-    let thread_store: Arc<dyn ThreadStore> = Arc::<MemoryThreadStore>::clone(thread_store);
+    let thread_store: Arc<dyn ThreadStore> = Arc::<S>::clone(thread_store);
     let kinds = Kinds::none().with(kind("a", &["b"])).with(kind("b", &[]));
     World::builder(model).tools(first_tools()).kinds(kinds).thread_store(thread_store)
 }
@@ -131,59 +172,15 @@ async fn items_are_saved_in_order_despite_a_crash_at_any_commit() {
     assert!(told > 20);
 }
 
-/// A thread store that panics at the first save of each thread, and says so.
-struct PanicsFirst {
-    saved: Arc<MemoryThreadStore>,
-    panicked: Mutex<BTreeSet<ThreadKey>>,
-    says: tokio::sync::Semaphore,
-}
-
-#[async_trait]
-impl ThreadStore for PanicsFirst {
-    async fn load(&self, thread: &ThreadKey) -> Result<Vec<ItemBody>, ThreadStoreError> {
-        self.saved.load(thread).await
-    }
-
-    async fn save(&self, thread: &ThreadKey, items: &[Item]) -> Result<(), ThreadStoreError> {
-        if self.panicked.lock().unwrap().insert(thread.clone()) {
-            self.says.add_permits(1);
-            panic!("the first save of {thread:?}");
-        }
-        self.saved.save(thread, items).await
-    }
-}
-
 #[tokio::test]
-async fn a_save_that_panics_is_tried_again() {
-    let saved = Arc::<MemoryThreadStore>::default();
-    let panics = PanicsFirst {
-        saved: Arc::clone(&saved),
-        panicked: Mutex::default(),
-        says: tokio::sync::Semaphore::new(0),
-    };
-    let panics = Arc::new(panics);
-    let elsewhere: Arc<dyn ThreadStore> = Arc::<PanicsFirst>::clone(&panics);
-    let world = world(&saved).thread_store(elsewhere).start().await;
+async fn a_thread_whose_save_panics_is_saved_after_a_second() {
+    let thread_store = Arc::<CrashingThreadStore>::default();
+    let world = world(&thread_store).start().await;
     say(&world.client(), "Go.").await;
-    // The threads of both agents.
-    within("both saves panic", async {
-        let _both = panics.says.acquire_many(2).await.unwrap();
-        world.client().thread("c", "b", Some("a")).await.unwrap().unwrap();
-    })
-    .await;
-    // Half a minute passes: less than until the store is read again without a hint.
-    let ticking = async {
-        for _ in 0..3_000 {
-            world.clock().advance(std::time::Duration::from_millis(10));
-            tokio::task::yield_now().await;
-        }
-        std::future::pending::<()>().await;
-    };
-    tokio::select! {
-        () = wait_until_saved(&world) => {}
-        () = ticking => {}
-    }
-    assert_saved(&world, &saved, &Owner::local(), "after panics").await;
+    world.clock().advance_to_sleeper(Duration::from_secs(1)).await;
+    assert!(thread_store.has_crashed.load(Ordering::SeqCst));
+    wait_until_saved(&world).await;
+    assert_saved(&world, &thread_store.memory, &Owner::local(), "after a panic").await;
 }
 
 #[tokio::test]
