@@ -40,7 +40,7 @@ enum End {
 
 /// The place in a run of the fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+enum Backing {
     /// At the first model call.
     First,
     /// At the call that reads a tool's output.
@@ -141,7 +141,7 @@ async fn run_with_fault(
     provider: Provider,
     path: &str,
     (name, fault, end): (&str, Value, End),
-    place: Place,
+    place: Backing,
 ) -> Option<String> {
     let base = super::named("LLMOCK_URL");
     let model = format!("{}-{name}-{place:?}", provider.name()).to_lowercase();
@@ -154,8 +154,8 @@ async fn run_with_fault(
     let settings = Settings { providers: BTreeMap::from([(provider, connection)]), ..Settings::default() };
     let router = Router::new(settings, format!("{}::{model}", provider.name())).unwrap();
     let (first, later) = match place {
-        Place::First => (Some(fault), None),
-        Place::AfterTool => (None, Some(fault)),
+        Backing::First => (Some(fault), None),
+        Backing::AfterTool => (None, Some(fault)),
     };
     if let Some(fault) = first {
         plan(&base, &model, fault).await;
@@ -191,14 +191,14 @@ async fn run_with_fault(
         (_, status) => Err(format!("it ended {status:?}, not {end:?}")),
     });
     let fine = fine.and_then(|()| match (place, calls.load(Ordering::SeqCst)) {
-        (Place::AfterTool, 1) | (Place::First, 0 | 1) => Ok(()),
+        (Backing::AfterTool, 1) | (Backing::First, 0 | 1) => Ok(()),
         (_, many) => Err(format!("the tool was called {many} times")),
     });
     fine.err().map(|wrong| format!("{name} at {place:?}: {wrong}\n{}", plain(&items).join("\n")))
 }
 
 async fn assert_every_fault_is_endured(provider: Provider, path: &str) {
-    let places = [Place::First, Place::AfterTool];
+    let places = [Backing::First, Backing::AfterTool];
     let cases = faults().into_iter().flat_map(|fault| places.map(|place| (fault.clone(), place)));
     let wrong = join_all(cases.map(|(fault, place)| run_with_fault(provider, path, fault, place))).await;
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();

@@ -21,7 +21,7 @@ use crate::{
     run::Reading,
     schemas::Schemas,
     servers::Servers,
-    thread_sync::Keeping,
+    thread_sync::SaveLayer,
     toolset::Toolsets,
     transcript_cache::Recent,
     versions::{Source, Versions},
@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) schemas: Schemas,
     pub(crate) live: Live,
     pub(crate) outbox: Outbox,
-    pub(crate) keeping: Option<Keeping>,
+    pub(crate) keeping: Option<SaveLayer>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) guardrails: Guardrails,
     /// Held during a job run, so that job runs do not overlap.
@@ -74,7 +74,7 @@ pub struct Builder {
     signals: Arc<dyn Signals>,
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
-    keeping: Option<Keeping>,
+    keeping: Option<SaveLayer>,
     guardrails: Guardrails,
     give_up_after: u32,
     stopping: CancellationToken,
@@ -195,7 +195,7 @@ impl Builder {
     /// The application's thread store; none unless set. [`save_threads`](Engine::save_threads) saves the
     /// threads.
     pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
-        self.keeping = Some(Keeping(thread_store));
+        self.keeping = Some(SaveLayer(thread_store));
         self
     }
 

@@ -51,9 +51,9 @@ mod watchdog;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    AgentFilter, Block, Client, Entry, FailedAttempt, FoundInconsistency, InUse, JobRecord, NewAgent,
-    PageEnd, Posted, ReceiverRecord, RecordFilter, Role, Room, RunBelow, Seen, Speech, Spoken,
-    TranscriptRenderer, TreeUsage, Versioned,
+    AcceptedMessage, AgentFilter, Block, ChatMessage, Client, Entry, FailedAttempt, FoundInconsistency,
+    JobRecord, KindInUse, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, RecordFilter, Role,
+    RunBelow, Seen, TranscriptRenderer, TreeUsage, Versioned,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};

@@ -12,7 +12,7 @@ use entourage_types::{Delivery, DeliveryStatus, ModelUse, Scope, Status, StopRea
 
 use crate::{
     Engine, Result,
-    pages::{Due, pages},
+    pages::{DueWakeups, pages},
 };
 
 const RUNS: &str = "entourage_runs_total";
@@ -122,7 +122,7 @@ impl Engine {
     /// until they are served, and are skipped.
     async fn queue_age(&self) -> Result<Duration> {
         let now = self.now();
-        let mut pages = pages(&**self.store(), &Scope::All, Due(now));
+        let mut pages = pages(&**self.store(), &Scope::All, DueWakeups(now));
         while let Some(page) = pages.next().await? {
             if let Some(oldest) = page.iter().find(|wakeup| !self.inner.live.is_at_work(wakeup.agent)) {
                 return Ok(now.since(oldest.due));

@@ -11,7 +11,7 @@ pub(crate) const ROWS: u32 = 200;
 
 /// A query that selects a list of rows.
 #[async_trait]
-pub(crate) trait List: Send + Sync + Sized {
+pub(crate) trait PagedQuery: Send + Sync + Sized {
     /// What the list consists of.
     type Row: Send;
     /// What names a row, so that a page can begin after it.
@@ -29,10 +29,10 @@ pub(crate) trait List: Send + Sync + Sized {
 }
 
 /// The wake-ups that are due at this time or before, in the order of their delivery.
-pub(crate) struct Due(pub(crate) Time);
+pub(crate) struct DueWakeups(pub(crate) Time);
 
 #[async_trait]
-impl List for Due {
+impl PagedQuery for DueWakeups {
     type Row = Wakeup;
     type Cursor = (Time, WakeupId);
 
@@ -53,7 +53,7 @@ impl List for Due {
 macro_rules! list {
     ($query:ident, $read:ident, $row:ident) => {
         #[async_trait]
-        impl List for $query {
+        impl PagedQuery for $query {
             type Row = $row;
             type Cursor = String;
 
@@ -80,7 +80,7 @@ list!(RunQuery, runs, Run);
 list!(EntityQuery, entities, Entity);
 
 /// The rest of a list.
-pub(crate) struct Pages<'a, L: List> {
+pub(crate) struct Pages<'a, L: PagedQuery> {
     store: &'a dyn Store,
     scope: &'a Scope,
     list: L,
@@ -90,11 +90,11 @@ pub(crate) struct Pages<'a, L: List> {
 }
 
 /// Begins to read a list. The limit of the query's page does not count.
-pub(crate) fn pages<'a, L: List>(store: &'a dyn Store, scope: &'a Scope, list: L) -> Pages<'a, L> {
+pub(crate) fn pages<'a, L: PagedQuery>(store: &'a dyn Store, scope: &'a Scope, list: L) -> Pages<'a, L> {
     Pages { store, scope, list, last: Vec::new(), is_at_end: false }
 }
 
-impl<L: List> Pages<'_, L> {
+impl<L: PagedQuery> Pages<'_, L> {
     /// Reads the next page; none after the last. A row that is removed meanwhile ends nothing: the page begins
     /// after the row before it. Only if the whole page before is gone, the list is read from its beginning
     /// again.

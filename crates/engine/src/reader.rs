@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{EntityQuery, Error as StoreError, ItemQuery, Page, Store};
-use entourage_tools::{Error, Reach, RecordQuery, Result};
+use entourage_tools::{Error, RecordQuery, RecordScope, Result};
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, Owner, RecordEvent, RecordWrite, Scope,
 };
@@ -36,8 +36,8 @@ impl entourage_tools::Reader for Reader {
         let RecordQuery { kind, of, status, words, newest_first, limit } = query;
         readable(kind)?;
         let query = EntityQuery {
-            root: (of == Reach::Tree).then_some(self.root),
-            parent: (of == Reach::Agent).then_some(self.agent),
+            root: (of == RecordScope::Tree).then_some(self.root),
+            parent: (of == RecordScope::Agent).then_some(self.agent),
             status: status.map(str::to_owned),
             text: words,
             page: Page { limit, newest_first, bytes: BYTES, ..Page::default() },

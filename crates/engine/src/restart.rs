@@ -36,7 +36,7 @@ const AGENTS: u32 = 500;
 
 /// The agents that an earlier process left at work, and the turns in which their runs are resumed.
 pub(crate) struct Restarts {
-    left: OnceCell<Left>,
+    left: OnceCell<LeftAtWork>,
     turns: Arc<Turns>,
     waiting: Semaphore,
 }
@@ -48,7 +48,7 @@ impl Default for Restarts {
 }
 
 /// The agents that were at work when this process began.
-struct Left {
+struct LeftAtWork {
     /// The agents whose last end this process has counted.
     counted: Mutex<HashSet<AgentId>>,
     /// The agents that were not resumed yet.
@@ -61,13 +61,13 @@ struct Left {
 
 /// An agent that is being resumed. Unless `is_done` when dropped, it returns to the agents that were not
 /// resumed yet.
-struct Taken<'r> {
-    left: &'r Left,
+struct Resumed<'r> {
+    left: &'r LeftAtWork,
     agent: AgentId,
     is_done: bool,
 }
 
-impl Drop for Taken<'_> {
+impl Drop for Resumed<'_> {
     fn drop(&mut self) {
         if !self.is_done {
             locked(&self.left.agents).insert(self.agent);
@@ -129,15 +129,15 @@ pub(crate) enum TakeUp {
 
 impl Restarts {
     /// Returns an agent that an earlier process left at work, once; none for any other agent.
-    async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Taken<'_>>> {
+    async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Resumed<'_>>> {
         let init = async || {
             let agents = Mutex::new(at_work(store).await?);
             let (counted, in_line, said) = (Mutex::default(), Mutex::default(), Mutex::default());
-            Ok::<_, Error>(Left { counted, agents, in_line, said })
+            Ok::<_, Error>(LeftAtWork { counted, agents, in_line, said })
         };
         let left = self.left.get_or_try_init(init).await?;
         let is_left = locked(&left.agents).remove(&agent);
-        Ok(is_left.then(|| Taken { left, agent, is_done: false }))
+        Ok(is_left.then(|| Resumed { left, agent, is_done: false }))
     }
 }
 
@@ -174,7 +174,7 @@ impl Engine {
         came
     }
 
-    async fn count_restart(&self, taken: &Taken<'_>, entered: &ActivationGuard) -> Result<TakeUp> {
+    async fn count_restart(&self, taken: &Resumed<'_>, entered: &ActivationGuard) -> Result<TakeUp> {
         let (id, left) = (taken.agent, taken.left);
         // An agent that waits for a turn need not be read again before a place to wait is free.
         let store = &self.inner.store;

@@ -32,7 +32,7 @@ pub(crate) fn named(agent: &Agent) -> Option<Named<'_>> {
 }
 
 /// Who is at a thread's place in a chat.
-pub(crate) enum Place {
+pub(crate) enum ThreadSlot {
     /// The thread's agent.
     Taken(Agent),
     /// Nobody; its agent is created under this key.
@@ -41,17 +41,22 @@ pub(crate) enum Place {
 
 /// Finds the place of a thread in the tree of this root. An agent that replaces a deleted one has a key of its
 /// own.
-pub(crate) async fn find(store: &dyn Store, scope: &Scope, root: AgentId, thread: String) -> Result<Place> {
+pub(crate) async fn find(
+    store: &dyn Store,
+    scope: &Scope,
+    root: AgentId,
+    thread: String,
+) -> Result<ThreadSlot> {
     let mut key = thread.clone();
     for nth in 2.. {
         let query = AgentQuery { root: Some(root), key: Some(key.clone()), ..AgentQuery::default() };
         match store.agents(scope, query).await?.into_iter().next() {
-            Some(found) if !is_ending(store, &found).await? => return Ok(Place::Taken(found)),
+            Some(found) if !is_ending(store, &found).await? => return Ok(ThreadSlot::Taken(found)),
             Some(_) => key = format!("{thread}#{nth}"),
             None => break,
         }
     }
-    Ok(Place::Free(key))
+    Ok(ThreadSlot::Free(key))
 }
 
 /// Whether an agent was deleted, or is to be deleted as soon as it reads that.

@@ -20,12 +20,12 @@ use crate::{
 /// The tools of the engine, and the offers built from them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
-    made: Mutex<Made>,
+    made: Mutex<BuiltOffers>,
 }
 
 /// The offers that were built since the kinds or tools have changed.
 #[derive(Default)]
-struct Made {
+struct BuiltOffers {
     offers: HashMap<(String, Position, Withheld), Arc<Toolset>>,
     /// How often they have changed.
     changes: u64,
@@ -134,7 +134,7 @@ impl Toolsets {
         Arc::clone(made.offers.entry(key).or_insert(offer))
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
+    fn made(&self) -> MutexGuard<'_, BuiltOffers> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

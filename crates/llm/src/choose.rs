@@ -28,12 +28,12 @@ pub struct Choice {
     /// A sentence on why this model was chosen.
     pub why: String,
     /// The places that were tried, in order, up to the chosen one.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TriedServer>,
 }
 
 /// One place that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tried {
+pub struct TriedServer {
     /// The place's description.
     pub what: String,
     /// What was found there, or why nothing was found.
@@ -60,7 +60,7 @@ pub async fn choose(settings: Settings, env: impl Fn(&str) -> Option<String>) ->
     if let Some((model, why)) = local {
         return chosen(settings, model, why.to_owned(), tried);
     }
-    tried.push(Tried { what: rehearsal::NAME.into(), found: Ok("always there".into()) });
+    tried.push(TriedServer { what: rehearsal::NAME.into(), found: Ok("always there".into()) });
     let why = "no key is set and no local server answers".to_owned();
     chosen(settings, rehearsal::NAME.into(), why, tried)
 }
@@ -88,9 +88,9 @@ pub fn choose_offline(settings: Settings, env: impl Fn(&str) -> Option<String>) 
 /// What settings and environment decide without asking a server.
 enum Named {
     /// A model that is named, or the default model of a provider whose key is set.
-    Model { settings: Settings, model: String, why: String, tried: Vec<Tried> },
+    Model { settings: Settings, model: String, why: String, tried: Vec<TriedServer> },
     /// Nothing: servers have to be asked.
-    Nothing { settings: Settings, tried: Vec<Tried> },
+    Nothing { settings: Settings, tried: Vec<TriedServer> },
 }
 
 fn named(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Named {
@@ -98,10 +98,10 @@ fn named(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Named {
     let settings = with_environment(settings, &env);
     let mut tried = Vec::new();
     if let Some((model, source)) = explicit(&settings, &env) {
-        tried.push(Tried { what: source.to_owned(), found: Ok(model.clone()) });
+        tried.push(TriedServer { what: source.to_owned(), found: Ok(model.clone()) });
         return Named::Model { settings, model, why: format!("{source} says so"), tried };
     }
-    tried.push(Tried {
+    tried.push(TriedServer {
         what: format!("{MODEL_VARIABLE} and the setting `models.default`"),
         found: Err("neither is set".into()),
     });
@@ -110,23 +110,27 @@ fn named(settings: Settings, env: impl Fn(&str) -> Option<String>) -> Named {
             continue;
         };
         if settings.providers.get(&provider).is_some_and(|connection| connection.key.is_some()) {
-            tried.push(Tried { what: variable.to_owned(), found: Ok(model.to_owned()) });
+            tried.push(TriedServer { what: variable.to_owned(), found: Ok(model.to_owned()) });
             let why = format!("there is a key for {provider}");
             return Named::Model { settings, model: model.to_owned(), why, tried };
         }
-        tried.push(Tried { what: variable.to_owned(), found: Err("not set".into()) });
+        tried.push(TriedServer { what: variable.to_owned(), found: Err("not set".into()) });
     }
     Named::Nothing { settings, tried }
 }
 
 /// Returns the default local address for a named model of an OpenAI-compatible server whose address is not
 /// set: the same address that is tried when no model is named.
-fn usual_place(settings: &Settings, model: &str) -> Option<Place> {
+fn usual_place(settings: &Settings, model: &str) -> Option<LocalServer> {
     let (provider, _) = Provider::split(model).ok()?;
     let connection = settings.providers.get(&provider);
     let has_address = connection.is_some_and(|connection| connection.base_url.is_some());
     let address = settings.local.compatible.clone();
-    (provider == Provider::Compatible && !has_address).then_some(Place { provider, address, is_set: false })
+    (provider == Provider::Compatible && !has_address).then_some(LocalServer {
+        provider,
+        address,
+        is_set: false,
+    })
 }
 
 /// Returns the settings with the default local address as the server's address.
@@ -136,7 +140,7 @@ fn at_usual_place(mut settings: Settings) -> Settings {
     settings
 }
 
-fn chosen(settings: Settings, default: String, why: String, tried: Vec<Tried>) -> Result<Choice> {
+fn chosen(settings: Settings, default: String, why: String, tried: Vec<TriedServer>) -> Result<Choice> {
     let model = Arc::new(Router::new(settings, default.clone())?);
     Ok(Choice {
         model: Arc::clone(&model) as Arc<dyn Model>,
@@ -169,14 +173,14 @@ fn with_environment(mut settings: Settings, env: &impl Fn(&str) -> Option<String
 }
 
 /// A server that needs no key, and its possible address.
-struct Place {
+struct LocalServer {
     provider: Provider,
     address: String,
     /// Whether the operator set the address, so that a server must exist there.
     is_set: bool,
 }
 
-impl Place {
+impl LocalServer {
     /// Returns the configured addresses, or else the default local ones.
     fn all(settings: &Settings) -> Vec<Self> {
         let Local { ollama, compatible, .. } = &settings.local;
@@ -245,13 +249,13 @@ impl Place {
 /// would hide that the server is busy, gone, or elsewhere.
 async fn local(
     mut settings: Settings,
-    tried: &mut Vec<Tried>,
+    tried: &mut Vec<TriedServer>,
 ) -> Result<(Settings, Option<(String, &'static str)>)> {
-    let places = Place::all(&settings);
+    let places = LocalServer::all(&settings);
     let answers = join_all(places.iter().map(|place| place.first_model(&settings))).await;
     let mut wrong = Vec::new();
     for (place, found) in places.into_iter().zip(answers) {
-        tried.push(Tried { what: place.what(), found: found.clone() });
+        tried.push(TriedServer { what: place.what(), found: found.clone() });
         match found {
             Ok(model) => {
                 let why = place.why();

@@ -72,7 +72,7 @@ pub enum Error {
         /// Which model.
         model: String,
         /// What is missing.
-        lack: Lack,
+        lack: Missing,
         /// Status and message.
         cause: String,
     },
@@ -99,7 +99,7 @@ pub enum Error {
 
 /// What is missing to use a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lack {
+pub enum Missing {
     /// A key that the provider accepts.
     Key,
     /// Credit.
@@ -153,13 +153,13 @@ impl Error {
             Self::BadAnswer { .. } if self.is_empty() => "the model gave no answer; try again",
             Self::BadAnswer { .. } => "the model's answer could not be read; try again",
             Self::TooLong { .. } => "the model's answer had no end and was cut off; ask for less at once",
-            Self::Denied { lack: Lack::Key, .. } => {
+            Self::Denied { lack: Missing::Key, .. } => {
                 "the service behind the model does not accept the key that is set; the operator must replace it"
             }
-            Self::Denied { lack: Lack::Credit, .. } => {
+            Self::Denied { lack: Missing::Credit, .. } => {
                 "the account behind the model has no credit left; the operator must add some"
             }
-            Self::Denied { lack: Lack::Model, .. } => {
+            Self::Denied { lack: Missing::Model, .. } => {
                 "the model that is set was not found; the operator must correct its name or its address"
             }
             Self::Refused { .. } => {

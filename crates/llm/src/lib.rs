@@ -22,8 +22,8 @@ mod scripted;
 mod settings;
 mod table;
 
-pub use choose::{Choice, MODEL_VARIABLE, Tried, choose, choose_offline};
-pub use error::{Error, Lack};
+pub use choose::{Choice, MODEL_VARIABLE, TriedServer, choose, choose_offline};
+pub use error::{Error, Missing};
 pub use gate::{Door, GateState, Gated, Gates};
 pub use http::install_tls;
 pub use model::{Delta, Deltas, Model, NoDeltas};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use entourage_llm::{
-    Connection, Delta, Error, Lack, Model, NoDeltas, Provider, ProviderModel, Reply, Request, Result,
+    Connection, Delta, Error, Missing, Model, NoDeltas, Provider, ProviderModel, Reply, Request, Result,
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -243,10 +243,10 @@ async fn an_invalid_request_is_refused_with_advice() {
         let address = format!("`models.providers.{provider}.base_url`");
         let advice = [
             (400, None, "no such thing"),
-            (401, Some(Lack::Key), &setting),
-            (402, Some(Lack::Credit), "no such thing"),
-            (403, Some(Lack::Key), &setting),
-            (404, Some(Lack::Model), "model's name"),
+            (401, Some(Missing::Key), &setting),
+            (402, Some(Missing::Credit), "no such thing"),
+            (403, Some(Missing::Key), &setting),
+            (404, Some(Missing::Model), "model's name"),
             (307, None, &address),
         ];
         for (status, lacks, advice) in advice {
@@ -306,11 +306,11 @@ async fn an_error_inside_a_stream_keeps_its_meaning() {
     let error = call(Provider::Anthropic, anthropic("invalid_request_error")).await.unwrap_err();
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
     let denied = [
-        (Lack::Credit, Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)),
-        (Lack::Key, Provider::OpenRouter, chat(r#"{"message": "why", "code": 401}"#)),
-        (Lack::Key, Provider::Anthropic, anthropic("authentication_error")),
-        (Lack::Model, Provider::Anthropic, anthropic("not_found_error")),
-        (Lack::Credit, Provider::Anthropic, anthropic("billing_error")),
+        (Missing::Credit, Provider::OpenRouter, chat(r#"{"message": "why", "code": 402}"#)),
+        (Missing::Key, Provider::OpenRouter, chat(r#"{"message": "why", "code": 401}"#)),
+        (Missing::Key, Provider::Anthropic, anthropic("authentication_error")),
+        (Missing::Model, Provider::Anthropic, anthropic("not_found_error")),
+        (Missing::Credit, Provider::Anthropic, anthropic("billing_error")),
     ];
     for (what, provider, answer) in denied {
         let error = call(provider, answer).await.unwrap_err();

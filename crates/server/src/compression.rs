@@ -9,9 +9,9 @@ const LARGE: u64 = 4 * 1024;
 /// Compresses large responses of known size. A stream has no known size, and its events would wait in the
 /// compressor.
 #[derive(Clone, Default)]
-pub(crate) struct Large(DefaultPredicate);
+pub(crate) struct LargeResponses(DefaultPredicate);
 
-impl Predicate for Large {
+impl Predicate for LargeResponses {
     fn should_compress<B: HttpBody>(&self, response: &Response<B>) -> bool {
         let size = response.body().size_hint().exact();
         size.is_some_and(|size| size >= LARGE) && self.0.should_compress(response)
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     fn compresses(body: Body, content_type: &str) -> bool {
-        Large::default()
+        LargeResponses::default()
             .should_compress(&Response::builder().header("content-type", content_type).body(body).unwrap())
     }
 

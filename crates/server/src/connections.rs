@@ -17,7 +17,7 @@ use std::{
 use entourage_types::Owner;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Problem, visit::Visit};
+use crate::{Problem, active_request::ActiveRequest};
 
 /// The default limit of connections, where the system's limit of open files is high enough.
 const USUAL: usize = 10_000;
@@ -69,7 +69,7 @@ pub(crate) struct Connections {
 struct Open {
     next: u64,
     /// In the order in which they were opened.
-    by_age: BTreeMap<u64, Seat>,
+    by_age: BTreeMap<u64, Slot>,
     /// The requests under way of each owner that has any.
     of: HashMap<Owner, Of>,
 }
@@ -82,9 +82,9 @@ struct Of {
     untaken: u64,
 }
 
-struct Seat {
+struct Slot {
     address: IpAddr,
-    standing: Standing,
+    standing: CountedFor,
     /// How many requests are under way.
     requests: usize,
     /// Cancelled to close the connection.
@@ -93,7 +93,7 @@ struct Seat {
 
 /// What a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum CountedFor {
     /// Nothing: it is beyond the limit.
     Extra,
     /// Its address: no request on it has had a token.
@@ -111,10 +111,10 @@ impl Connections {
     /// registers the new one as beyond the limit.
     pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Entered {
         let mut open = self.open();
-        let mut standing = Standing::Stranger;
+        let mut standing = CountedFor::Stranger;
         if !open.has_room_for_stranger(self.limits, address) {
-            standing = Standing::Extra;
-            let is_extra = |seat: &Seat| seat.standing == Standing::Extra;
+            standing = CountedFor::Extra;
+            let is_extra = |seat: &Slot| seat.standing == CountedFor::Extra;
             if open.count(is_extra) >= EXTRA {
                 open.dismiss(is_extra);
             }
@@ -122,7 +122,7 @@ impl Connections {
         let id = open.next;
         open.next += 1;
         let gives_way = CancellationToken::new();
-        let seat = Seat { address, standing, requests: 0, gives_way: gives_way.clone() };
+        let seat = Slot { address, standing, requests: 0, gives_way: gives_way.clone() };
         open.by_age.insert(id, seat);
         Entered { id, connections: Arc::clone(self), gives_way }
     }
@@ -149,7 +149,7 @@ impl Connections {
             return Err(Problem::full());
         }
         if let Some(seat) = open.by_age.get_mut(&id) {
-            seat.standing = Standing::Known;
+            seat.standing = CountedFor::Known;
         }
         open.of.entry(owner.clone()).or_default().requests += 1;
         Ok(())
@@ -206,17 +206,17 @@ impl Connections {
 }
 
 impl Open {
-    fn count(&self, which: impl Fn(&Seat) -> bool) -> usize {
+    fn count(&self, which: impl Fn(&Slot) -> bool) -> usize {
         self.by_age.values().filter(|seat| which(seat)).count()
     }
 
     fn is_extra(&self, id: u64) -> bool {
-        self.by_age.get(&id).is_some_and(|seat| seat.standing == Standing::Extra)
+        self.by_age.get(&id).is_some_and(|seat| seat.standing == CountedFor::Extra)
     }
 
     /// Whether there is room for a connection from an address; closes an idle connection to make room.
     fn has_room_for_stranger(&mut self, limits: Limits, address: IpAddr) -> bool {
-        let is_like_it = |seat: &Seat| seat.standing == Standing::Stranger && seat.address == address;
+        let is_like_it = |seat: &Slot| seat.standing == CountedFor::Stranger && seat.address == address;
         if self.count(is_like_it) >= limits.share() {
             return self.dismiss(|seat| is_like_it(seat) && seat.requests == 0);
         }
@@ -225,12 +225,12 @@ impl Open {
 
     /// Whether there is room for a connection; closes an idle one to make room.
     fn has_room(&mut self, limits: Limits) -> bool {
-        let counts = |seat: &Seat| seat.standing != Standing::Extra;
+        let counts = |seat: &Slot| seat.standing != CountedFor::Extra;
         self.count(counts) < limits.most || self.dismiss(|seat| counts(seat) && seat.requests == 0)
     }
 
     /// Closes the oldest connection that matches; returns whether there was one.
-    fn dismiss(&mut self, which: impl Fn(&Seat) -> bool) -> bool {
+    fn dismiss(&mut self, which: impl Fn(&Slot) -> bool) -> bool {
         let oldest = self.by_age.iter().find(|(_, seat)| which(seat)).map(|(id, _)| *id);
         let dismissed = oldest.and_then(|id| self.by_age.remove(&id));
         dismissed.map(|seat| seat.gives_way.cancel()).is_some()
@@ -246,9 +246,9 @@ pub(crate) struct Entered {
 
 impl Entered {
     /// Begins a request, which is under way until the last of its response has been taken.
-    pub(crate) fn request(&self) -> Arc<Visit> {
+    pub(crate) fn request(&self) -> Arc<ActiveRequest> {
         let mut open = self.connections.open();
-        let address = open.by_age.get(&self.id).filter(|seat| seat.standing == Standing::Extra);
+        let address = open.by_age.get(&self.id).filter(|seat| seat.standing == CountedFor::Extra);
         // There may be room by now.
         let fits = match address.map(|seat| seat.address) {
             Some(address) => open.has_room_for_stranger(self.connections.limits, address),
@@ -257,10 +257,10 @@ impl Entered {
         if let Some(seat) = open.by_age.get_mut(&self.id) {
             seat.requests += 1;
             if fits {
-                seat.standing = Standing::Stranger;
+                seat.standing = CountedFor::Stranger;
             }
         }
-        Visit::new(self.id, &self.connections)
+        ActiveRequest::new(self.id, &self.connections)
     }
 
     /// Resolves when the connection must close to make room for another.
@@ -287,7 +287,7 @@ mod tests {
     }
 
     /// Opens `many` connections with a request under way on each, of the owner if there is one.
-    fn busy(on: &Arc<Connections>, many: usize, owner: Option<&str>) -> Vec<(Entered, Arc<Visit>)> {
+    fn busy(on: &Arc<Connections>, many: usize, owner: Option<&str>) -> Vec<(Entered, Arc<ActiveRequest>)> {
         let begin = |_| {
             let entered = on.enter(HERE);
             let visit = entered.request();

@@ -3,6 +3,7 @@
 //! A handler translates a request, calls a [`Client`](entourage_engine::Client), and translates
 //! the result back; only this crate knows HTTP. [`serve`] runs the server, [`openapi`] describes its API.
 
+mod active_request;
 mod auth;
 mod compression;
 mod connections;
@@ -20,7 +21,6 @@ mod settings;
 mod state;
 mod streams;
 mod views;
-mod visit;
 mod webhook;
 
 pub use auth::{Algorithm, Auth, Jwt, check_auth, mint};

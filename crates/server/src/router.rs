@@ -22,8 +22,9 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     Auth, Result, Settings,
+    active_request::stranger,
     auth::{Bearer, bearer, guard},
-    compression::Large,
+    compression::LargeResponses,
     connections::Limits,
     deadline::deadline,
     metrics::measure,
@@ -31,7 +32,6 @@ use crate::{
     routes::{chats, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
-    visit::stranger,
     webhook::Senders,
 };
 
@@ -90,7 +90,7 @@ pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) 
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(from_fn(measure))
-        .layer(CompressionLayer::new().compress_when(Large::default()))
+        .layer(CompressionLayer::new().compress_when(LargeResponses::default()))
         .layer(CatchPanicLayer::custom(panicked));
     Ok(routes.layer(layers).with_state(served))
 }

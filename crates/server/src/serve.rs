@@ -13,9 +13,9 @@ use tower::ServiceExt as _;
 
 use crate::{
     Auth, Error, Result, Settings,
+    active_request::Answering,
     connections::{Connections, Entered, Limits},
     metrics, router,
-    visit::Answering,
 };
 
 /// How often measurements that no scrape has read are folded up.

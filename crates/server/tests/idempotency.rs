@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Client, Kinds, NewAgent, Retention, Speech, Spoken};
+use entourage_engine::{AcceptedMessage, ChatMessage, Client, Kinds, NewAgent, Retention};
 use entourage_server::Settings;
 use entourage_store::{Layered, MemoryStore, Store, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
@@ -88,8 +88,8 @@ async fn a_message_repeated_under_its_key_is_accepted_by_a_busy_agent() {
     post(&site, &path, "other", &body).await.problem(409, "agent-cancelled");
 }
 
-fn speech() -> Speech {
-    Speech { chat: "c".into(), to: "assistant".into(), text: "hello".into(), ..Speech::default() }
+fn speech() -> ChatMessage {
+    ChatMessage { chat: "c".into(), to: "assistant".into(), text: "hello".into(), ..ChatMessage::default() }
 }
 
 /// A server may restart with other kinds.
@@ -105,7 +105,7 @@ async fn a_repeated_key_returns_the_same_response_after_kinds_change() {
     post(&site, "/v1/agents", "other", &body).await.problem(422, "unknown-kind");
     assert_eq!(post(&site, "/v1/agents", "k", &body).await.expect(201)["id"], made["id"]);
     let again = site.client().speak(speech(), Some("s")).await.unwrap();
-    assert_eq!(again, Spoken { again: true, ..said });
+    assert_eq!(again, AcceptedMessage { again: true, ..said });
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use entourage_store::{Error, Result, database::Copied};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::NamedTempFile;
 
-use crate::{aside, fault::Fault, open, rows};
+use crate::{database_copy, fault::Fault, open, rows};
 
 /// How often the caller gets the progress.
 const TOLD: Duration = Duration::from_millis(250);
@@ -31,8 +31,8 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
     if to.exists() {
         return Err(there());
     }
-    let aside = if aside::is_needed(from) { Some(aside::copied(from)?) } else { None };
-    let connection = open::visitor(aside.as_ref().map_or(from, |aside| &aside.path))?;
+    let replica = if database_copy::is_needed(from) { Some(database_copy::copied(from)?) } else { None };
+    let connection = open::visitor(replica.as_ref().map_or(from, |replica| &replica.path))?;
     let directory = to.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let unwritable = |error: std::io::Error| refuse(to, format!("it cannot be written: {error}"));
     // In the directory of `to`, so that one rename puts the whole file there. Errors omit its temporary name,

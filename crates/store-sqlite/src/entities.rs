@@ -1,6 +1,6 @@
 //! Entities, and the search for them by words.
 
-use entourage_store::{EntityQuery, judge::Standing, words::sought_words};
+use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
 use entourage_types::{Entity, EntityKind, Owner, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -126,12 +126,12 @@ fn words(text: &str) -> Option<String> {
 }
 
 /// Returns the status and the owner of an entity, whatever its owner.
-pub(crate) fn standing(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
+pub(crate) fn standing(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
     let mut statement = connection
         .prepare_cached("SELECT status, owner, version FROM entities WHERE kind = ?1 AND id = ?2")?;
     let read = |row: &Row<'_>| {
         let owner = Owner::new(row.get::<_, String>(1)?);
-        Ok(Standing { status: row.get(0)?, owner, version: count(row, 2)? })
+        Ok(RecordState { status: row.get(0)?, owner, version: count(row, 2)? })
     };
     Ok(statement.query_row([kind.as_str(), id], read).optional()?)
 }

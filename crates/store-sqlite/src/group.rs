@@ -16,7 +16,7 @@ use crate::{
     fault::Result,
     job::{Done, Job, Reply, Work},
     look_up::Rows,
-    place::Place,
+    open_file::OpenFile,
     writer_cache::{EmptyInboxes, WriterCache},
 };
 
@@ -35,20 +35,20 @@ pub(crate) struct WriterState {
     known: WriterCache,
     /// Groups settled so far.
     groups: u64,
-    course: Arc<Course>,
-    place: Place,
+    course: Arc<GroupProgress>,
+    place: OpenFile,
 }
 
 /// The progress of the groups, for checks of the store's readiness.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct GroupProgress {
     /// Whether the last transaction failed because of the database, and not because of its content.
     pub(crate) failing: AtomicBool,
     /// Since when a group has been under way.
     since: Mutex<Option<Instant>>,
 }
 
-impl Course {
+impl GroupProgress {
     /// How long a group has been under way, if one is.
     pub(crate) fn under_way(&self) -> Option<Duration> {
         self.since.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
@@ -74,11 +74,11 @@ const PROBE: u32 = 64 << 10;
 impl WriterState {
     /// Creates the state on the connection to the file at this place. `patience` is how long to wait for
     /// another program that holds the file.
-    pub(crate) fn new(connection: Connection, patience: Duration, place: Place) -> Self {
+    pub(crate) fn new(connection: Connection, patience: Duration, place: OpenFile) -> Self {
         Self { connection, patience, known: WriterCache::new(), groups: 0, course: Arc::default(), place }
     }
 
-    pub(crate) fn course(&self) -> Arc<Course> {
+    pub(crate) fn course(&self) -> Arc<GroupProgress> {
         Arc::clone(&self.course)
     }
 
@@ -86,7 +86,7 @@ impl WriterState {
         self.known.empty_inboxes()
     }
 
-    pub(crate) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &OpenFile {
         &self.place
     }
 
@@ -290,7 +290,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("entourage.db");
         let connection = crate::open::writer(&path, None, true).unwrap();
-        let desk = WriterState::new(connection, Duration::ZERO, Place::of(&path));
+        let desk = WriterState::new(connection, Duration::ZERO, OpenFile::of(&path));
         (directory, desk)
     }
 

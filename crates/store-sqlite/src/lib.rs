@@ -8,11 +8,11 @@
 
 mod agents;
 mod apply;
-mod aside;
 mod block;
 mod claim;
 mod copy;
 mod database;
+mod database_copy;
 mod entities;
 mod events;
 mod fault;
@@ -25,7 +25,7 @@ mod lock;
 mod look_up;
 mod migrate;
 mod open;
-mod place;
+mod open_file;
 #[cfg(test)]
 mod plans;
 mod prune;
@@ -63,8 +63,8 @@ pub use copy::copy;
 pub use database::SqliteFile;
 
 use crate::{
-    aside::Aside, claim::Claimed, group::WriterState, job::Hints, lock::Lock, place::Place, readers::Readers,
-    writer::Writer,
+    claim::Claimed, database_copy::DatabaseCopy, group::WriterState, job::Hints, lock::Lock,
+    open_file::OpenFile, readers::Readers, writer::Writer,
 };
 
 /// The number of hints buffered for a subscriber; one that lags further reads the facts again.
@@ -172,10 +172,10 @@ impl SqliteStore {
     /// # Errors
     /// As for [`open`](Self::open), or if no copy can be made.
     pub fn open_to_read(path: impl AsRef<Path>, settings: Settings) -> Result<Self> {
-        if !aside::is_needed(path.as_ref()) {
+        if !database_copy::is_needed(path.as_ref()) {
             return Self::open(path, settings);
         }
-        let Aside { path, held, directory } = aside::copied(path.as_ref())?;
+        let DatabaseCopy { path, held, directory } = database_copy::copied(path.as_ref())?;
         drop(held);
         Self::start(&path, None, &settings, Some(directory))
     }
@@ -223,7 +223,7 @@ impl SqliteStore {
             lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
         }
         let mut writer = open::writer(path, durability, settings.migrate)?;
-        let place = Place::of(path);
+        let place = OpenFile::of(path);
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(parallel_reads())?, connections(settings.readers.max(1))?);
         if let Some(statements) = &settings.statements {

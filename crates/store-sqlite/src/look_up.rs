@@ -1,6 +1,6 @@
 //! What a commit depends on, read inside the transaction that writes.
 
-use entourage_store::judge::{Find, Standing};
+use entourage_store::judge::{Find, RecordState};
 use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
 use rusqlite::Connection;
 
@@ -36,7 +36,7 @@ impl Find for Rows<'_> {
         self.known.agent_of_run(self.connection, run)
     }
 
-    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
+    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
         entities::standing(self.connection, kind, id)
     }
 

@@ -118,14 +118,14 @@ impl Drop for Readers {
 
 /// Waiting reads, in a line for each owner.
 struct Lines {
-    standing: Mutex<Standing>,
+    standing: Mutex<LineState>,
     changed: Condvar,
     /// The maximum number of threads that serve one line.
     share: usize,
 }
 
 #[derive(Default)]
-struct Standing {
+struct LineState {
     /// The lines with waiting reads.
     waiting: HashMap<Line, VecDeque<Job>>,
     /// The order of turns, with each line that has waiting reads once.
@@ -191,7 +191,7 @@ impl Lines {
     }
 }
 
-impl Standing {
+impl LineState {
     fn take(&mut self, share: usize) -> Option<(Line, Job)> {
         let may = |line: &Line| self.at_work.get(line).is_none_or(|threads| *threads < share);
         let turn = self.turns.iter().position(may)?;

@@ -94,7 +94,7 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
 }
 
 /// The part of a stored run that decides how its change is written.
-pub(crate) struct Before {
+pub(crate) struct StoredRun {
     /// Its status so far.
     pub(crate) status: Status,
     /// What it used so far.
@@ -102,9 +102,9 @@ pub(crate) struct Before {
 }
 
 /// Returns the agent of a run, and the run's status and usage; none if there is no such run.
-pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<(AgentId, Before)>> {
+pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<(AgentId, StoredRun)>> {
     let mut statement = connection.prepare_cached("SELECT agent, status, spent FROM runs WHERE id = ?1")?;
-    let read = |row: &Row<'_>| Ok((word(row, 0)?, Before { status: word(row, 1)?, spent: json(row, 2)? }));
+    let read = |row: &Row<'_>| Ok((word(row, 0)?, StoredRun { status: word(row, 1)?, spent: json(row, 2)? }));
     Ok(statement.query_row([run.to_string()], read).optional()?)
 }
 

@@ -13,11 +13,11 @@ use crate::fault::Result;
 pub(crate) struct Select {
     sql: String,
     values: Vec<Value>,
-    behind: Option<Box<Behind>>,
+    behind: Option<Box<PageStart>>,
 }
 
 /// The row after which a page begins.
-struct Behind {
+struct PageStart {
     id: String,
     select: Select,
 }
@@ -113,7 +113,7 @@ impl Select {
                     .seen_by(scope, "owner");
                 let mut select = self.and(&format!("{n} {than} ({})", row.sql));
                 select.values.extend(row.values.iter().cloned());
-                select.behind = Some(Box::new(Behind { id: id.clone(), select: row }));
+                select.behind = Some(Box::new(PageStart { id: id.clone(), select: row }));
                 select
             }
             None => self,
@@ -150,7 +150,7 @@ impl Select {
         })?;
         // The page may be empty because the row after which it begins does not exist.
         if found.is_empty()
-            && let Some(Behind { id, select }) = behind.map(|behind| *behind)
+            && let Some(PageStart { id, select }) = behind.map(|behind| *behind)
             && !select.finds_any(connection)?
         {
             return Err(Error::NoRow { after: id }.into());

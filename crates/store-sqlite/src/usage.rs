@@ -4,7 +4,7 @@
 
 use std::ops::ControlFlow;
 
-use entourage_store::{Spender, Sums, UsageQuery};
+use entourage_store::{SpentBy, Sums, UsageQuery};
 use entourage_types::{Cost, Owner, Scope, Spent, Status, Tally, Usage, UsageRow};
 use rusqlite::{Connection, Row, params};
 
@@ -71,8 +71,8 @@ pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
         .only("runs.agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
 }
 
-fn read_run(row: &Row<'_>) -> rusqlite::Result<(Spender, Vec<Spent>)> {
-    let spender = Spender {
+fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<Spent>)> {
+    let spender = SpentBy {
         owner: Owner::new(row.get::<_, String>(0)?),
         agent: Some(word(row, 1)?),
         run: Some(word(row, 2)?),
@@ -92,7 +92,7 @@ pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
         .only("day <= ?", query.to)
 }
 
-fn read_kept(row: &Row<'_>) -> rusqlite::Result<(Spender, Spent)> {
+fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Spent)> {
     let owner = Owner::new(row.get::<_, String>(0)?);
     let kind = Some(row.get::<_, String>(3)?).filter(|kind| !kind.is_empty());
     let usage = Usage {
@@ -105,7 +105,7 @@ fn read_kept(row: &Row<'_>) -> rusqlite::Result<(Spender, Spent)> {
     let cost = Cost::from_nanos(count(row, 11)?);
     let tally = Tally { calls: count(row, 4)?, unpriced: count(row, 5)?, usage, cost };
     let spent = Spent { day: word(row, 1)?, model: row.get(2)?, tally };
-    Ok((Spender { owner, kind, tree: None, agent: None, run: None }, spent))
+    Ok((SpentBy { owner, kind, tree: None, agent: None, run: None }, spent))
 }
 
 /// What the kept sums contain of a run: all that it used, once it has ended.

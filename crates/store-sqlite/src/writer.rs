@@ -23,9 +23,9 @@ use tokio::sync::oneshot;
 use crate::{
     Durability,
     claim::Claimed,
-    group::{Busy, Course, GROUP, WriterState},
+    group::{Busy, GROUP, GroupProgress, WriterState},
     job::{Done, Hints, Job, Reply, Work},
-    place::Place,
+    open_file::OpenFile,
     writer_cache::EmptyInboxes,
 };
 
@@ -44,8 +44,8 @@ struct Shared {
     waiting: Mutex<Vec<Job>>,
     desk: Mutex<Option<WriterState>>,
     /// The progress of the groups.
-    course: Arc<Course>,
-    place: Place,
+    course: Arc<GroupProgress>,
+    place: OpenFile,
     empty_inboxes: EmptyInboxes,
     /// Whether the log is long enough to be merged.
     long: AtomicBool,
@@ -138,7 +138,7 @@ impl Writer {
         if self.at_once {
             // Other callers that are about to commit run first, and join the group. A caller that is dropped
             // here leaves its job to the thread.
-            let mut left = Left(Some(self));
+            let mut left = UnservedJob(Some(self));
             tokio::task::yield_now().await;
             left.0 = None;
             is_for_thread = !self.shared.work_at_once();
@@ -157,9 +157,9 @@ impl Writer {
 }
 
 /// A waiting job that no caller writes yet. Dropping this wakes the thread, which does.
-struct Left<'w>(Option<&'w Writer>);
+struct UnservedJob<'w>(Option<&'w Writer>);
 
-impl Drop for Left<'_> {
+impl Drop for UnservedJob<'_> {
     fn drop(&mut self) {
         if let Some(writer) = self.0 {
             writer.wake();

@@ -18,7 +18,7 @@ use crate::{
     events,
     fault::Result,
     inbox,
-    runs::{self, Before},
+    runs::{self, StoredRun},
 };
 
 /// The number of agents, and of trees, that are cached: more than are at work at once, two megabytes at most.
@@ -39,7 +39,7 @@ pub(crate) struct WriterCache {
     told: LruCache<AgentId, (Block, u64, Time)>,
     /// Runs that were looked up or written recently: their agents, with status and usage; none if there is no
     /// such run.
-    runs: LruCache<RunId, Option<(AgentId, Before)>>,
+    runs: LruCache<RunId, Option<(AgentId, StoredRun)>>,
     /// The number of the last post that arrived, once it was needed.
     arrivals: Option<i64>,
     empty_inboxes: EmptyInboxes,
@@ -203,7 +203,7 @@ impl WriterCache {
     }
 
     /// Returns the row's status and usage of a run that was looked up; none if there is no such run.
-    pub(crate) fn run(&mut self, run: RunId) -> Option<&Before> {
+    pub(crate) fn run(&mut self, run: RunId) -> Option<&StoredRun> {
         self.runs.get(&run)?.as_ref().map(|(_, before)| before)
     }
 
@@ -212,7 +212,7 @@ impl WriterCache {
         match self.runs.get_mut(&run.id) {
             Some(Some((_, before))) if before.spent == run.spent => before.status = run.status,
             _ => {
-                let stands = Before { status: run.status, spent: run.spent.clone() };
+                let stands = StoredRun { status: run.status, spent: run.spent.clone() };
                 self.runs.put(run.id, Some((run.agent, stands)));
             }
         }

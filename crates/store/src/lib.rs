@@ -36,7 +36,7 @@ pub use error::Error;
 pub use layer::{Layered, StoreLayer};
 pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
-pub use usage::{Spender, Sums, UsageQuery};
+pub use usage::{SpentBy, Sums, UsageQuery};
 
 /// What every method returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

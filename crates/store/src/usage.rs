@@ -40,7 +40,7 @@ impl UsageQuery {
 
 /// What a usage is attributed to. A field that is not known, or not asked for, is none.
 #[derive(Debug, Clone)]
-pub struct Spender {
+pub struct SpentBy {
     /// The owner.
     pub owner: Owner,
     /// The kind of agent.
@@ -92,7 +92,7 @@ impl Sums {
     }
 
     /// Adds what a spender spent on the days of the query.
-    pub fn add(&mut self, spender: &Spender, spent: &[Spent]) {
+    pub fn add(&mut self, spender: &SpentBy, spent: &[Spent]) {
         let Self { query, sums } = self;
         let asked = |spent: &&Spent| {
             query.from.is_none_or(|from| from <= spent.day) && query.to.is_none_or(|to| spent.day <= to)

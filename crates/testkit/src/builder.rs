@@ -39,15 +39,15 @@ pub struct WorldBuilder {
     give_up_after: u32,
     witness: Witness,
     patience: Option<Duration>,
-    over: Option<Over>,
-    left_behind: Option<LeftBehind>,
+    over: Option<WrapStore>,
+    left_behind: Option<PrepareDatabase>,
 }
 
 /// Creates a database before the world opens it.
-type LeftBehind = Box<dyn FnOnce(&Path) + Send>;
+type PrepareDatabase = Box<dyn FnOnce(&Path) + Send>;
 
 /// Wraps a store in another store.
-type Over = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
+type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
 impl WorldBuilder {
     pub(crate) fn new(model: Arc<dyn Model>) -> Self {

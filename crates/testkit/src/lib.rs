@@ -23,7 +23,7 @@ pub use clock::FakeClock;
 pub use faults::{Fault, Faults, Faulty};
 pub use held::HeldModel;
 pub use plain::plain;
-pub use story::{Act, Points, Story, Tellings, Told};
+pub use story::{Act, Points, Story, StoryOutcome, Tellings};
 pub use tool::{Effects, TestTool};
 pub use witness::{Fact, Witness};
 pub use world::{World, within};

@@ -105,7 +105,7 @@ const WINDOW: u32 = 128_000;
 
 /// The outcome of one run of a story.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct StoryOutcome {
     /// The transcript of each agent of the tree, one line per item, without ids and times.
     pub transcripts: Vec<Vec<String>>,
     /// What the calls that are not pure did, by tool and arguments.
@@ -190,7 +190,7 @@ impl Story {
     }
 
     /// Runs it with these faults, one for each process until the last, which has none.
-    pub async fn tell(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> Told {
+    pub async fn tell(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> StoryOutcome {
         let model = Arc::clone(&self.model);
         let witness = Witness::default();
         let model = ScriptedModel::deciding(move |request| Some(Ok(model(request))));
@@ -235,7 +235,7 @@ impl Story {
         let all = Page { limit: u32::MAX, ..Page::default() };
         let questions = settled(world.client().questions(Some(root.id), None, all).await);
         let effects = call_effects(&witness.facts(), &items, &questions);
-        Told { transcripts, effects, commits, violations: world.audit().await }
+        StoryOutcome { transcripts, effects, commits, violations: world.audit().await }
     }
 
     /// Runs it without faults, then with a fault at each of these `points`: each fault alone, and

@@ -51,7 +51,7 @@ struct Compiled {
 }
 
 /// Why a value is rejected.
-enum Unfit {
+enum Mismatch {
     /// It was not validated: that would take too long.
     TooLarge,
     /// It is not valid, and finding out where would take too long.
@@ -71,20 +71,20 @@ impl Compiled {
         Ok(Self { validator, weight: inlined.weight })
     }
 
-    fn check(&self, value: &Value) -> Result<(), Unfit> {
+    fn check(&self, value: &Value) -> Result<(), Mismatch> {
         let work = self.weight.saturating_mul(weight(value));
         if work > MOST_WORK {
-            return Err(Unfit::TooLarge);
+            return Err(Mismatch::TooLarge);
         }
         if self.validator.is_valid(value) {
             return Ok(());
         }
         if work > MOST_EXPLAINED {
-            return Err(Unfit::Somewhere);
+            return Err(Mismatch::Somewhere);
         }
         let mistakes: Vec<String> =
             self.validator.iter_errors(value).take(8).map(|error| placed(&error)).collect();
-        if mistakes.is_empty() { Ok(()) } else { Err(Unfit::There(mistakes.join("; "))) }
+        if mistakes.is_empty() { Ok(()) } else { Err(Mismatch::There(mistakes.join("; "))) }
     }
 }
 
@@ -130,14 +130,14 @@ impl Checker {
         }
         match self.compiled.check(arguments) {
             Ok(()) => Ok(()),
-            Err(Unfit::TooLarge) => {
+            Err(Mismatch::TooLarge) => {
                 invalid("they are too large to be checked. Do it in several calls".to_owned())
             }
-            Err(Unfit::Somewhere) => invalid(
+            Err(Mismatch::Somewhere) => invalid(
                 "they do not fit the schema, and are too large to say where. Do it in several calls"
                     .to_owned(),
             ),
-            Err(Unfit::There(mistakes)) => invalid(mistakes),
+            Err(Mismatch::There(mistakes)) => invalid(mistakes),
         }
     }
 }
@@ -181,11 +181,11 @@ impl TextSchema {
         };
         match self.compiled.check(&value) {
             Ok(()) => None,
-            Err(Unfit::TooLarge) => Some("it is too large to be checked; answer with less".to_owned()),
-            Err(Unfit::Somewhere) => {
+            Err(Mismatch::TooLarge) => Some("it is too large to be checked; answer with less".to_owned()),
+            Err(Mismatch::Somewhere) => {
                 Some("it does not fit the schema, and is too large to say where; answer with less".to_owned())
             }
-            Err(Unfit::There(mistakes)) => Some(mistakes),
+            Err(Mismatch::There(mistakes)) => Some(mistakes),
         }
     }
 }

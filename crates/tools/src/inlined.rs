@@ -39,15 +39,15 @@ pub(crate) fn inlined(root: &Value) -> Result<Inlined, String> {
     let written = ROUNDS.map(|rounds| move || Writer { root, rounds, weight: 0, open: Vec::new() }.whole());
     let [first, second] = written;
     first().or_else(|_| second()).map_err(|trouble| match trouble {
-        Trouble::TooLarge => format!("with its references written out it is larger than {MOST} parts"),
-        Trouble::TooDeep => format!("with its references written out it is deeper than {DEEPEST} levels"),
-        Trouble::Reference(reference) => {
+        InlineError::TooLarge => format!("with its references written out it is larger than {MOST} parts"),
+        InlineError::TooDeep => format!("with its references written out it is deeper than {DEEPEST} levels"),
+        InlineError::Reference(reference) => {
             format!("it refers to `{reference}`, and only references to its own parts (`#/…`) are followed")
         }
     })
 }
 
-enum Trouble {
+enum InlineError {
     TooLarge,
     TooDeep,
     Reference(String),
@@ -62,15 +62,15 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn whole(mut self) -> Result<Inlined, Trouble> {
+    fn whole(mut self) -> Result<Inlined, InlineError> {
         let schema = self.write(self.root, 0)?;
         Ok(Inlined { schema, weight: self.weight })
     }
 
-    fn write(&mut self, value: &'a Value, depth: usize) -> Result<Value, Trouble> {
+    fn write(&mut self, value: &'a Value, depth: usize) -> Result<Value, InlineError> {
         self.weigh(1)?;
         if depth > DEEPEST {
-            return Err(Trouble::TooDeep);
+            return Err(InlineError::TooDeep);
         }
         match value {
             Value::Object(fields) => self.write_object(value, fields, depth),
@@ -84,10 +84,10 @@ impl<'a> Writer<'a> {
         value: &'a Value,
         fields: &'a Map<String, Value>,
         depth: usize,
-    ) -> Result<Value, Trouble> {
+    ) -> Result<Value, InlineError> {
         // A property may be named like a keyword: then its value is not a string.
         if let Some(reference) = DYNAMIC.iter().find_map(|keyword| fields.get(*keyword)?.as_str()) {
-            return Err(Trouble::Reference(reference.to_owned()));
+            return Err(InlineError::Reference(reference.to_owned()));
         }
         let before = self.weight;
         // Definitions are inlined where they are referenced.
@@ -110,7 +110,7 @@ impl<'a> Writer<'a> {
             }
             match written.entry("allOf").or_insert_with(|| Value::Array(Vec::new())) {
                 Value::Array(all) => all.push(target),
-                _ => return Err(Trouble::Reference(reference.to_owned())),
+                _ => return Err(InlineError::Reference(reference.to_owned())),
             }
         }
         if ASKS_AGAIN.iter().any(|keyword| fields.contains_key(*keyword)) {
@@ -119,23 +119,23 @@ impl<'a> Writer<'a> {
         Ok(Value::Object(written))
     }
 
-    fn follow(&mut self, reference: &'a str, depth: usize) -> Result<Value, Trouble> {
+    fn follow(&mut self, reference: &'a str, depth: usize) -> Result<Value, InlineError> {
         if self.open.iter().filter(|open| **open == reference).count() >= self.rounds {
             return Ok(Value::Object(Map::new()));
         }
         let place = reference.strip_prefix('#').map(|place| percent_decode_str(place).decode_utf8_lossy());
         let root = self.root;
         let target = place.and_then(|place| root.pointer(&place));
-        let target = target.ok_or_else(|| Trouble::Reference(reference.to_owned()))?;
+        let target = target.ok_or_else(|| InlineError::Reference(reference.to_owned()))?;
         self.open.push(reference);
         let written = self.write(target, depth)?;
         self.open.pop();
         Ok(written)
     }
 
-    fn weigh(&mut self, more: usize) -> Result<(), Trouble> {
+    fn weigh(&mut self, more: usize) -> Result<(), InlineError> {
         self.weight = self.weight.saturating_add(more);
-        if self.weight > MOST { Err(Trouble::TooLarge) } else { Ok(()) }
+        if self.weight > MOST { Err(InlineError::TooLarge) } else { Ok(()) }
     }
 }
 

@@ -37,7 +37,7 @@ pub use memory::{ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory, U
 pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use owners::Owners;
-pub use reader::{Reach, Reader, RecordQuery, find};
+pub use reader::{Reader, RecordQuery, RecordScope, find};
 pub use source::{Address, Source};
 pub use tool::{Caller, Tool, Toolbox};
 pub use web::{

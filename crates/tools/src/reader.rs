@@ -24,7 +24,7 @@ pub struct RecordQuery {
     /// Which noun.
     pub kind: EntityKind,
     /// Whose records.
-    pub of: Reach,
+    pub of: RecordScope,
     /// In this status.
     pub status: Option<&'static str>,
     /// With all of these words; the last one may be a prefix.
@@ -37,7 +37,7 @@ pub struct RecordQuery {
 
 /// Whose records a query selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum RecordScope {
     /// The caller's own.
     Agent,
     /// Those of all agents of its tree.
@@ -49,7 +49,7 @@ pub enum Reach {
 impl RecordQuery {
     /// Up to a hundred records of this noun, oldest first.
     #[must_use]
-    pub fn of<R: Record>(of: Reach) -> Self {
+    pub fn of<R: Record>(of: RecordScope) -> Self {
         Self { kind: R::KIND, of, status: None, words: None, newest_first: false, limit: 100 }
     }
 }

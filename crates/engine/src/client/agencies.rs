@@ -6,7 +6,7 @@ use entourage_store::Page;
 use entourage_types::{Agent, Chat};
 use tokio_util::sync::CancellationToken;
 
-use super::{Client, Speech, checked_name};
+use super::{ChatMessage, Client, checked_name};
 use crate::{Agency, Error, Result, responses::Follow};
 
 impl Client {
@@ -33,7 +33,7 @@ impl Client {
     pub async fn respond(
         &self,
         agency: &str,
-        mut speech: Speech,
+        mut speech: ChatMessage,
         key: Option<&str>,
         stays: CancellationToken,
     ) -> Result<Follow> {

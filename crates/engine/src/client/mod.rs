@@ -36,14 +36,14 @@ use crate::{Budget, Engine};
 
 pub use context::{Block, Seen};
 pub use create::NewAgent;
-pub use kinds::InUse;
+pub use kinds::KindInUse;
 pub use nested::RunBelow;
 pub use operate::{FoundInconsistency, JobRecord};
-pub use page::{PageEnd, Room};
+pub use page::{PageBudget, PageEnd};
 pub use read::AgentFilter;
 pub use records::{RecordFilter, Versioned};
 pub use send::Posted;
-pub use speak::{Speech, Spoken};
+pub use speak::{AcceptedMessage, ChatMessage};
 pub use transcript::{Entry, Role, TranscriptRenderer};
 pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};

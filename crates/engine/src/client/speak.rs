@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::{Client, LONGEST_NAME, checked_name, checked_text};
 use crate::{
     Error, Result,
-    thread::{self, Place},
+    thread::{self, ThreadSlot},
     titles::title_of,
 };
 
 /// A message to an agent of a chat.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Speech {
+pub struct ChatMessage {
     /// The chat's name, which may be any; the first message in a chat creates it.
     pub chat: String,
     /// The kind of the recipient.
@@ -34,7 +34,7 @@ pub struct Speech {
 
 /// A message that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spoken {
+pub struct AcceptedMessage {
     /// The root of the chat's tree.
     pub root: AgentId,
     /// The agent that reads it.
@@ -63,8 +63,8 @@ impl Client {
         let key = thread::key(to, from.unwrap_or(thread::USER));
         let root = self.chat(chat).await?;
         Ok(match thread::find(&**self.engine.store(), &self.scope, root, key).await? {
-            Place::Taken(agent) => Some(agent),
-            Place::Free(_) => None,
+            ThreadSlot::Taken(agent) => Some(agent),
+            ThreadSlot::Free(_) => None,
         })
     }
 
@@ -75,7 +75,7 @@ impl Client {
     /// # Errors
     /// [`Error::UnknownKind`]; [`Error::Invalid`] for an empty text or chat, or a sender's name that cannot
     /// be used; [`Error::KeyReused`]; [`Error::Forgotten`] if the thread of the first message was pruned.
-    pub async fn speak(&self, speech: Speech, key: Option<&str>) -> Result<Spoken> {
+    pub async fn speak(&self, speech: ChatMessage, key: Option<&str>) -> Result<AcceptedMessage> {
         let request = serde_json::to_string(&speech)?;
         if let Some(first) = self.first_answer(key, &request).await? {
             return self.said_before(&first).await;
@@ -109,19 +109,19 @@ impl Client {
 
     async fn try_to_speak(
         &self,
-        speech: &Speech,
+        speech: &ChatMessage,
         max_tree: u32,
         once: Option<&str>,
         request: &str,
-    ) -> Result<Spoken> {
+    ) -> Result<AcceptedMessage> {
         let (store, now) = (self.engine.store(), self.engine.now());
         let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
         let mut commit = Commit::new(now);
         let root = self.enter(&speech.chat, &mut commit).await?;
         let title = title_of(&speech.text);
         let (mut agent, is_new) = match thread::find(&**store, &self.scope, root, key).await? {
-            Place::Taken(found) => (found, false),
-            Place::Free(key) => {
+            ThreadSlot::Taken(found) => (found, false),
+            ThreadSlot::Free(key) => {
                 // An agent that a person talks to is at the top of the chat's tree.
                 let mut made =
                     Agent { root, key: Some(key), ..Agent::root(self.owner.clone(), &speech.to, title, now) };
@@ -150,7 +150,7 @@ impl Client {
                 options: Some(speech.options.clone()),
             },
         };
-        let spoken = Spoken { root, agent: agent.id, post: post.id, again: false };
+        let spoken = AcceptedMessage { root, agent: agent.id, post: post.id, again: false };
         commit.post(post, &self.owner);
         self.check_room(agent.id).await?;
         let answer = format!("{} {}", spoken.agent, spoken.post);
@@ -161,13 +161,13 @@ impl Client {
     }
 
     /// The message of the first request with a key.
-    async fn said_before(&self, first: &str) -> Result<Spoken> {
+    async fn said_before(&self, first: &str) -> Result<AcceptedMessage> {
         let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
         let agent: AgentId = agent.parse().map_err(|_| Error::KeyReused)?;
         let post: PostId = post.parse().map_err(|_| Error::KeyReused)?;
         // Its chat may have been deleted since, and another one may have its name.
         let root = self.made_before(agent).await?.root;
-        Ok(Spoken { root, agent, post, again: true })
+        Ok(AcceptedMessage { root, agent, post, again: true })
     }
 
     /// The last message in a thread that a person sent for an answer, read by the agent or not.
@@ -218,7 +218,7 @@ impl Client {
     }
 }
 
-fn check_names(speech: &Speech) -> Result<()> {
+fn check_names(speech: &ChatMessage) -> Result<()> {
     if speech.chat.trim().is_empty() {
         return Err(Error::Invalid("the chat has no name: give it one".into()));
     }

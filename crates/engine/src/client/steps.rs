@@ -21,7 +21,7 @@ impl Client {
     pub async fn steps(&self, id: RunId) -> Result<Vec<Step>> {
         let run = self.run(id).await?;
         let store = self.engine.store();
-        let mut merging = Merging::new(id, store.steps(&self.scope, id).await?);
+        let mut merging = StepMerger::new(id, store.steps(&self.scope, id).await?);
         let mut from = 0;
         loop {
             let query = ItemQuery { run: Some(id), bytes: BYTES, ..ItemQuery::of(run.agent, from, ITEMS) };
@@ -59,7 +59,7 @@ impl Client {
 }
 
 /// Steps as they are found, item by item.
-struct Merging {
+struct StepMerger {
     run: RunId,
     /// The steps with a record of their own whose item was not read yet.
     recorded: HashMap<StepKey, Step>,
@@ -68,7 +68,7 @@ struct Merging {
     steps: Vec<Step>,
 }
 
-impl Merging {
+impl StepMerger {
     fn new(run: RunId, recorded: Vec<Step>) -> Self {
         let recorded = recorded.into_iter().filter(|step| step.key.is_work());
         let recorded = recorded.map(|step| (step.key.clone(), step)).collect();

@@ -9,10 +9,10 @@ const AGAIN: Duration = Duration::from_secs(60);
 
 /// The current outage, if there is one: since when, and when it was logged last.
 #[derive(Debug, Default)]
-pub(super) struct Outage(Option<Said>);
+pub(super) struct Outage(Option<Reported>);
 
 #[derive(Debug)]
-struct Said {
+struct Reported {
     since: Time,
     last: Time,
 }
@@ -24,7 +24,7 @@ impl Outage {
         match &mut self.0 {
             None => {
                 tracing::error!(%cause, "the store is unavailable; runs wait for it and then resume");
-                self.0 = Some(Said { since: now, last: now });
+                self.0 = Some(Reported { since: now, last: now });
             }
             Some(said) if said.last + AGAIN <= now => {
                 tracing::error!(%cause, since = %said.since, "the store is still unavailable; runs wait for it");

@@ -24,18 +24,18 @@ pub struct Watch {
     /// When it looks for events whose news may have been lost.
     look: Option<Time>,
     clock: Arc<dyn Clock>,
-    seat: Seat,
+    seat: Subscription,
     _pump: Arc<Pump>,
 }
 
 /// A subscriber's place at its tree's channel.
-struct Seat {
+struct Subscription {
     channels: Channels,
     signals: Arc<dyn Signals>,
     root: AgentId,
 }
 
-impl Drop for Seat {
+impl Drop for Subscription {
     /// Removes the tree's channel with the last subscriber.
     fn drop(&mut self) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Watch {
         (live, said): (broadcast::Receiver<Live>, Vec<AgentDelta>),
     ) -> Result<Self> {
         let (channels, signals) = (Arc::clone(&feed.channels), Arc::clone(&feed.signals));
-        let seat = Seat { channels, signals, root: pages.root() };
+        let seat = Subscription { channels, signals, root: pages.root() };
         let (clock, pump) = (Arc::clone(&feed.clock), Arc::clone(&feed.pump));
         let mut watch =
             Self { pages, last: 0, live, announced: false, said, look: None, clock, seat, _pump: pump };

@@ -13,12 +13,12 @@ use crate::{Engine, Result};
 const EVERY: Duration = Duration::from_secs(300);
 
 /// The record of a job, and the version in which it was read or written last.
-struct Kept {
+struct StoredJob {
     run: JobRun,
     version: u64,
 }
 
-impl Kept {
+impl StoredJob {
     /// No other node has written the record since.
     fn unchanged(&self) -> Expect {
         Expect::version::<JobRun>(&self.run.job, self.version)
@@ -106,7 +106,7 @@ impl Engine {
         }
     }
 
-    async fn find_and_repair(&self, job: &dyn Job, kept: &mut Kept) -> Result<()> {
+    async fn find_and_repair(&self, job: &dyn Job, kept: &mut StoredJob) -> Result<()> {
         for mut inconsistency in job.find(self).await? {
             kept.run.found += 1;
             tracing::warn!(job = job.name(), agent = %inconsistency.agent, "{}", inconsistency.text);
@@ -116,16 +116,18 @@ impl Engine {
             inconsistency.repair.push(Write::record(&counted)?);
             inconsistency.repair.expect.push(kept.unchanged());
             if self.repair(inconsistency).await? {
-                *kept = Kept { run: counted, version: kept.version + 1 };
+                *kept = StoredJob { run: counted, version: kept.version + 1 };
             }
         }
         Ok(())
     }
 
-    async fn last_run_of(&self, job: &dyn Job) -> Result<Kept> {
+    async fn last_run_of(&self, job: &dyn Job) -> Result<StoredJob> {
         match self.store().entity(&Scope::All, JobRun::KIND, job.name()).await? {
-            Some(entity) => Ok(Kept { run: read(&entity)?, version: entity.version }),
-            None => Ok(Kept { run: JobRun::before_the_first(job.name(), self.now() + EVERY), version: 0 }),
+            Some(entity) => Ok(StoredJob { run: read(&entity)?, version: entity.version }),
+            None => {
+                Ok(StoredJob { run: JobRun::before_the_first(job.name(), self.now() + EVERY), version: 0 })
+            }
         }
     }
 }

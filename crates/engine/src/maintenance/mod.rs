@@ -19,7 +19,7 @@ use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, W
 
 use crate::{
     Engine, Result,
-    pages::{List, pages},
+    pages::{PagedQuery, pages},
 };
 
 /// Finds one sort of inconsistency.
@@ -106,7 +106,7 @@ fn wake(agent: AgentId, owner: &Owner, due: Time) -> Write {
 // ids are kept.
 
 /// Calls `show` with every row that a query selects.
-async fn each<L: List>(engine: &Engine, list: L, mut show: impl FnMut(L::Row) + Send) -> Result<()> {
+async fn each<L: PagedQuery>(engine: &Engine, list: L, mut show: impl FnMut(L::Row) + Send) -> Result<()> {
     let mut pages = pages(&**engine.store(), &Scope::All, list);
     while let Some(page) = pages.next().await? {
         page.into_iter().for_each(&mut show);

@@ -63,13 +63,17 @@ impl Job for Waits {
 
 /// What never reached a waiting agent.
 #[derive(Default)]
-struct Lost {
+struct MissedPosts {
     posts: Vec<Post>,
     /// The earliest of the times that it waits for.
     moment: Option<Time>,
 }
 
-fn inconsistency(engine: &Engine, agent: &Agent, Lost { posts, moment }: Lost) -> Inconsistency {
+fn inconsistency(
+    engine: &Engine,
+    agent: &Agent,
+    MissedPosts { posts, moment }: MissedPosts,
+) -> Inconsistency {
     let (now, what) = (engine.now(), agent.waiting_on.map_or("nothing", WaitingOn::as_str));
     let done = if posts.is_empty() { "it is woken when that is due" } else { "it is notified" };
     let text = format!("agent {} waits ({what}) for something that can no longer happen: {done}", agent.id);
@@ -80,8 +84,8 @@ fn inconsistency(engine: &Engine, agent: &Agent, Lost { posts, moment }: Lost) -
 }
 
 /// What the agent's open steps should have received; none if one of them rightly waits.
-async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<Lost>> {
-    let mut lost = Lost::default();
+async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<MissedPosts>> {
+    let mut lost = MissedPosts::default();
     let Some(run) = open_run(engine, agent.id).await? else { return Ok(Some(lost)) };
     for step in engine.store().steps(&Scope::All, run.id).await? {
         match told(engine, agent, &step).await? {

@@ -9,7 +9,7 @@ use entourage_types::{Scope, Time, Wakeup};
 use super::{Inconsistency, Job, agent};
 use crate::{
     Engine, Result,
-    pages::{Due, pages},
+    pages::{DueWakeups, pages},
 };
 
 /// A wake-up that has been due for so long was delivered and not served.
@@ -31,7 +31,7 @@ impl Job for Wakeups {
         let mut found = Vec::new();
         let until =
             Time::from_micros(engine.now().micros() - i64::try_from(PATIENCE.as_micros()).unwrap_or(0));
-        let mut pages = pages(&**engine.store(), &Scope::All, Due(until));
+        let mut pages = pages(&**engine.store(), &Scope::All, DueWakeups(until));
         while let Some(page) = pages.next().await? {
             for wakeup in &page {
                 if agent(engine, wakeup.agent).await?.is_none() {

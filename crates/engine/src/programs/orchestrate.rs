@@ -47,9 +47,9 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
                     Some(TurnOutcome::Answer(words) | TurnOutcome::User(words)) => return Ok(words),
                     Some(TurnOutcome::Refused) => {}
                     None => match words_of(run.output_of(first.id)) {
-                        Words::Later => return Ok(String::new()),
-                        Words::Now(words) if run.may_answer(&words).await? => return Ok(run.say(words)),
-                        Words::Now(_) | Words::ForModel => {}
+                        UserText::Later => return Ok(String::new()),
+                        UserText::Now(words) if run.may_answer(&words).await? => return Ok(run.say(words)),
+                        UserText::Now(_) | UserText::ForModel => {}
                     },
                 }
             }
@@ -59,7 +59,7 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
 }
 
 /// What the user reads after a call that was made on their message.
-enum Words {
+enum UserText {
     /// This text.
     Now(String),
     /// Nothing until the delegated work is done.
@@ -68,16 +68,16 @@ enum Words {
     ForModel,
 }
 
-fn words_of(output: Option<&Output>) -> Words {
+fn words_of(output: Option<&Output>) -> UserText {
     match output {
-        Some(output) if output.has_asked() => Words::ForModel,
+        Some(output) if output.has_asked() => UserText::ForModel,
         Some(output) if output.error => {
             // The text of a tool is for models, and is in the transcript.
             tracing::warn!(tool = output.tool, why = output.text, "a call on a message was refused");
-            Words::Now(COULD_NOT.to_owned())
+            UserText::Now(COULD_NOT.to_owned())
         }
-        Some(output) if output.task().is_none() => Words::Now(output.text.clone()),
-        _ => Words::Later,
+        Some(output) if output.task().is_none() => UserText::Now(output.text.clone()),
+        _ => UserText::Later,
     }
 }
 

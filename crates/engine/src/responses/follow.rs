@@ -11,14 +11,14 @@ use entourage_types::{
 use tokio_util::sync::CancellationToken;
 
 use super::{Origin, RunItem, RunResult, StreamEvent, hang_up::HangUp, pieces::Pieces, sender_of};
-use crate::{AgentDelta, Client, Result, Signal, Speech, Spoken, Watch, thread::USER};
+use crate::{AcceptedMessage, AgentDelta, ChatMessage, Client, Result, Signal, Watch, thread::USER};
 
 /// Follows one message to its answer. If it is dropped before its end, it [withdraws](Client::withdraw) the
 /// message: no client waits for the answer any more.
 pub struct Follow {
     client: Client,
     chat_id: String,
-    spoken: Spoken,
+    spoken: AcceptedMessage,
     caller: String,
     agent: String,
     watch: Watch,
@@ -58,7 +58,7 @@ impl Follow {
     /// As for [`Client::speak`].
     pub async fn begin(
         client: &Client,
-        speech: Speech,
+        speech: ChatMessage,
         key: Option<&str>,
         stays: CancellationToken,
     ) -> Result<Self> {
@@ -84,7 +84,7 @@ impl Follow {
         post: PostId,
         stays: CancellationToken,
     ) -> Result<Self> {
-        let spoken = Spoken { root: thread.root, agent: thread.id, post, again: true };
+        let spoken = AcceptedMessage { root: thread.root, agent: thread.id, post, again: true };
         let from = client.last_event(thread.root).await?;
         let hang_up = HangUp::new(client, spoken, stays);
         Self::of(hang_up, chat, (thread.kind.clone(), sender_of(thread)), from).await

@@ -19,7 +19,7 @@ pub(super) struct Pieces {
     early: VecDeque<Arc<AgentDelta>>,
     /// How much of each run's answer in progress was emitted. What follows a gap is not: the item has the
     /// whole text.
-    heard: HashMap<RunId, Heard>,
+    heard: HashMap<RunId, Emitted>,
 }
 
 impl Pieces {
@@ -49,14 +49,14 @@ impl Pieces {
 
 /// What was emitted of an answer in progress.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heard {
+struct Emitted {
     /// The number of its item, and which attempt at it.
     attempt: (u64, u64),
     /// The length of the emitted text in characters.
     length: u64,
 }
 
-impl Heard {
+impl Emitted {
     /// Returns whether a piece voids what was emitted before, and the text that it adds to that. A subscriber
     /// that is behind gets the text so far again, of which only the new part is added; what follows a gap
     /// adds nothing.
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn pieces_after_a_gap_are_ignored_and_a_new_attempt_voids_the_old() {
         let (agent, run) = (AgentId::new(), RunId::new());
-        let mut heard = Heard::default();
+        let mut heard = Emitted::default();
         let mut take = |item_seq, attempt, offset, text: &str| {
             let piece = if text.is_empty() { Piece::Reset } else { Piece::Text(text.into()) };
             let (is_void, new) = heard.take(&AgentDelta { agent, run, item_seq, attempt, offset, piece });

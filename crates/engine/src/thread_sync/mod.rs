@@ -51,10 +51,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The store layer that adds pending saves to commits.
 #[derive(Clone)]
-pub(crate) struct Keeping(pub(crate) Arc<dyn ThreadStore>);
+pub(crate) struct SaveLayer(pub(crate) Arc<dyn ThreadStore>);
 
 #[async_trait]
-impl StoreLayer for Keeping {
+impl StoreLayer for SaveLayer {
     async fn commit(&self, store: &Arc<dyn Store>, mut commit: Commit) -> Stored<Committed> {
         // The items that a thread begins with were loaded, and their commit has no fence of the agent.
         let writer = commit.fence.map(|fence| fence.agent);

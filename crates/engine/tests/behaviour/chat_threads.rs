@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::kit::first_tools;
 use async_trait::async_trait;
-use entourage_engine::{Error, Kinds, Speech, Spoken};
+use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{
     AgentQuery, Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write,
@@ -14,17 +14,17 @@ use entourage_testkit::{Fault, Faults, StoreLayer, World, WorldBuilder, plain};
 use entourage_types::{Action, Agent, AgentId, Chat, Kind, Limits, Run, Scope, Status};
 use serde_json::json;
 
-fn speech(to: &str, text: &str) -> Speech {
-    Speech { chat: "c".into(), to: to.into(), text: text.into(), ..Speech::default() }
+fn speech(to: &str, text: &str) -> ChatMessage {
+    ChatMessage { chat: "c".into(), to: to.into(), text: text.into(), ..ChatMessage::default() }
 }
 
-async fn say(world: &World, speech: Speech) -> (Spoken, Run) {
+async fn say(world: &World, speech: ChatMessage) -> (AcceptedMessage, Run) {
     let spoken = world.client().speak(speech, None).await.unwrap();
     (spoken, wait_for_answer(world, &spoken).await)
 }
 
 /// Waits until the message has its answer.
-async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
+async fn wait_for_answer(world: &World, spoken: &AcceptedMessage) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     let ended = async {
@@ -82,7 +82,7 @@ async fn threads_that_people_open_have_no_parent() {
     let world = ceo_and_dev().start().await;
     let (first, _) = say(&world, speech("ceo", "hello")).await;
     for name in ["Ann", "Bob", "Cid"] {
-        say(&world, Speech { from: Some(name.into()), ..speech("dev", "tell me") }).await;
+        say(&world, ChatMessage { from: Some(name.into()), ..speech("dev", "tell me") }).await;
         let thread = thread(&world, "dev", Some(name)).await;
         assert_eq!((thread.parent, thread.depth, thread.root), (None, 0, first.root));
         assert_eq!(lines(&world, thread.id).await[2..], ["output: delivered"], "it talks to the user");
@@ -124,8 +124,8 @@ async fn deleting_the_first_thread_of_a_chat_keeps_its_siblings() {
 async fn chats_are_listed_by_name_until_they_are_deleted() {
     let world = ceo_and_dev().start().await;
     for chat in ["one", "two", "three"] {
-        say(&world, Speech { chat: chat.into(), ..speech("ceo", "hello") }).await;
-        say(&world, Speech { chat: chat.into(), ..speech("dev", "hello") }).await;
+        say(&world, ChatMessage { chat: chat.into(), ..speech("ceo", "hello") }).await;
+        say(&world, ChatMessage { chat: chat.into(), ..speech("dev", "hello") }).await;
     }
     let names = async |page: Page| {
         let chats = world.client().chats(page).await.unwrap();
@@ -179,7 +179,7 @@ async fn a_repeated_key_returns_its_message_after_the_chat_was_deleted() {
     wait_for_answer(&world, &first).await;
     world.client().delete_chat("c").await.unwrap();
     let again = world.client().speak(speech("ceo", "hello"), Some("k")).await.unwrap();
-    assert_eq!(again, Spoken { again: true, ..first });
+    assert_eq!(again, AcceptedMessage { again: true, ..first });
     assert_eq!(world.client().chats(Page::default()).await.unwrap(), [], "nothing was said in a new one");
 }
 

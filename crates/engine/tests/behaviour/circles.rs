@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script};
 use entourage_store::{Commit, Committed, Result, Store, Write};
-use entourage_testkit::{Fault, StoreLayer, Story, Told};
+use entourage_testkit::{Fault, StoreLayer, Story, StoryOutcome};
 use entourage_types::{AgentId, Kind, Task};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -99,7 +99,7 @@ fn ring(size: usize) -> Story {
 }
 
 /// How many times a message was refused, answered and read.
-fn counts(told: &Told) -> [usize; 3] {
+fn counts(told: &StoryOutcome) -> [usize; 3] {
     let lines = || told.transcripts.iter().flatten();
     let count = |fits: &dyn Fn(&str) -> bool| lines().filter(|line| fits(line)).count();
     [

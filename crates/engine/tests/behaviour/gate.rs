@@ -14,7 +14,7 @@ use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{
-    Connection, Deltas, Door, Error, Gated, Lack, Message, Model, Reply, Request, Result, Script,
+    Connection, Deltas, Door, Error, Gated, Message, Missing, Model, Reply, Request, Result, Script,
     ScriptedModel,
 };
 use entourage_store::Page;
@@ -304,7 +304,7 @@ async fn last_words(world: &World, root: AgentId) -> String {
 #[tokio::test]
 async fn the_fallback_answers_at_once_if_the_model_cannot_be_used() {
     let model =
-        two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Model, cause: "HTTP 404".into() });
+        two_models(|| Error::Denied { model: MAIN.into(), lack: Missing::Model, cause: "HTTP 404".into() });
     let world = World::builder(model.clone()).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -315,7 +315,7 @@ async fn the_fallback_answers_at_once_if_the_model_cannot_be_used() {
 #[tokio::test]
 async fn the_turn_says_which_model_answered() {
     let model = Named(
-        two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Model, cause: "HTTP 404".into() }),
+        two_models(|| Error::Denied { model: MAIN.into(), lack: Missing::Model, cause: "HTTP 404".into() }),
         Vec::new(),
     );
     let world = World::builder(model).kinds(with_spare()).start().await;
@@ -386,7 +386,7 @@ async fn a_refused_request_is_not_sent_to_the_fallback() {
 async fn the_engines_fallback_serves_only_kinds_that_name_no_model() {
     for (own, answered) in [(None, true), (Some(MAIN), false)] {
         let script =
-            two_models(|| Error::Denied { model: MAIN.into(), lack: Lack::Key, cause: "HTTP 401".into() });
+            two_models(|| Error::Denied { model: MAIN.into(), lack: Missing::Key, cause: "HTTP 401".into() });
         let model = Named(script.clone(), vec![SPARE.into()]);
         let kinds = one_kind(|kind| kind.model = own.map(Into::into));
         let world = World::builder(model).kinds(kinds).start().await;
@@ -400,7 +400,7 @@ async fn the_engines_fallback_serves_only_kinds_that_name_no_model() {
 async fn the_error_of_a_run_lists_each_failed_model_once() {
     let model = ScriptedModel::deciding(|request| {
         let model = request.model.clone().unwrap_or_default();
-        Some(Err(Error::Denied { model, lack: Lack::Key, cause: "HTTP 401".into() }))
+        Some(Err(Error::Denied { model, lack: Missing::Key, cause: "HTTP 401".into() }))
     });
     let world = World::builder(model).kinds(with_spare()).start().await;
     let root = world.ask("Hello?").await;

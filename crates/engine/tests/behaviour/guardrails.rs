@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::kit::one_kind;
 use async_trait::async_trait;
-use entourage_engine::{Guardrail, GuardrailInput, Kinds, NewAgent, Role, Side, Speech};
+use entourage_engine::{ChatMessage, Guardrail, GuardrailInput, Kinds, NewAgent, Role, Side};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Effects, Faults, HeldModel, TestTool, World, WorldBuilder, plain, well_formed};
@@ -340,7 +340,7 @@ async fn an_unknown_guardrail_is_refused_by_name_before_the_model_is_asked() {
     }
     let options = RunOptions { validator: Some("absent".into()), ..RunOptions::default() };
     let (chat, to) = ("c".into(), "assistant".into());
-    let speech = Speech { chat, to, text: "Do it.".into(), options, ..Speech::default() };
+    let speech = ChatMessage { chat, to, text: "Do it.".into(), options, ..ChatMessage::default() };
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
     let world = World::builder(model).kinds(kinds(Guardrails::default())).start().await;
     assert_eq!(world.client().speak(speech, None).await.unwrap_err().to_string(), why);
@@ -353,12 +353,12 @@ async fn a_message_can_name_a_guardrail_for_its_answer() {
         .guardrail("polite", Arc::new(Polite::default()));
     let world = builder.start().await;
     let options = RunOptions { validator: Some("polite".into()), ..RunOptions::default() };
-    let speech = Speech {
+    let speech = ChatMessage {
         chat: "c".into(),
         to: "assistant".into(),
         text: "Do it.".into(),
         options,
-        ..Speech::default()
+        ..ChatMessage::default()
     };
     let spoken = world.client().speak(speech, None).await.unwrap();
     let root = world.ended(spoken.root).await;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::kit::one_kind;
-use entourage_engine::Speech;
+use entourage_engine::ChatMessage;
 use entourage_llm::{Message, Price, Request, Script, ScriptedModel, ToolChoice};
 use entourage_store::Page;
 use entourage_testkit::{Effects, FakeClock, HeldModel, TestTool, World, plain, well_formed};
@@ -157,12 +157,12 @@ async fn the_senders_max_steps_can_only_lower_that_of_the_kind() {
         let kinds = one_kind(|kind| kind.limits.max_steps = of_kind);
         let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
         let options = RunOptions { max_steps: Some(of_caller), ..RunOptions::default() };
-        let speech = Speech {
+        let speech = ChatMessage {
             chat: "c".into(),
             to: "assistant".into(),
             text: "Go.".into(),
             options,
-            ..Speech::default()
+            ..ChatMessage::default()
         };
         let spoken = world.client().speak(speech, None).await.unwrap();
         assert_eq!(world.ended(spoken.root).await.status, Status::Failed);

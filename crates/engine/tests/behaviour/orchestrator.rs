@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::kit::first_tools;
 use entourage_engine::{Clock, Kinds, Role, kinds::parse};
-use entourage_llm::{Error as ModelError, Lack, Message, Request, Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Message, Missing, Request, Script, ScriptedModel};
 use entourage_store::Write;
 use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, plain, well_formed, within};
 use entourage_types::{
@@ -562,9 +562,9 @@ async fn each_model_error_has_its_own_sentence_for_the_user() {
     let wait = Duration::from_secs(4711);
     let denied = |lack| ModelError::Denied { model: model.clone(), lack, cause: cause.clone() };
     let cases = [
-        (denied(Lack::Key), "does not accept the key"),
-        (denied(Lack::Credit), "no credit left"),
-        (denied(Lack::Model), "was not found"),
+        (denied(Missing::Key), "does not accept the key"),
+        (denied(Missing::Credit), "no credit left"),
+        (denied(Missing::Model), "was not found"),
         (ModelError::Refused { model: model.clone(), cause: cause.clone() }, "refused the request"),
         (ModelError::BeyondWindow { model: model.clone(), cause: cause.clone() }, "too long for the model"),
         (ModelError::TooLong { model: model.clone(), bytes: 9 }, "had no end"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::{
-    Guardrail, GuardrailInput, Kinds, Role, Speech,
+    ChatMessage, Guardrail, GuardrailInput, Kinds, Role,
     kinds::parse,
     responses::{Follow, StreamEvent},
 };
@@ -186,8 +186,12 @@ async fn with_reply_send_message_the_last_sent_message_is_the_output() {
     ]);
     let kinds = one_kind(|kind| kind.reply = Reply::SendMessage);
     let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
-    let speech =
-        Speech { chat: "c".into(), to: "assistant".into(), text: "Which?".into(), ..Speech::default() };
+    let speech = ChatMessage {
+        chat: "c".into(),
+        to: "assistant".into(),
+        text: "Which?".into(),
+        ..ChatMessage::default()
+    };
     let mut follow = Follow::begin(&world.client(), speech, None, CancellationToken::new()).await.unwrap();
     let result = loop {
         match follow.next().await.unwrap().unwrap() {

@@ -14,7 +14,7 @@ use std::{
 
 use crate::kit::first_tools;
 use async_trait::async_trait;
-use entourage_engine::{Clock, Error, NewAgent, Pruned, Retention, Signal, Speech};
+use entourage_engine::{ChatMessage, Clock, Error, NewAgent, Pruned, Retention, Signal};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write};
 use entourage_testkit::{Fault, Faults, StoreLayer, World, plain, within};
@@ -150,8 +150,12 @@ async fn a_pruned_chat_starts_again_without_its_old_messages() {
     let engine = world.engine().clone();
     let client = engine.client(Owner::local());
     let say = async |text: &str| {
-        let speech =
-            Speech { chat: "c".into(), to: "assistant".into(), text: text.into(), ..Speech::default() };
+        let speech = ChatMessage {
+            chat: "c".into(),
+            to: "assistant".into(),
+            text: text.into(),
+            ..ChatMessage::default()
+        };
         let spoken = client.speak(speech, None).await.unwrap();
         world.ended(spoken.root).await
     };

@@ -1,7 +1,7 @@
 //! Stopping: an agent's work ends with everything it delegated, and all agents accept new messages.
 
 use crate::kit::first_tools;
-use entourage_engine::{Client, Error, Kinds, Speech, Spoken};
+use entourage_engine::{AcceptedMessage, ChatMessage, Client, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Fault, Faults, HeldModel, World, plain, well_formed, within};
@@ -35,13 +35,13 @@ fn delegate_down(request: &Request) -> Script {
     }
 }
 
-async fn say(world: &World, to: &str, text: &str) -> Spoken {
-    let speech = Speech { chat: "c".into(), to: to.into(), text: text.into(), ..Speech::default() };
+async fn say(world: &World, to: &str, text: &str) -> AcceptedMessage {
+    let speech = ChatMessage { chat: "c".into(), to: to.into(), text: text.into(), ..ChatMessage::default() };
     person(world).speak(speech, None).await.unwrap()
 }
 
 /// Waits until the message is answered, or its run has ended.
-async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
+async fn wait_for_answer(world: &World, spoken: &AcceptedMessage) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     within("the message is answered", async {
@@ -59,7 +59,7 @@ async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
 }
 
 /// Waits until no agent of the tree works; every transcript is then well formed.
-async fn at_rest(world: &World, spoken: &Spoken) -> Vec<Vec<String>> {
+async fn at_rest(world: &World, spoken: &AcceptedMessage) -> Vec<Vec<String>> {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     within("everybody of the tree rests", async {
@@ -161,7 +161,8 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
     let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds()).in_memory();
     let world = builder.start_with(faults.clone()).await;
     let spoken = {
-        let speech = Speech { chat: "c".into(), to: "a".into(), text: "one".into(), ..Speech::default() };
+        let speech =
+            ChatMessage { chat: "c".into(), to: "a".into(), text: "one".into(), ..ChatMessage::default() };
         world.client().speak(speech, None).await.unwrap()
     };
     let below = async {

@@ -12,7 +12,7 @@ use std::{
 
 use crate::kit::first_tools;
 use async_trait::async_trait;
-use entourage_engine::{Client, Kinds, Speech, Spoken, ThreadStore, ThreadStoreError};
+use entourage_engine::{AcceptedMessage, ChatMessage, Client, Kinds, ThreadStore, ThreadStoreError};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::EntityQuery;
 use entourage_testkit::{Fault, Faults, World, WorldBuilder, within};
@@ -103,8 +103,9 @@ fn world<S: ThreadStore>(thread_store: &Arc<S>) -> WorldBuilder {
     World::builder(model).tools(first_tools()).kinds(kinds).thread_store(thread_store)
 }
 
-async fn say(client: &Client, text: &str) -> Spoken {
-    let speech = Speech { chat: "c".into(), to: "a".into(), text: text.into(), ..Speech::default() };
+async fn say(client: &Client, text: &str) -> AcceptedMessage {
+    let speech =
+        ChatMessage { chat: "c".into(), to: "a".into(), text: text.into(), ..ChatMessage::default() };
     client.speak(speech, None).await.unwrap()
 }
 

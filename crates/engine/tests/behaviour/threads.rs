@@ -2,7 +2,7 @@
 //! waits for itself.
 
 use crate::kit::first_tools;
-use entourage_engine::{Error, Kinds, Speech, Spoken};
+use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Points, Story, World, plain, well_formed};
@@ -44,12 +44,12 @@ fn to(recipient: &str, message: &str) -> Value {
     json!({"recipient": recipient, "message": message})
 }
 
-fn speech(to: &str, text: &str) -> Speech {
-    Speech { chat: "c".into(), to: to.into(), text: text.into(), ..Speech::default() }
+fn speech(to: &str, text: &str) -> ChatMessage {
+    ChatMessage { chat: "c".into(), to: to.into(), text: text.into(), ..ChatMessage::default() }
 }
 
 /// Waits until the message has its answer.
-async fn wait_for_answer(world: &World, spoken: &Spoken) -> Run {
+async fn wait_for_answer(world: &World, spoken: &AcceptedMessage) -> Run {
     let client = world.client();
     let mut news = client.watch(spoken.root, None).await.unwrap();
     let ended = async {
@@ -228,14 +228,14 @@ async fn threads_are_separate_per_chat_recipient_and_sender_and_keep_history() {
         ["message: one please", "turn: 1 messages[]", "message: secret two please", "turn: 3 messages[]"]
     );
 
-    let other = Speech { chat: "another".into(), ..speech("a", "three") };
+    let other = ChatMessage { chat: "another".into(), ..speech("a", "three") };
     let spoken = world.client().speak(other, None).await.unwrap();
     wait_for_answer(&world, &spoken).await;
     assert_ne!(spoken.root, world.client().chat("c").await.unwrap());
     let tree = world.client().tree(spoken.root).await.unwrap();
     assert_eq!(lines(&world, tree[1].id).await, ["message: three please", "turn: 1 messages[]"]);
     // The person may use another name, and then has another thread.
-    let named = Speech { from: Some("Bob".into()), ..speech("b", "four") };
+    let named = ChatMessage { from: Some("Bob".into()), ..speech("b", "four") };
     let spoken = world.client().speak(named, None).await.unwrap();
     wait_for_answer(&world, &spoken).await;
     assert_eq!(thread(&world, "b", Some("Bob")).await, ["message: four", "turn: 1 messages[]"]);
@@ -324,7 +324,7 @@ async fn delegation_depth_follows_the_senders_max_depth_or_five_levels() {
         let options = RunOptions { max_depth, ..RunOptions::default() };
         let chat = format!("to {reached}");
         let spoken =
-            world.client().speak(Speech { chat, options, ..speech("k0", "Go.") }, None).await.unwrap();
+            world.client().speak(ChatMessage { chat, options, ..speech("k0", "Go.") }, None).await.unwrap();
         // The options are stored: another process applies them too.
         world = world.reborn(entourage_testkit::Faults::none()).await;
         let run = wait_for_answer(&world, &spoken).await;
@@ -350,7 +350,7 @@ async fn the_senders_max_steps_limits_only_the_run_that_answers() {
     });
     let world = world_of(&model, chart(&[("a", &["b"]), ("b", &[])])).start().await;
     let options = RunOptions { max_steps: Some(2), ..RunOptions::default() };
-    let spoken = world.client().speak(Speech { options, ..speech("a", "Go.") }, None).await.unwrap();
+    let spoken = world.client().speak(ChatMessage { options, ..speech("a", "Go.") }, None).await.unwrap();
     let run = wait_for_answer(&world, &spoken).await;
     assert_eq!((run.model_calls, run.stop_reason), (2, Some(StopReason::MaxSteps)));
     let peer = world.client().thread("c", "b", Some("a")).await.unwrap().unwrap();
@@ -399,8 +399,8 @@ async fn an_empty_or_invalid_message_is_refused_and_creates_no_agent() {
         speech("a", ""),
         speech("a", " \n\t "),
         speech("a", &"x".repeat((1 << 20) + 1)),
-        Speech { chat: " ".into(), ..speech("a", "hi") },
-        Speech { from: Some("a<b".into()), ..speech("a", "hi") },
+        ChatMessage { chat: " ".into(), ..speech("a", "hi") },
+        ChatMessage { from: Some("a<b".into()), ..speech("a", "hi") },
         speech("nobody", "hi"),
     ];
     for speech in refused {
@@ -417,7 +417,7 @@ async fn a_repeated_key_returns_the_same_message() {
     let first = world.client().speak(speech("a", "hi"), Some("k")).await.unwrap();
     wait_for_answer(&world, &first).await;
     let again = world.client().speak(speech("a", "hi"), Some("k")).await.unwrap();
-    assert_eq!(again, Spoken { again: true, ..first });
+    assert_eq!(again, AcceptedMessage { again: true, ..first });
     let other = world.client().speak(speech("a", "ho"), Some("k")).await;
     assert!(matches!(other, Err(Error::KeyReused)), "{other:?}");
     assert_eq!(thread(&world, "a", None).await, ["message: hi", "turn: Hello.[]"]);

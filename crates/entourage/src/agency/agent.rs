@@ -9,7 +9,7 @@ use entourage_tools::{Tool, schema_of};
 use entourage_types::Kind;
 use schemars::JsonSchema;
 
-use super::{Ask, Guardrail, ModelChoice, Streamed, Whole, home::Home};
+use super::{Ask, Guardrail, ModelChoice, Streamed, Whole, parts::AgencyParts};
 use crate::{Error, Result};
 
 /// An agent. Cheap to clone; all clones are the same agent.
@@ -24,7 +24,7 @@ struct Inner {
     guardrails: Vec<(String, Arc<dyn engine::Guardrail>)>,
     model: Option<Arc<dyn Model>>,
     /// The open agency that it belongs to.
-    home: Mutex<Weak<Home>>,
+    home: Mutex<Weak<AgencyParts>>,
 }
 
 /// Built-in tools that an agent can have without listing them.
@@ -96,7 +96,7 @@ impl Agent {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    pub(super) fn home(&self) -> Result<Arc<Home>> {
+    pub(super) fn home(&self) -> Result<Arc<AgencyParts>> {
         let home = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
         let open = home.upgrade().filter(|home| !home.stop.is_cancelled());
         open.ok_or_else(|| Error::NoThreads { agent: self.name().to_owned() })
@@ -106,7 +106,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`Error::Agency`] when it belongs to another open agency.
-    pub(super) fn move_in(&self, home: &Arc<Home>) -> Result<()> {
+    pub(super) fn move_in(&self, home: &Arc<AgencyParts>) -> Result<()> {
         let mut current = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
         if current.upgrade().is_some_and(|other| !other.stop.is_cancelled()) {
             return Err(Error::Agency(format!(

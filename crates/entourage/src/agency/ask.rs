@@ -2,18 +2,18 @@
 
 use std::{future::IntoFuture, marker::PhantomData, sync::Arc};
 
-use entourage_engine::{Speech, responses::Follow};
+use entourage_engine::{ChatMessage, responses::Follow};
 use entourage_types::{CallId, RunOptions};
 use futures::future::BoxFuture;
 
-use super::{RunError, RunResult, RunStream, home::Home};
+use super::{RunError, RunResult, RunStream, parts::AgencyParts};
 use crate::{Error, Result};
 
 /// A message to an agent. Await it for the answer.
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Ask<As> {
-    home: Result<Arc<Home>>,
-    speech: Speech,
+    home: Result<Arc<AgencyParts>>,
+    speech: ChatMessage,
     /// Whether the chat was named.
     named: bool,
     key: Option<String>,
@@ -32,8 +32,8 @@ pub enum Text {}
 pub enum Streamed {}
 
 impl<As> Ask<As> {
-    pub(super) fn new(home: Result<Arc<Home>>, to: String, text: String) -> Self {
-        let speech = Speech { to, text, ..Speech::default() };
+    pub(super) fn new(home: Result<Arc<AgencyParts>>, to: String, text: String) -> Self {
+        let speech = ChatMessage { to, text, ..ChatMessage::default() };
         Self { home, speech, named: false, key: None, detached: false, answer: PhantomData }
     }
 

@@ -18,19 +18,18 @@
 
 mod agent;
 mod ask;
-mod casting;
 mod chart;
 mod closable;
 mod function_tool;
 mod guardrail;
-mod home;
+mod models;
 mod open;
+mod parts;
 mod stream;
 mod thread;
 
 pub use agent::{Agent, AgentBuilder};
 pub use ask::{Ask, Streamed, Text, Whole};
-pub use casting::ModelChoice;
 pub use entourage_engine::{
     GuardrailInput, Side, ThreadStore, ThreadStoreError,
     responses::{
@@ -41,7 +40,8 @@ pub use entourage_engine::{
 pub use entourage_types::ThreadKey;
 pub use function_tool::{FunctionTool, IntoOutcome, Json, function_tool};
 pub use guardrail::Guardrail;
-pub use home::Agency;
+pub use models::ModelChoice;
 pub use open::AgencyBuilder;
+pub use parts::Agency;
 pub use stream::RunStream;
 pub use thread::{ConversationThread, ThreadManager};

@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Agency, Agent, Guardrail, ModelChoice,
-    casting::{Casting, own_model},
     chart::chart,
     closable::Closable,
-    home::Home,
+    models::{AgencyModels, own_model},
+    parts::AgencyParts,
 };
 use crate::{Error, Result, Settings, choice};
 
@@ -189,7 +189,7 @@ impl AgencyBuilder {
             }
             kinds.add(kind);
         }
-        let model: Arc<dyn Model> = Arc::new(Casting { default, own });
+        let model: Arc<dyn Model> = Arc::new(AgencyModels { default, own });
         let stop = CancellationToken::new();
         let mut engine = Engine::builder(Arc::clone(&store), model)
             .kinds(kinds)
@@ -211,7 +211,8 @@ impl AgencyBuilder {
         let engine = engine.build();
         engine.kinds().iter().try_for_each(|kind| engine.check_kind(kind)).map_err(Error::Agency)?;
         let client = engine.client(Owner::local());
-        let home = Arc::new(Home { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
+        let home =
+            Arc::new(AgencyParts { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
         // Before any work starts: of two agencies that open with the same agent, only one succeeds.
         agents.iter().try_for_each(|agent| agent.move_in(&home))?;
         *home.worker.lock().await = Some(tokio::spawn(work(engine, store, self.clock, stop)));

@@ -7,7 +7,7 @@ use entourage_types::{ShownStatus, Time};
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
-    backend::{self, Listed, Purpose, Result},
+    backend::{self, AgentListing, Purpose, Result},
     failure::Exit,
     globals::Globals,
     out,
@@ -100,7 +100,7 @@ impl Agents {
         let most = self.limit as usize;
         let narrow = self.kind.is_some() || self.search.is_some();
         let limit = Some(self.limit).filter(|_| !narrow);
-        let mut page = Listed { roots: true, status: self.status, limit, after: None };
+        let mut page = AgentListing { roots: true, status: self.status, limit, after: None };
         let mut found = Vec::new();
         loop {
             let Page { data: agents, next_cursor } = backend.agents(&page).await?;

@@ -9,9 +9,9 @@ use super::{
     backend::{self, Purpose},
     failure::{Exit, Failure},
     globals::Globals,
+    id_input::IdInput,
     out, question,
     text::text,
-    which::Which,
 };
 
 const AFTER_HELP: &str = "\
@@ -38,9 +38,9 @@ entourage answer [OPTIONS] <QUESTION> <TEXT|--decline|--approve|--always|--rejec
 #[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Answer {
     /// The question's id, the end of one, or `@last` for the only open question
-    question: Which<QuestionId>,
+    question: IdInput<QuestionId>,
     #[command(flatten)]
-    given: Given,
+    given: AnswerOption,
     /// With --approve or --always: arguments for the call instead of the agent's own, as JSON
     #[arg(long, value_name = "JSON", value_parser = arguments, conflicts_with_all = ["text", "decline", "reject", "retry", "give_up"])]
     arguments: Option<Value>,
@@ -49,7 +49,7 @@ pub(crate) struct Answer {
 /// One way to answer.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Given {
+struct AnswerOption {
     /// The answer: text, or the number of an option
     text: Option<String>,
     /// Decline to answer
@@ -72,7 +72,7 @@ struct Given {
     give_up: bool,
 }
 
-impl Given {
+impl AnswerOption {
     fn answer(self, arguments: Option<Value>) -> Reply {
         match self {
             Self { text: Some(text), .. } => Reply::Text(text),

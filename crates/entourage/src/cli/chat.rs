@@ -1,7 +1,7 @@
 //! `entourage chat`: a conversation on the terminal.
 
 mod again;
-mod wish;
+mod chat_input;
 
 use clap::Args;
 use entourage::{Kinds, Settings};
@@ -11,24 +11,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agency,
-    backend::{self, Backend, Left, Purpose, Result, transcript},
+    backend::{self, Backend, OnExit, Purpose, Result, transcript},
     failure::{Exit, Failure},
     globals::Globals,
+    id_input::IdInput,
     input::{self, Lines},
     interrupt, intervene, out,
-    progress::Rest,
+    outgoing_message::OutgoingMessage,
+    progress::Standstill,
     question,
     run::beside,
-    saying::Saying,
-    session::{Begun, End, Session, Typed},
+    session::{End, Session, TreeStart, Typed},
     text::text,
     tree,
     view::View,
-    which::Which,
     words,
 };
-use wish::Wish;
-pub(super) use wish::is_end;
+use chat_input::ChatInput;
+pub(super) use chat_input::is_end;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -48,7 +48,7 @@ const HISTORY: &str = "chat_history";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Chat {
     /// The agent of an earlier conversation
-    agent: Option<Which<AgentId>>,
+    agent: Option<IdInput<AgentId>>,
     /// The kind of agent to talk to [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "agent")]
     kind: Option<String>,
@@ -76,7 +76,7 @@ impl Chat {
         if let Some(kind) = &kind {
             backend.expect_kind(kind).await?;
         }
-        let mut talk = Talk {
+        let mut talk = Conversation {
             backend,
             globals,
             settings: &settings,
@@ -96,7 +96,7 @@ impl Chat {
         talk.edited = lines.is_edited();
         if let Some(agent) = self.agent {
             let agent = talk.backend.agent(agent.find(&talk.backend).await?).await?;
-            talk.begin(&agent, Begun::Before).await?;
+            talk.begin(&agent, TreeStart::Before).await?;
         }
         let exit = loop {
             let end = match talk.go_on(&mut lines).await {
@@ -115,7 +115,7 @@ impl Chat {
 }
 
 /// A conversation.
-struct Talk<'a> {
+struct Conversation<'a> {
     backend: Backend,
     globals: &'a Globals,
     settings: &'a Settings,
@@ -132,26 +132,26 @@ struct Talk<'a> {
     shown: u64,
     /// The first message, until an agent has it or it was refused; and the last message that was sent.
     first: Option<String>,
-    saying: Option<Saying>,
+    saying: Option<OutgoingMessage>,
     /// Whether the process that worked on the conversation is gone.
     alone: bool,
 }
 
-impl Talk<'_> {
+impl Conversation<'_> {
     /// Shows what happens, then does what the user asks for. Returns how the conversation ends, if it does.
     async fn go_on(&mut self, lines: &mut Lines) -> Result<Option<Exit>> {
         let wish = match self.listen(lines).await? {
             End::Interrupted => return Ok(Some(Exit::Interrupted)),
-            End::Closed => Wish::Quit,
-            End::Command(command) => Wish::of(&command),
+            End::Closed => ChatInput::Quit,
+            End::Command(command) => ChatInput::of(&command),
             End::Answered => return Ok(None),
             // Messages of others and spontaneous results are shown while the user thinks what to type.
-            End::Rest(_) if self.session.is_some() && input::is_interactive() => return Ok(None),
-            End::Rest(rest) => {
+            End::Standstill(_) if self.session.is_some() && input::is_interactive() => return Ok(None),
+            End::Standstill(rest) => {
                 let question = asked(rest);
                 let Some(wish) = self.wish_while(question.as_ref(), lines).await? else { return Ok(None) };
                 match (wish, question) {
-                    (Wish::Say(text) | Wish::Unknown(text), Some(question)) => {
+                    (ChatInput::Say(text) | ChatInput::Unknown(text), Some(question)) => {
                         self.reply(question, &text).await?;
                         return Ok(None);
                     }
@@ -160,11 +160,11 @@ impl Talk<'_> {
             }
         };
         match wish {
-            Wish::Quit => return Ok(Some(Exit::Done)),
-            Wish::Help => wish::help(),
-            Wish::Unknown(command) => wish::unknown(&command),
-            Wish::Tree => self.tree().await?,
-            Wish::Say(text) => match &mut self.session {
+            ChatInput::Quit => return Ok(Some(Exit::Done)),
+            ChatInput::Help => chat_input::help(),
+            ChatInput::Unknown(command) => chat_input::unknown(&command),
+            ChatInput::Tree => self.tree().await?,
+            ChatInput::Say(text) => match &mut self.session {
                 Some(session) => session.say(&text).await?,
                 None => self.create(text).await?,
             },
@@ -174,7 +174,7 @@ impl Talk<'_> {
 
     /// Creates an agent for a first message. If that is refused, the user may type another one.
     async fn create(&mut self, text: String) -> Result<()> {
-        let saying = Saying::of(&text, &mut self.saying);
+        let saying = OutgoingMessage::of(&text, &mut self.saying);
         self.first = Some(text);
         let at = Time::now();
         let made = self.backend.create(self.kind.as_deref(), &saying.text, Some(&saying.key)).await;
@@ -186,25 +186,25 @@ impl Talk<'_> {
                 return saying.refused(failure, input::is_interactive());
             }
         };
-        self.begin(&agent, Begun::Now).await?;
+        self.begin(&agent, TreeStart::Now).await?;
         (self.first, self.saying) = (None, None);
         Ok(())
     }
 
-    async fn begin(&mut self, agent: &Agent, begun: Begun) -> Result<()> {
+    async fn begin(&mut self, agent: &Agent, begun: TreeStart) -> Result<()> {
         let root = agent.root;
         let aloud = self.kinds.get(&agent.kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         let view = View::new(self.globals, root, aloud, self.edited);
         let (backend, interrupt) = (self.backend.clone(), self.interrupt.clone());
         let mut session = Session::new(backend, root, begun, view, interrupt).await?;
         session.resume().await?;
-        if begun == Begun::Before {
+        if begun == TreeStart::Before {
             (self.told, self.shown) = (session.progress.last, session.heard);
             self.greet(&mut session).await?;
         }
         self.session = Some(session);
         self.backend.work(root).await?;
-        if begun == Begun::Now && !self.globals.quiet && input::is_interactive() {
+        if begun == TreeStart::Now && !self.globals.quiet && input::is_interactive() {
             out::note(out::stderr().dim(beside(root)));
         }
         Ok(())
@@ -239,7 +239,9 @@ impl Talk<'_> {
 
     /// Shows what happens until the agents have answered or rest, or the user asks for something else.
     async fn listen(&mut self, lines: &mut Lines) -> Result<End> {
-        let Some(session) = &mut self.session else { return Ok(End::Rest(Rest::Ended(Status::Idle))) };
+        let Some(session) = &mut self.session else {
+            return Ok(End::Standstill(Standstill::Ended(Status::Idle)));
+        };
         // A user who pipes a conversation in cannot be asked; the next line is sent once the last is
         // answered.
         let typing = input::is_interactive().then_some(lines);
@@ -247,7 +249,7 @@ impl Talk<'_> {
         let is_news = session.progress.last > self.told;
         match &end {
             End::Answered => self.answers().await?,
-            End::Rest(rest) => {
+            End::Standstill(rest) => {
                 self.told = session.progress.last;
                 if is_news {
                     self.rests(rest);
@@ -285,21 +287,21 @@ impl Talk<'_> {
     }
 
     /// Reports that the agents rest, and why.
-    fn rests(&self, rest: &Rest) {
+    fn rests(&self, rest: &Standstill) {
         let (Some(session), paint) = (&self.session, out::stderr()) else { return };
         match rest {
-            Rest::Asks(questions) => {
+            Standstill::Asks(questions) => {
                 for question in questions {
                     out::aside(question::in_full(question, paint));
                     out::note(paint.dim(question.id));
                 }
             }
-            Rest::Paused(agents) => intervene::note_paused(agents, self.globals),
-            Rest::Ended(_) if !self.globals.quiet => {
+            Standstill::Paused(agents) => intervene::note_paused(agents, self.globals),
+            Standstill::Ended(_) if !self.globals.quiet => {
                 let (usage, cost) = session.progress.spent();
                 out::note(paint.dim(words::spent(usage, cost)));
             }
-            Rest::Ended(_) => {}
+            Standstill::Ended(_) => {}
         }
     }
 
@@ -315,8 +317,12 @@ impl Talk<'_> {
     }
 
     /// Waits for what the user types; none once the question that is shown is no longer open.
-    async fn wish_while(&mut self, question: Option<&Question>, lines: &mut Lines) -> Result<Option<Wish>> {
-        let wish = wish::next(&self.interrupt, self.edited, lines);
+    async fn wish_while(
+        &mut self,
+        question: Option<&Question>,
+        lines: &mut Lines,
+    ) -> Result<Option<ChatInput>> {
+        let wish = chat_input::next(&self.interrupt, self.edited, lines);
         tokio::pin!(wish);
         let (Some(question), Some(session)) = (question, &mut self.session) else {
             return Ok(Some(wish.await));
@@ -348,7 +354,7 @@ impl Talk<'_> {
     async fn farewell(&self) {
         let left = self.backend.leave().await;
         if let Some(session) = self.session.as_ref().filter(|_| !self.globals.quiet) {
-            let at_work = left == Left::AtWork && !self.alone;
+            let at_work = left == OnExit::AtWork && !self.alone;
             let goes_on = if at_work { "the agents keep working" } else { "everything is saved" };
             let (root, again) = (session.root(), self.globals.again());
             out::note(out::stderr().dim(match session.progress.status() {
@@ -362,9 +368,9 @@ impl Talk<'_> {
 }
 
 /// The question that the next line answers, where the user cannot be asked on a terminal.
-fn asked(rest: Rest) -> Option<Question> {
+fn asked(rest: Standstill) -> Option<Question> {
     match rest {
-        Rest::Asks(questions) if !input::is_interactive() => questions.into_iter().next(),
+        Standstill::Asks(questions) if !input::is_interactive() => questions.into_iter().next(),
         _ => None,
     }
 }

@@ -7,8 +7,8 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     out,
-    which::Which,
 };
 
 const AFTER_HELP: &str = "\
@@ -23,7 +23,7 @@ Tokens are estimated, and corrected by the provider's last count.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Context {
     /// The agent's id; `entourage tree` shows it
-    agent: Which<AgentId>,
+    agent: IdInput<AgentId>,
 }
 
 impl Context {

@@ -8,9 +8,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::{Exit, Failure},
     globals::Globals,
+    id_input::IdInput,
     out,
     show::each_item,
-    which::Which,
     words,
 };
 
@@ -24,7 +24,7 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Export {
     /// The agent
-    agent: Which<AgentId>,
+    agent: IdInput<AgentId>,
     /// Write Markdown, which is the default
     #[arg(long)]
     markdown: bool,

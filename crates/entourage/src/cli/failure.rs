@@ -31,12 +31,12 @@ pub(crate) struct Failure {
     exit: Exit,
     /// Each line is a message of its own; empty if nothing is to be shown.
     text: String,
-    met: Met,
+    met: FailureCause,
 }
 
 /// The cause of a failure that a command may recover from.
 #[derive(Debug)]
-enum Met {
+enum FailureCause {
     /// No cause to recover from.
     Other,
     /// An engine that is gone, and its name: another may start. It may have received the last request.
@@ -66,12 +66,12 @@ impl Failure {
     /// The connected engine is gone: its name, and what to do next.
     pub(crate) fn gone(who: String, next: &str) -> Self {
         let text = format!("{who}. {next}");
-        Self { met: Met::EngineGone { who, heard: false }, ..Self::failed(text) }
+        Self { met: FailureCause::EngineGone { who, heard: false }, ..Self::failed(text) }
     }
 
     /// Marks that the engine may have received and executed the request, and only the answer was lost.
     pub(crate) fn heard(mut self) -> Self {
-        if let Met::EngineGone { heard, .. } = &mut self.met {
+        if let FailureCause::EngineGone { heard, .. } = &mut self.met {
             *heard = true;
         }
         self
@@ -80,7 +80,7 @@ impl Failure {
     /// Adds a hint for a request that must not be repeated: if the engine may have executed it, the command
     /// that shows whether it did.
     pub(crate) fn look_first(mut self, look: &str) -> Self {
-        if let Met::EngineGone { who, heard: true } = &self.met {
+        if let FailureCause::EngineGone { who, heard: true } = &self.met {
             self.text = format!(
                 "{who}. It may have received what was sent: look with `{look}` before you send it again"
             );
@@ -90,16 +90,16 @@ impl Failure {
 
     /// A question was answered that is not open any more.
     pub(crate) fn not_open(text: impl Into<String>) -> Self {
-        Self { met: Met::NotOpen, ..Self::usage(text) }
+        Self { met: FailureCause::NotOpen, ..Self::usage(text) }
     }
 
     /// The client asked for events after a cursor that the database does not have: no longer, or not yet.
     pub(crate) fn cursor_gone(text: impl Into<String>) -> Self {
-        Self { met: Met::CursorGone, ..Self::usage(text) }
+        Self { met: FailureCause::CursorGone, ..Self::usage(text) }
     }
 
     fn new(exit: Exit, text: String) -> Self {
-        Self { exit, text, met: Met::Other }
+        Self { exit, text, met: FailureCause::Other }
     }
 
     /// Reports it on stderr.
@@ -118,24 +118,24 @@ impl Failure {
     /// The name of the engine that is gone, if that is the failure: another may start.
     pub(crate) fn who_is_gone(&self) -> Option<&str> {
         match &self.met {
-            Met::EngineGone { who, .. } => Some(who),
+            FailureCause::EngineGone { who, .. } => Some(who),
             _ => None,
         }
     }
 
     /// Whether the engine may have executed the request all the same.
     pub(crate) fn may_be_done(&self) -> bool {
-        matches!(self.met, Met::EngineGone { heard: true, .. })
+        matches!(self.met, FailureCause::EngineGone { heard: true, .. })
     }
 
     /// Whether a question was answered that is not open any more.
     pub(crate) fn is_not_open(&self) -> bool {
-        matches!(self.met, Met::NotOpen)
+        matches!(self.met, FailureCause::NotOpen)
     }
 
     /// Whether the client asked for events after a cursor that the database does not have.
     pub(crate) fn is_cursor_gone(&self) -> bool {
-        matches!(self.met, Met::CursorGone)
+        matches!(self.met, FailureCause::CursorGone)
     }
 
     /// The text of the failure, for output other than a terminal.

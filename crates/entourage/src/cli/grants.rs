@@ -7,9 +7,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     out,
     text::text,
-    which::Which,
     words,
 };
 
@@ -27,7 +27,7 @@ rule changes, it asks again.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Grants {
     /// Only grants for this agent
-    agent: Option<Which<AgentId>>,
+    agent: Option<IdInput<AgentId>>,
 }
 
 /// Revoke a grant: the agent asks again about what it covered
@@ -35,7 +35,7 @@ pub(crate) struct Grants {
 #[command(after_help = "Example:\n  entourage revoke grt_0199…      `entourage grants` lists them")]
 pub(crate) struct Revoke {
     /// The grant's id
-    grant: Which<GrantId>,
+    grant: IdInput<GrantId>,
 }
 
 impl Grants {

@@ -8,15 +8,15 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     out,
-    which::Which,
 };
 
 /// An agent, and a reason if there is one.
 #[derive(Debug, Args)]
-pub(crate) struct Plain {
+pub(crate) struct AgentAndReason {
     /// The agent's id; `entourage tree` shows it
-    agent: Which<AgentId>,
+    agent: IdInput<AgentId>,
     /// Why, for the log
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -24,9 +24,9 @@ pub(crate) struct Plain {
 
 /// An agent, and a text for it.
 #[derive(Debug, Args)]
-pub(crate) struct Worded {
+pub(crate) struct AgentAndText {
     /// The agent's id; `entourage tree` shows it
-    agent: Which<AgentId>,
+    agent: IdInput<AgentId>,
     /// The text
     text: String,
 }
@@ -42,20 +42,20 @@ fn resume_with(agent: AgentId, globals: &Globals) -> String {
     format!("resume it with: entourage resume {agent}{}", globals.again())
 }
 
-impl Plain {
+impl AgentAndReason {
     pub(crate) async fn run(self, action: Action, globals: &Globals) -> Result<Exit> {
         intervene(&self.agent, action, self.reason.as_deref(), globals).await
     }
 }
 
-impl Worded {
+impl AgentAndText {
     pub(crate) async fn run(self, action: Action, globals: &Globals) -> Result<Exit> {
         intervene(&self.agent, action, Some(&self.text), globals).await
     }
 }
 
 async fn intervene(
-    agent: &Which<AgentId>,
+    agent: &IdInput<AgentId>,
     action: Action,
     text: Option<&str>,
     globals: &Globals,

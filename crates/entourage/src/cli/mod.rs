@@ -16,6 +16,7 @@ mod failure;
 mod globals;
 mod grants;
 mod hangup;
+mod id_input;
 mod init;
 mod input;
 mod interrupt;
@@ -27,13 +28,13 @@ mod migrate;
 mod models;
 mod openapi;
 mod out;
+mod outgoing_message;
 mod paint;
 mod pieces;
 mod progress;
 mod prune;
 mod question;
 mod run;
-mod saying;
 mod screen;
 mod serve;
 mod session;
@@ -48,7 +49,6 @@ mod tree;
 mod usage;
 mod view;
 mod webhooks;
-mod which;
 mod words;
 
 use std::{process::ExitCode, time::Duration};
@@ -94,28 +94,28 @@ enum Command {
     Revoke(grants::Revoke),
     /// Pause an agent: it begins nothing new until it is resumed
     #[command(after_help = "Example:\n  entourage pause agt_0199… --reason \"until Monday\"")]
-    Pause(intervene::Plain),
+    Pause(intervene::AgentAndReason),
     /// Resume a paused agent
     #[command(after_help = "Example:\n  entourage resume agt_0199…")]
-    Resume(intervene::Plain),
+    Resume(intervene::AgentAndReason),
     /// Add a remark for people to an agent's log; the agent never sees it
     #[command(after_help = "Example:\n  entourage comment agt_0199… \"checked by hand\"")]
-    Comment(intervene::Worded),
+    Comment(intervene::AgentAndText),
     /// Send an agent a message that it reads before its next model call
     #[command(after_help = "Example:\n  entourage steer agt_0199… \"only sources from this year\"")]
-    Steer(intervene::Worded),
+    Steer(intervene::AgentAndText),
     /// Give an agent a new instruction; it drops its current work
     #[command(after_help = "Example:\n  entourage modify agt_0199… \"compare two of them instead\"")]
-    Modify(intervene::Worded),
+    Modify(intervene::AgentAndText),
     /// Stop an agent's current work and everything it delegated; it still takes messages
     #[command(after_help = "Example:\n  entourage stop agt_0199…")]
-    Stop(intervene::Plain),
+    Stop(intervene::AgentAndReason),
     /// Start a failed run again, or make a waiting attempt now
     #[command(after_help = "Example:\n  entourage retry agt_0199…")]
-    Retry(intervene::Plain),
+    Retry(intervene::AgentAndReason),
     /// End an agent and all agents below it for good; what they wrote stays readable
     #[command(after_help = "Example:\n  entourage delete agt_0199…")]
-    Delete(intervene::Plain),
+    Delete(intervene::AgentAndReason),
     Session(sessions::Sessions),
     Context(context::Context),
     Agents(agents::Agents),

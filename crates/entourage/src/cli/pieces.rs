@@ -8,11 +8,11 @@ use entourage_types::AgentId;
 
 /// The streamed part of each agent's current answer.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces(HashMap<AgentId, Heard>);
+pub(crate) struct Pieces(HashMap<AgentId, StreamedAnswer>);
 
 /// The streamed part of one answer.
 #[derive(Debug, Clone, Copy, Default)]
-struct Heard {
+struct StreamedAnswer {
     /// The number of its item, and of the attempt at it.
     attempt: (u64, u64),
     /// Its length in characters.
@@ -33,7 +33,7 @@ impl Pieces {
             if heard.length > 0 {
                 news.push(Delta { piece: Piece::Reset(true), offset: 0, ..delta.clone() });
             }
-            *heard = Heard { attempt, length: 0 };
+            *heard = StreamedAnswer { attempt, length: 0 };
         }
         match &delta.piece {
             // A piece in between is missing: the item brings the whole text.

@@ -1,6 +1,6 @@
 //! Tracks the state of a tree from its events.
 
-mod rest;
+mod standstill;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,8 +11,8 @@ use entourage_types::{
 };
 
 use super::words;
-pub(crate) use rest::Rest;
-use rest::ends_questions;
+pub(crate) use standstill::Standstill;
+use standstill::ends_questions;
 
 /// The state of a tree.
 pub(crate) struct Progress {

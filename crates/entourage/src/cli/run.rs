@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     agency, answer,
-    backend::{self, Backend, Left, Purpose, Result, transcript},
+    backend::{self, Backend, OnExit, Purpose, Result, transcript},
     failure::{Exit, Failure},
     globals::{Globals, quoted},
+    id_input::IdInput,
     input::{self, Lines},
     interrupt, intervene, out,
-    progress::{Progress, Rest},
+    progress::{Progress, Standstill},
     question,
-    session::{Begun, End, Session, Typed},
+    session::{End, Session, TreeStart, Typed},
     view::View,
-    which::Which,
     words,
 };
 
@@ -55,7 +55,7 @@ pub(crate) struct Run {
     files: Option<PathBuf>,
     /// Continue this agent, or the newest that has not finished
     #[arg(long, value_name = "AGENT", num_args = 0..=1)]
-    resume: Option<Option<Which<AgentId>>>,
+    resume: Option<Option<IdInput<AgentId>>>,
 }
 
 /// How often, and after which pause, `run` tries again to continue a tree that it followed in another
@@ -68,7 +68,7 @@ const READING: [&str; 2] = ["list_files", "read_file"];
 const LATELY: u64 = 200;
 
 /// A tree that existed before.
-struct Followed {
+struct ExistingTree {
     root: AgentId,
     /// Whether it was given the task, which must not be given twice.
     has_task: bool,
@@ -123,7 +123,7 @@ impl Run {
         &self,
         globals: &Globals,
         (started, interrupt): (Instant, &CancellationToken),
-        followed: &mut Option<Followed>,
+        followed: &mut Option<ExistingTree>,
     ) -> Result<Exit> {
         let has_task = followed.as_ref().is_some_and(|followed| followed.has_task);
         let task = self.task.as_deref().filter(|_| !has_task).map(text).transpose()?;
@@ -137,11 +137,11 @@ impl Run {
             (Some(Some(agent)), None) => backend.agent(agent.find(&backend).await?).await?.root,
             (Some(None), None) => newest_unfinished(&backend).await?,
         };
-        *followed = self.resume.is_some().then_some(Followed { root, has_task });
+        *followed = self.resume.is_some().then_some(ExistingTree { root, has_task });
         let view = View::new(globals, root, false, false);
-        let begun = if self.resume.is_none() { Begun::Now } else { Begun::Before };
+        let begun = if self.resume.is_none() { TreeStart::Now } else { TreeStart::Before };
         let mut session = Session::new(backend.clone(), root, begun, view, interrupt.clone()).await?;
-        if begun == Begun::Before && session.progress.status() == Status::Cancelled {
+        if begun == TreeStart::Before && session.progress.status() == Status::Cancelled {
             return Err(entourage_engine::Error::Gone(root).into());
         }
         if task.is_none() && !session.resume().await? {
@@ -149,7 +149,7 @@ impl Run {
             return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
         }
         let sees_files = settings.tools.files.is_some() || backend.is_at_work(Some(root));
-        if begun == Begun::Before
+        if begun == TreeStart::Before
             && !sees_files
             && !globals.quiet
             && has_read_files(&backend, root).await.unwrap_or(false)
@@ -159,11 +159,11 @@ impl Run {
         }
         // If this is refused, no message may have been sent to the agent yet.
         backend.work(root).await?;
-        if let (Some(task), Begun::Before) = (&task, begun) {
+        if let (Some(task), TreeStart::Before) = (&task, begun) {
             session.tell(task).await?;
-            *followed = Some(Followed { root, has_task: true });
+            *followed = Some(ExistingTree { root, has_task: true });
         }
-        if begun == Begun::Now && !globals.quiet && !globals.json {
+        if begun == TreeStart::Now && !globals.quiet && !globals.json {
             out::note(out::stderr().dim(beside(root)));
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
@@ -171,7 +171,7 @@ impl Run {
         let Session { progress, ends, .. } = session;
         if end == End::Interrupted {
             self.leave(globals, &backend, root).await;
-            if let Some(Rest::Paused(agents)) = progress.paused() {
+            if let Some(Standstill::Paused(agents)) = progress.paused() {
                 intervene::note_paused(&agents, globals);
             }
         }
@@ -204,11 +204,11 @@ impl Run {
         let status = progress.status();
         let error = progress.error.as_deref();
         let (exit, questions) = match end {
-            End::Rest(Rest::Asks(questions)) => (Exit::NeedsAnswer, questions.as_slice()),
-            End::Rest(Rest::Ended(Status::Succeeded)) => (Exit::Done, [].as_slice()),
-            End::Rest(Rest::Ended(_)) if progress.stopped => (Exit::Interrupted, [].as_slice()),
-            End::Rest(Rest::Paused(_)) => (Exit::NeedsAnswer, [].as_slice()),
-            End::Rest(Rest::Ended(_)) => (Exit::Failed, [].as_slice()),
+            End::Standstill(Standstill::Asks(questions)) => (Exit::NeedsAnswer, questions.as_slice()),
+            End::Standstill(Standstill::Ended(Status::Succeeded)) => (Exit::Done, [].as_slice()),
+            End::Standstill(Standstill::Ended(_)) if progress.stopped => (Exit::Interrupted, [].as_slice()),
+            End::Standstill(Standstill::Paused(_)) => (Exit::NeedsAnswer, [].as_slice()),
+            End::Standstill(Standstill::Ended(_)) => (Exit::Failed, [].as_slice()),
             End::Interrupted | End::Answered | End::Closed | End::Command(_) => {
                 (Exit::Interrupted, [].as_slice())
             }
@@ -233,8 +233,8 @@ impl Run {
             out::note(format!("stopped; continue with: {} \"…\"", self.resume_command(globals, root)));
         }
         match end {
-            End::Rest(Rest::Asks(questions)) => self.tell_questions(globals, root, questions),
-            End::Rest(Rest::Paused(agents)) => {
+            End::Standstill(Standstill::Asks(questions)) => self.tell_questions(globals, root, questions),
+            End::Standstill(Standstill::Paused(agents)) => {
                 intervene::note_paused(agents, globals);
                 out::note(format!("  then resume: {}", self.resume_command(globals, root)));
             }
@@ -265,8 +265,8 @@ impl Run {
         }
         let resume = self.resume_command(globals, root);
         match backend.leave().await {
-            Left::Suspended => out::note(format!("suspended; continue with: {resume}")),
-            Left::AtWork => out::note(format!("it continues in another process; follow it with: {resume}")),
+            OnExit::Suspended => out::note(format!("suspended; continue with: {resume}")),
+            OnExit::AtWork => out::note(format!("it continues in another process; follow it with: {resume}")),
         }
     }
 

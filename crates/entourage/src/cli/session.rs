@@ -18,10 +18,10 @@ use super::{
     backend::{Backend, Result, Signal, Stream},
     input::Lines,
     out,
+    outgoing_message::OutgoingMessage,
     pieces::Pieces,
-    progress::{Progress, Rest},
+    progress::{Progress, Standstill},
     question,
-    saying::Saying,
     text::text,
     view::View,
 };
@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
     /// The agents rest. A conversation is told once of a rest that lasts.
-    Rest(Rest),
+    Standstill(Standstill),
     /// The root has ended a run, and its transcript has its messages; only in a conversation.
     Answered,
     /// The user interrupted it.
@@ -55,7 +55,7 @@ pub(crate) enum Typed {
 
 /// When a tree was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Begun {
+pub(crate) enum TreeStart {
     /// Just now, with a message.
     Now,
     /// Before this command.
@@ -93,7 +93,7 @@ pub(crate) struct Session {
     /// first.
     pub(crate) undone: Option<String>,
     /// The last message, while no engine has acknowledged it.
-    saying: Option<Saying>,
+    saying: Option<OutgoingMessage>,
 }
 
 impl Session {
@@ -101,7 +101,7 @@ impl Session {
     pub(crate) async fn new(
         backend: Backend,
         root: AgentId,
-        begun: Begun,
+        begun: TreeStart,
         view: View,
         interrupt: CancellationToken,
     ) -> Result<Self> {
@@ -109,8 +109,8 @@ impl Session {
         let mut heard = 0;
         match begun {
             // Everything is new.
-            Begun::Now => progress.begins(),
-            Begun::Before => {
+            TreeStart::Now => progress.begins(),
+            TreeStart::Before => {
                 for event in backend.history(root, None).await? {
                     heard = item_of(&event, root).map_or(heard, |seq| seq + 1);
                     progress.event(&event);
@@ -129,12 +129,12 @@ impl Session {
             asked: HashSet::new(),
             pieces: Pieces::default(),
             own: HashSet::new(),
-            begins: begun == Begun::Now,
+            begins: begun == TreeStart::Now,
             heard,
             answered: false,
             ends: Vec::new(),
             rested: false,
-            tells_of_pause: begun == Begun::Before,
+            tells_of_pause: begun == TreeStart::Before,
             undone: None,
             saying: None,
         })
@@ -148,7 +148,7 @@ impl Session {
         self.rested = false;
         let asked = self.asking.clone();
         if asked.is_none() {
-            Saying::leave_old(&mut self.saying, &mut self.undone);
+            OutgoingMessage::leave_old(&mut self.saying, &mut self.undone);
         }
         // Before any new event: the line answers the question that the user saw when typing it, and no other.
         while let Some(line) = self.undone.take().or_else(|| kept.pop_front()) {
@@ -163,7 +163,7 @@ impl Session {
     /// Checks whether a tree that seems to have ended still has something to do. False if it has nothing to
     /// continue and never had.
     pub(crate) async fn resume(&mut self) -> Result<bool> {
-        let Some(Rest::Ended(status)) = self.progress.rest() else { return Ok(true) };
+        let Some(Standstill::Ended(status)) = self.progress.rest() else { return Ok(true) };
         if self.backend.has_work(self.root).await? {
             self.progress.stir();
             return Ok(true);
@@ -202,7 +202,7 @@ impl Session {
             {
                 self.rested = true;
                 self.view.clear();
-                return Ok(End::Rest(rest));
+                return Ok(End::Standstill(rest));
             }
             tokio::select! {
                 signal = self.follow.next() => self.take(signal?, typed).await?,
@@ -304,9 +304,9 @@ impl Session {
 
     /// Whether a tree that has ended got another message meanwhile: another run reads it, possibly before any
     /// event shows that.
-    async fn is_told_more(&self, rest: &Rest) -> Result<bool> {
+    async fn is_told_more(&self, rest: &Standstill) -> Result<bool> {
         let all_ended = || self.progress.members().iter().all(|member| member.status.is_terminal());
-        Ok(matches!(rest, Rest::Ended(_)) && all_ended() && self.goes_on().await?)
+        Ok(matches!(rest, Standstill::Ended(_)) && all_ended() && self.goes_on().await?)
     }
 
     /// Whether the tree has something to do, or has events that were not read here.

@@ -7,9 +7,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     intervene, out,
     text::text,
-    which::Which,
     words,
 };
 
@@ -31,13 +31,13 @@ enum Command {
     /// List the closed sessions, newest first
     List {
         /// The agent's id; `entourage tree` shows it
-        agent: Which<AgentId>,
+        agent: IdInput<AgentId>,
         /// Show at most this many
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
     },
     /// Summarise the open session and archive it, once the agent rests
-    Close(intervene::Plain),
+    Close(intervene::AgentAndReason),
 }
 
 impl Sessions {
@@ -49,7 +49,7 @@ impl Sessions {
     }
 }
 
-async fn list(agent: &Which<AgentId>, limit: u32, globals: &Globals) -> Result<Exit> {
+async fn list(agent: &IdInput<AgentId>, limit: u32, globals: &Globals) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
     let agent = agent.find(&backend).await?;
     let sessions = backend.sessions(agent, limit).await?;

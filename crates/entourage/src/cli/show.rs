@@ -8,9 +8,9 @@ use super::{
     backend::{self, Backend, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     out,
     text::{Text, text},
-    which::Which,
     words,
 };
 
@@ -28,13 +28,13 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Show {
     /// The agent [default: the newest one]
-    agent: Option<Which<AgentId>>,
+    agent: Option<IdInput<AgentId>>,
 }
 
 impl Show {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let id = self.agent.unwrap_or(Which::Last).find(&backend).await?;
+        let id = self.agent.unwrap_or(IdInput::Last).find(&backend).await?;
         let agent = backend.agent(id).await?;
         let paint = out::stdout();
         if !globals.json {

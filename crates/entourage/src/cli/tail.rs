@@ -11,9 +11,9 @@ use super::{
     backend::{self, Purpose, Result, Signal},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     interrupt, out,
     text::text,
-    which::Which,
     words,
 };
 
@@ -31,7 +31,7 @@ Numbers have no gaps: --after with the last number you saw misses no event. If t
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tail {
     /// Any agent of the tree [default: the newest one]
-    agent: Option<Which<AgentId>>,
+    agent: Option<IdInput<AgentId>>,
     /// Only events above this number [default: all that are kept]
     #[arg(long, value_name = "N")]
     after: Option<u64>,
@@ -43,7 +43,7 @@ pub(crate) struct Tail {
 impl Tail {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let agent = self.agent.unwrap_or(Which::Last).find(&backend).await?;
+        let agent = self.agent.unwrap_or(IdInput::Last).find(&backend).await?;
         let root = backend.agent(agent).await?.root;
         let members = backend.tree(root).await?.into_agents();
         let mut kinds = members.into_iter().map(|agent| (agent.id, agent.kind)).collect();

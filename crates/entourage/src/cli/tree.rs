@@ -9,9 +9,9 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     intervene, out, question,
     text::text,
-    which::Which,
     words,
 };
 
@@ -26,13 +26,13 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tree {
     /// Any agent of the tree [default: the newest one]
-    agent: Option<Which<AgentId>>,
+    agent: Option<IdInput<AgentId>>,
 }
 
 impl Tree {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let agent = self.agent.unwrap_or(Which::Last).find(&backend).await?;
+        let agent = self.agent.unwrap_or(IdInput::Last).find(&backend).await?;
         let tree = backend.tree(agent).await?;
         let (total, agents) = (tree.total, tree.into_agents());
         let root = total.root;

@@ -9,9 +9,8 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
-    out,
-    which::Which,
-    words,
+    id_input::IdInput,
+    out, words,
 };
 
 const AFTER_HELP: &str = "\
@@ -39,10 +38,10 @@ pub(crate) struct Usage {
     to: Option<Day>,
     /// Only the tree with this agent as its root
     #[arg(long, value_name = "AGENT")]
-    tree: Option<Which<AgentId>>,
+    tree: Option<IdInput<AgentId>>,
     /// Only this agent
     #[arg(long, value_name = "AGENT")]
-    agent: Option<Which<AgentId>>,
+    agent: Option<IdInput<AgentId>>,
     /// Only this run
     #[arg(long, value_name = "RUN")]
     run: Option<RunId>,

@@ -1,6 +1,6 @@
 //! The choice of the model.
 
-use entourage_llm::{Choice, MODEL_VARIABLE, Tried, check_name, choose, choose_offline};
+use entourage_llm::{Choice, MODEL_VARIABLE, TriedServer, check_name, choose, choose_offline};
 
 use crate::{Error, Result, Settings};
 
@@ -42,7 +42,7 @@ fn variable(name: &str) -> Option<String> {
 fn named(settings: &Settings, mut choice: Choice) -> Choice {
     if let Some(from) = settings.names_model() {
         choice.why = format!("{from} says so");
-        choice.tried = vec![Tried { what: from.to_owned(), found: Ok(choice.default_model.clone()) }];
+        choice.tried = vec![TriedServer { what: from.to_owned(), found: Ok(choice.default_model.clone()) }];
     }
     choice
 }

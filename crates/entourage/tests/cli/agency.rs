@@ -1,18 +1,18 @@
 //! Tests of agencies, which are files beside the kinds: listing, drawing and talking to them.
 
-use entourage::{Owner, Settings, engine::Speech, types::AgentId};
+use entourage::{Owner, Settings, engine::ChatMessage, types::AgentId};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    place::{Ended, Place},
+    data_dir::{DataDir, Ended},
     server::Server,
 };
 
 const STUDIO: &str = "---\nname: studio\ndescription: Builds small programs.\nentry_points: ceo\nflows:\n  \
                       - ceo > developer > reviewer\n  - ceo > reviewer\n---\nBe brief.\n";
 
-fn place_with_studio(directory: &str) -> Place {
-    let place = Place::new();
+fn place_with_studio(directory: &str) -> DataDir {
+    let place = DataDir::new();
     place.write(&format!("{directory}/studio.agency.md"), STUDIO);
     for name in ["ceo", "developer", "reviewer"] {
         let file = format!(
@@ -105,13 +105,13 @@ fn a_mistake_in_an_agency_is_reported_in_one_line() {
 }
 
 /// Sends a message to a chat of the agency; no agent answers yet. Returns the chat's first agent.
-fn send_to_chat(place: &Place, chat: &str) -> AgentId {
+fn send_to_chat(place: &DataDir, chat: &str) -> AgentId {
     let settings = Settings::load(Some(&place.data()), None).expect("settings");
     let said = async {
         let client = entourage::look(&settings).await.expect("an engine").client(Owner::local());
         let stays = CancellationToken::new();
         stays.cancel();
-        let speech = Speech { chat: chat.into(), text: "Hello".into(), ..Speech::default() };
+        let speech = ChatMessage { chat: chat.into(), text: "Hello".into(), ..ChatMessage::default() };
         client.respond("studio", speech, None, stays).await.expect("it is taken");
         client.threads("studio", chat).await.expect("threads")[0].id
     };

@@ -7,14 +7,14 @@ use std::{
 };
 
 use super::{
+    data_dir::{DataDir, Ended, id},
     model::accepted,
-    place::{Ended, Place, id},
     terminal::Terminal,
 };
 
 /// A place whose researcher needs approval to write a note.
-fn place_with_approval_rule() -> Place {
-    let place = Place::new();
+fn place_with_approval_rule() -> DataDir {
+    let place = DataDir::new();
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
     place.write("data/kinds/researcher.md", kind);
@@ -23,7 +23,7 @@ fn place_with_approval_rule() -> Place {
 
 /// Starts or continues a task, until it asks a question. Returns the agent's id and the question's.
 #[track_caller]
-fn run_until_question(place: &Place, arguments: &[&str]) -> (String, String) {
+fn run_until_question(place: &DataDir, arguments: &[&str]) -> (String, String) {
     let ended = place.entourage(&[&["run"], arguments].concat());
     assert_eq!(ended.code, 3, "{ended:?}");
     (id(&ended.stderr, "agt_").to_owned(), id(&ended.stderr, "qst_").to_owned())
@@ -140,7 +140,7 @@ fn approve_always_creates_a_grant_that_is_listed_and_revoked() {
 
 #[test]
 fn the_answer_retries_or_gives_up_a_call_in_doubt() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/kinds/researcher.md",
         "---\nname: researcher\ntools: [fetch_url]\neffects: { unsafe: fetch_url }\n---\nFetch it.\n",

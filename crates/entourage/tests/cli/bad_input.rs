@@ -3,13 +3,13 @@
 use std::{fs, net::TcpListener};
 
 use super::{
-    place::{Ended, Place},
+    data_dir::{DataDir, Ended},
     server::Server,
 };
 
 #[test]
 fn a_usage_error_names_what_would_be_right() {
-    let place = Place::new();
+    let place = DataDir::new();
     let error = |arguments: &[&str]| place.entourage(arguments).error(2).to_owned();
     let kind = error(&["run", "x", "--kind", "nobody"]);
     assert!(
@@ -54,7 +54,7 @@ fn a_usage_error_names_what_would_be_right() {
 /// A conversation that cannot start is refused before the user types, with the same text as `run`.
 #[test]
 fn chat_with_an_unknown_kind_is_refused_before_any_input() {
-    let place = Place::new();
+    let place = DataDir::new();
     let critic = place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
     let chat = |kind: &str| Ended::of(place.command(&["chat", "--kind", kind]).write_stdin("/quit\n"));
     let (chatted, ran) = (chat("nobody"), place.entourage(&["run", "x", "--kind", "nobody"]));
@@ -72,7 +72,7 @@ fn chat_with_an_unknown_kind_is_refused_before_any_input() {
 /// A command that only reads creates nothing, so a mistyped directory is not created.
 #[test]
 fn commands_that_only_read_do_not_create_a_missing_data_directory() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mistyped = place.path().join("mistyped");
     let data = mistyped.display().to_string();
     for command in
@@ -88,7 +88,7 @@ fn commands_that_only_read_do_not_create_a_missing_data_directory() {
 
 #[test]
 fn a_model_without_its_key_is_refused_before_an_agent_is_created() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mut command = place.command(&["run", "x", "--model", "anthropic::claude"]);
     let ended = Ended::of(&mut command);
     assert!(ended.error(2).contains("ANTHROPIC_API_KEY"), "{ended:?}");
@@ -99,7 +99,7 @@ fn a_model_without_its_key_is_refused_before_an_agent_is_created() {
 
 #[test]
 fn settings_errors_name_the_file_and_line_or_the_variable() {
-    let place = Place::new();
+    let place = DataDir::new();
     let error = |text: &str| {
         place.write("data/entourage.toml", text);
         place.entourage(&["run", "x"]).error(2).to_owned()
@@ -128,7 +128,7 @@ fn settings_errors_name_the_file_and_line_or_the_variable() {
 
 #[test]
 fn a_kind_with_a_mistake_is_left_out_with_a_note_and_refused_by_name() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/clerk.md", "---\nname: clerk\nconversational: perhaps\n---\nYou file papers.\n");
     let ended = place.entourage(&["run", "x"]).good();
     assert!(ended.stderr.contains("clerk.md:3: error: "), "{ended:?}");
@@ -146,7 +146,7 @@ fn a_kind_with_a_mistake_is_left_out_with_a_note_and_refused_by_name() {
 /// Of two files with one name the first is used, and the other is reported; other kinds still work.
 #[test]
 fn a_second_file_for_one_kind_is_left_out_with_a_note() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
     place.write("data/kinds/critic-old.md", "---\nname: critic\n---\nYou praise.\n");
     for kind in ["assistant", "critic"] {
@@ -161,7 +161,7 @@ fn a_second_file_for_one_kind_is_left_out_with_a_note() {
 /// A pipe would wait for its writer for ever.
 #[test]
 fn a_pipe_among_kind_and_agency_files_is_not_opened() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/critic.md", "---\nname: critic\n---\nYou criticise.\n");
     for pipe in ["data/kinds/pipe.md", "data/kinds/pipe.agency.md"] {
         let made = std::process::Command::new("mkfifo").arg(place.path().join(pipe)).status();
@@ -182,7 +182,7 @@ fn a_pipe_among_kind_and_agency_files_is_not_opened() {
 
 #[test]
 fn a_port_in_use_and_an_unusable_data_directory_are_reported() {
-    let place = Place::new();
+    let place = DataDir::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     let ended = place.entourage(&["serve", "--bind", &address]);
@@ -198,7 +198,7 @@ fn a_port_in_use_and_an_unusable_data_directory_are_reported() {
 
 #[test]
 fn every_command_refuses_a_file_in_place_of_the_data_directory() {
-    let place = Place::new();
+    let place = DataDir::new();
     let data = place.write("a-file", "").display().to_string();
     for command in [
         &["run", "x"][..],
@@ -217,7 +217,7 @@ fn every_command_refuses_a_file_in_place_of_the_data_directory() {
 
 #[test]
 fn a_lock_file_that_cannot_be_written_is_reported() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "x", "--quiet"]).good();
     let lock = place.data().join("entourage.db.lock");
     fs::remove_file(&lock).expect("there");
@@ -230,7 +230,7 @@ fn a_lock_file_that_cannot_be_written_is_reported() {
 
 #[test]
 fn a_foreign_file_in_place_of_the_database_is_left_unchanged() {
-    let place = Place::new();
+    let place = DataDir::new();
     let database =
         place.write("data/entourage.db", "Dear diary, nothing happened today. ".repeat(50).as_str());
     let before = fs::read(&database).expect("readable");

@@ -11,14 +11,14 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    data_dir::{DataDir, Ended, Patience, id},
     model::Model,
-    place::{Ended, Patience, Place, id},
     server::Server,
     terminal::Terminal,
 };
 
 /// A run that uses this model, in a process of its own.
-fn run(place: &Place, model: &Model, task: &str) -> Child {
+fn run(place: &DataDir, model: &Model, task: &str) -> Child {
     let mut command = place.process(&["run", task]);
     model.ask(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -36,7 +36,7 @@ fn outcome_of(child: Child) -> (i32, String, String) {
 /// Of two runs at once, the second waits for the first, which takes no longer than a short command.
 #[test]
 fn a_second_run_waits_for_a_first_that_ends_soon() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let first = run(&place, &model, "Plan a trip");
     let asked = model.next();
     let second = run(&place, &model, "Plan a feast");
@@ -50,7 +50,7 @@ fn a_second_run_waits_for_a_first_that_ends_soon() {
 /// The directory belongs to the command, not to the agent: a user who continues without it gets a note.
 #[test]
 fn resuming_an_agent_that_read_files_without_a_directory_prints_a_note() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let go = |arguments: &[&str]| {
         let mut command = place.process(arguments);
         model.ask(&mut command);
@@ -73,7 +73,7 @@ fn resuming_an_agent_that_read_files_without_a_directory_prints_a_note() {
 /// While a run works, every other command reaches it, and its model reads what `steer` sends.
 #[test]
 fn a_run_is_seen_and_steered_from_another_terminal() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let asked = model.next();
     let tree = place.entourage(&["tree"]).good();
@@ -103,7 +103,7 @@ fn a_run_is_seen_and_steered_from_another_terminal() {
 #[test]
 fn a_follower_of_a_run_gets_its_answer_or_continues_a_killed_one() {
     for is_killed in [false, true] {
-        let (place, model) = (Place::new(), Model::new());
+        let (place, model) = (DataDir::new(), Model::new());
         let mut first = run(&place, &model, "Plan a trip");
         let asked = model.next();
         let mut command = place.process(&["run", "--resume"]);
@@ -126,7 +126,7 @@ fn a_follower_of_a_run_gets_its_answer_or_continues_a_killed_one() {
 /// Closing the terminal ends a run cleanly, as Ctrl-C does.
 #[test]
 fn a_closed_terminal_suspends_a_run() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     drop(model.next());
     let pid = child.id().to_string();
@@ -140,7 +140,7 @@ fn a_closed_terminal_suspends_a_run() {
 /// The port requires the token from a file that only its owner can read.
 #[test]
 fn a_run_accepts_only_requests_with_the_token_of_its_private_file() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let asked = model.next();
     let sign = place.data().join("server.json");
@@ -165,7 +165,7 @@ fn a_run_accepts_only_requests_with_the_token_of_its_private_file() {
 /// A run does one task: it refuses a second one, and nothing remains of the attempt.
 #[test]
 fn a_second_run_is_refused_while_the_first_is_at_work() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "The first");
     let asked = model.next();
     let second = place.entourage(&["run", "The second"]);
@@ -180,7 +180,7 @@ fn a_second_run_is_refused_while_the_first_is_at_work() {
 /// long.
 #[test]
 fn a_command_waits_while_another_process_holds_the_database() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let lock = fs::File::open(place.data().join("entourage.db.lock")).expect("there");
     lock.lock().expect("free");
@@ -198,7 +198,7 @@ fn a_command_waits_while_another_process_holds_the_database() {
 /// A run does one task: a refused command sends no message to another agent.
 #[test]
 fn a_run_refuses_a_message_for_another_agent_and_stores_nothing() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let first = run(&place, &model, "The first");
     model.next().text("Done.").end();
     assert_eq!(outcome_of(first).0, 0);
@@ -219,7 +219,7 @@ fn a_run_refuses_a_message_for_another_agent_and_stores_nothing() {
 /// A run that a user stopped did not fail.
 #[test]
 fn a_run_stopped_from_another_terminal_is_stopped_and_not_failed() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let _asked = model.next();
     place.entourage(&["stop", "@last"]).good();
@@ -248,7 +248,7 @@ fn a_run_stopped_from_another_terminal_is_stopped_and_not_failed() {
 /// A stop ends a run whose agent waits for another, and also its `--resume`.
 #[test]
 fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     model.next().call("send_message", &json!({ "recipient": "researcher", "message": "Look" })).end();
     let _researcher = model.next();
@@ -262,7 +262,7 @@ fn a_stop_ends_a_run_that_waits_for_a_sub_agent() {
 /// The run that waits for an agent returns the answer to a new instruction for it.
 #[test]
 fn a_run_waiting_for_a_sub_agent_answers_a_modified_instruction() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     model.next().call("send_message", &json!({ "recipient": "researcher", "message": "Look" })).end();
     let _researcher = model.next();
@@ -275,7 +275,7 @@ fn a_run_waiting_for_a_sub_agent_answers_a_modified_instruction() {
 /// With several open questions `@last` is refused and all are listed; the answered question is named, too.
 #[test]
 fn answer_last_is_refused_with_a_list_if_several_questions_are_open() {
-    let (place, model) = (Place::new(), Model::asking("Which colour?"));
+    let (place, model) = (DataDir::new(), Model::asking("Which colour?"));
     for task in ["The first", "The second"] {
         let mut run = place.command(&["run", task]);
         assert_eq!(Ended::of(model.asked_by(&mut run)).code, 3);
@@ -293,7 +293,7 @@ fn answer_last_is_refused_with_a_list_if_several_questions_are_open() {
 /// No process reads a message to an agent at rest until a command continues it.
 #[test]
 fn a_steer_without_a_process_at_work_is_stored_for_later() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let steered = place.entourage(&["steer", "@last", "briefly"]).good();
     assert!(steered.stderr.starts_with("steer: stored; the agent reads it when it continues"), "{steered:?}");
@@ -304,7 +304,7 @@ fn a_steer_without_a_process_at_work_is_stored_for_later() {
 #[test]
 fn a_message_during_the_last_answer_is_answered_by_the_same_command() {
     for form in ["--quiet", "--json"] {
-        let (place, model) = (Place::new(), Model::new());
+        let (place, model) = (DataDir::new(), Model::new());
         let mut command = place.process(&["run", "One", form]);
         model.ask(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -331,7 +331,7 @@ fn a_message_during_the_last_answer_is_answered_by_the_same_command() {
 /// Asserts what other commands show while an agent waits for an answer at another terminal. Returns the
 /// question's id.
 #[track_caller]
-fn assert_question_is_shown(place: &Place, task: &str) -> String {
+fn assert_question_is_shown(place: &DataDir, task: &str) -> String {
     let tree = place.entourage(&["tree"]).good();
     assert!(tree.stdout.contains("? assistant asks: Which colour?"), "{tree:?}");
     assert_eq!(tree.stderr, "", "somebody is at work");
@@ -348,7 +348,7 @@ fn assert_question_is_shown(place: &Place, task: &str) -> String {
 /// A question of a task at a terminal is answered from another terminal, by a part of its id.
 #[test]
 fn a_question_of_a_run_can_be_answered_from_another_terminal() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut command = place.process(&["run", "Paint it"]);
     model.ask(&mut command);
     let mut terminal = Terminal::of(command);
@@ -367,7 +367,7 @@ fn a_question_of_a_run_can_be_answered_from_another_terminal() {
 /// Questions of a conversation are answered from another terminal, by a part of an id and by `@last`.
 #[test]
 fn a_question_of_a_chat_can_be_answered_from_another_terminal() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut command = place.process(&["chat"]);
     model.ask(&mut command);
     let mut chat = Terminal::of(command);
@@ -398,7 +398,7 @@ fn a_question_of_a_chat_can_be_answered_from_another_terminal() {
 /// has them, too.
 #[test]
 fn a_chat_attached_to_a_run_continues_after_the_run_ends() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let child = run(&place, &model, "Plan a trip");
     let asked = model.next();
     let mut command = place.process(&["chat", "@last"]);
@@ -426,7 +426,7 @@ fn a_chat_attached_to_a_run_continues_after_the_run_ends() {
 /// Parts of ids are accepted where they match only one.
 #[test]
 fn an_ambiguous_part_of_an_id_is_refused_with_its_matches() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "The first", "--quiet"]).good();
     place.entourage(&["run", "The second", "--quiet"]).good();
     let agents = place.entourage(&["agents", "--json"]).good().json();

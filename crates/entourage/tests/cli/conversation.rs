@@ -13,26 +13,26 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::{
+    data_dir::{DataDir, Ended, Patience, id},
     model::Model,
-    place::{Ended, Patience, Place, id},
     server::Server,
     terminal::Terminal,
 };
 
-fn chat(place: &Place, model: &Model, arguments: &[&str]) -> Command {
+fn chat(place: &DataDir, model: &Model, arguments: &[&str]) -> Command {
     let mut command = place.process(&[&["chat"], arguments].concat());
     model.ask(&mut command);
     command
 }
 
-fn serve(place: &Place, model: &Model) -> Server {
+fn serve(place: &DataDir, model: &Model) -> Server {
     let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
     model.ask(&mut command);
     Server::of(command)
 }
 
 /// A database that refuses every post, as on a full disk, until [`ROOM`] is executed.
-fn refuse_posts(place: &Place) -> Connection {
+fn refuse_posts(place: &DataDir) -> Connection {
     let database = Connection::open(place.data().join("entourage.db")).expect("the database");
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON inbox BEGIN SELECT RAISE(ABORT, 'no room'); END";
     database.execute_batch(refuse).expect("changed");
@@ -45,7 +45,7 @@ const ROOM: &str = "DROP TRIGGER refuse";
 /// its owner only.
 #[test]
 fn a_paste_is_one_message_and_the_history_recalls_it() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
     terminal.shows("> ");
     terminal.sends("\x1b[200~first line\nsecond line\nthird line\x1b[201~");
@@ -74,7 +74,7 @@ fn a_paste_is_one_message_and_the_history_recalls_it() {
 /// Input during a streamed answer stays on its own line below, and the agent reads it before its next step.
 #[test]
 fn typed_input_stays_on_its_own_line_below_a_streamed_answer() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 80);
     terminal.shows("> ");
     terminal.types("Tell me");
@@ -102,7 +102,7 @@ fn typed_input_stays_on_its_own_line_below_a_streamed_answer() {
 /// Commands work also while the agent works; they are not sent to it.
 #[test]
 fn chat_commands_work_while_the_agent_works() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
     terminal.types("Work");
@@ -122,7 +122,7 @@ fn chat_commands_work_while_the_agent_works() {
 /// A client that joins during a streamed answer sees it from its beginning.
 #[test]
 fn a_client_that_joins_mid_answer_sees_it_from_its_beginning() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let server = serve(&place, &model);
     let mut first = Terminal::whole(chat(&place, &model, &[]), 80);
     first.shows("> ");
@@ -143,7 +143,7 @@ fn a_client_that_joins_mid_answer_sees_it_from_its_beginning() {
 /// message.
 #[test]
 fn chat_shows_messages_sent_elsewhere_and_their_answers_in_order() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("/help lists the commands");
     terminal.shows("> ");
@@ -168,7 +168,7 @@ fn chat_shows_messages_sent_elsewhere_and_their_answers_in_order() {
 /// A question that comes while the user does not type is shown, and the next line is its answer.
 #[test]
 fn an_unprompted_question_is_shown_and_the_next_line_answers_it() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
     terminal.types("One");
@@ -191,7 +191,7 @@ fn an_unprompted_question_is_shown_and_the_next_line_answers_it() {
 /// A question shows no prompt of its own where the line editor has one.
 #[test]
 fn a_question_at_a_terminal_shows_one_prompt() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
     terminal.types("Paint it");
@@ -204,7 +204,7 @@ fn a_question_at_a_terminal_shows_one_prompt() {
 /// The farewell does not refer to an agent that takes no more messages.
 #[test]
 fn leaving_a_chat_with_a_deleted_agent_says_how_to_read_it() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
     terminal.shows("> ");
     terminal.types("Tell me");
@@ -222,7 +222,7 @@ fn leaving_a_chat_with_a_deleted_agent_says_how_to_read_it() {
 /// has another address.
 #[test]
 fn an_idle_chat_continues_on_the_next_server() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -254,7 +254,7 @@ fn an_idle_chat_continues_on_the_next_server() {
 /// A user need not type twice if the server ends before there is an agent.
 #[test]
 fn a_first_message_is_kept_until_a_server_runs_again() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -276,7 +276,7 @@ fn a_first_message_is_kept_until_a_server_runs_again() {
 /// A user who does not wait for the next server is shown the lines that were not sent, and how to come back.
 #[test]
 fn quitting_chat_without_a_server_shows_the_unsent_lines() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -304,7 +304,7 @@ fn quitting_chat_without_a_server_shows_the_unsent_lines() {
 /// If the next server refuses them, the kept lines are shown, and how to come back.
 #[test]
 fn chat_shows_the_kept_lines_that_the_next_server_refuses() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -329,7 +329,7 @@ fn chat_shows_the_kept_lines_that_the_next_server_refuses() {
 /// saved.
 #[test]
 fn chat_reports_that_an_older_copy_of_the_database_was_restored() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
     terminal.shows("> ");
@@ -359,7 +359,7 @@ fn chat_reports_that_an_older_copy_of_the_database_was_restored() {
 /// Input goes only to the engine of this data directory, although another process has the port of its server.
 #[test]
 fn a_first_message_is_not_sent_to_another_engine_at_the_same_address() {
-    let (place, model, other) = (Place::new(), Model::new(), Place::new());
+    let (place, model, other) = (DataDir::new(), Model::new(), DataDir::new());
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -382,7 +382,7 @@ fn a_first_message_is_not_sent_to_another_engine_at_the_same_address() {
 /// accepted.
 #[test]
 fn a_message_the_server_cannot_store_is_shown_and_the_next_is_sent() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let _server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -407,7 +407,7 @@ fn a_message_the_server_cannot_store_is_shown_and_the_next_is_sent() {
 /// The same for a first message: there is no agent yet, and the next message creates it.
 #[test]
 fn a_first_message_the_server_cannot_store_is_shown_and_the_next_is_sent() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let _server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -430,7 +430,7 @@ fn a_first_message_the_server_cannot_store_is_shown_and_the_next_is_sent() {
 /// Piped input that was not accepted is shown with the failure that ends the conversation.
 #[test]
 fn a_piped_first_message_that_cannot_be_stored_is_shown() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
     let _database = refuse_posts(&place);
     let refused = Ended::of(place.command(&["chat"]).write_stdin("Pears\nPlums\n"));
@@ -442,7 +442,7 @@ fn a_piped_first_message_that_cannot_be_stored_is_shown() {
 /// shown that it was not sent, and sending it again delivers it once.
 #[test]
 fn a_possibly_sent_message_is_reported_so_and_retyping_sends_it_once() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     place.write("data/entourage.toml", "[server]\nheartbeat = 1\n");
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 200);
@@ -474,7 +474,7 @@ fn a_possibly_sent_message_is_reported_so_and_retyping_sends_it_once() {
 /// A lone Esc does not hold up the output until another key is pressed.
 #[test]
 fn a_lone_escape_key_does_not_block_the_output() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
     terminal.types("One");
@@ -492,7 +492,7 @@ fn a_lone_escape_key_does_not_block_the_output() {
 #[test]
 fn an_answer_too_late_for_its_question_is_reported_as_not_sent() {
     let (place, model) =
-        (Place::new(), Model::calling_once("ask_user", &json!({ "question": "Which colour?" })));
+        (DataDir::new(), Model::calling_once("ask_user", &json!({ "question": "Which colour?" })));
     let server = serve(&place, &model);
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
@@ -513,7 +513,7 @@ fn an_answer_too_late_for_its_question_is_reported_as_not_sent() {
 /// A verdict that did not arrive does not count as given because another user gave another one.
 #[test]
 fn a_verdict_too_late_for_its_question_is_reported_as_not_sent() {
-    let place = Place::new();
+    let place = DataDir::new();
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
     place.write("data/kinds/researcher.md", kind);
@@ -540,7 +540,7 @@ fn a_verdict_too_late_for_its_question_is_reported_as_not_sent() {
 /// paste holds up.
 #[test]
 fn chat_restores_the_terminal_even_if_an_unfinished_paste_blocks_it() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let chat = chat(&place, &model, &[]);
     let mut shell = Command::new("bash");
     let then = "case $(stty -a) in *-icanon*) echo 'the terminal is raw';; *) echo 'the terminal is as it was';; esac";
@@ -571,7 +571,7 @@ fn chat_restores_the_terminal_even_if_an_unfinished_paste_blocks_it() {
 /// Without a terminal a conversation is read line by line, and `/help` lists every command.
 #[test]
 fn chat_help_lists_every_command() {
-    let place = Place::new();
+    let place = DataDir::new();
     let help = Ended::of(place.command(&["chat"]).write_stdin("/help\n/quit\n")).good().stderr;
     for command in ["/tree", "/decline", "/reject WHY", "/edit {…}", "/help", "/quit"] {
         assert!(help.contains(command), "{help}");
@@ -581,7 +581,7 @@ fn chat_help_lists_every_command() {
 /// The piped line after a question is its answer, and the end of the input ends the conversation.
 #[test]
 fn the_piped_line_after_a_question_answers_it() {
-    let place = Place::new();
+    let place = DataDir::new();
     let question = json!({ "question": "Which colour?", "options": ["Green", "Red"] });
     let model = Model::calling_once("ask_user", &question);
     let mut command = place.command(&["chat"]);
@@ -594,7 +594,7 @@ fn the_piped_line_after_a_question_answers_it() {
 /// No piped input is lost: bytes that are not text are replaced, and the lines after them are sent, too.
 #[test]
 fn invalid_utf8_in_piped_input_is_replaced_and_later_lines_are_sent() {
-    let place = Place::new();
+    let place = DataDir::new();
     let said = Ended::of(place.command(&["chat"]).write_stdin(&b"Hello\n<\xff>\r\nAgain"[..])).good();
     for asked in ["Asked: Hello\n", "Asked: <\u{fffd}>\n", "Asked: Again\n"] {
         assert!(said.stdout.contains(asked), "{asked}: {said:?}");
@@ -611,7 +611,7 @@ fn invalid_utf8_in_piped_input_is_replaced_and_later_lines_are_sent() {
 /// A question answered at another terminal does not hold up a piped conversation.
 #[test]
 fn a_piped_chat_continues_after_its_question_is_answered_elsewhere() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mut command = place.process(&["chat"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut chat = command.spawn().expect("it starts");

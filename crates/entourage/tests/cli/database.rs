@@ -3,13 +3,13 @@
 use std::{fs::File, os::unix::fs::FileExt, process::Command};
 
 use super::{
-    place::{Ended, Place, id},
+    data_dir::{DataDir, Ended, id},
     server::Server,
 };
 
 /// A place where a program of the first version worked some time ago.
-fn place_of_the_first_version() -> Place {
-    let place = Place::new();
+fn place_of_the_first_version() -> DataDir {
+    let place = DataDir::new();
     std::fs::create_dir_all(place.data()).expect("a directory");
     let file = rusqlite::Connection::open(place.data().join("entourage.db")).expect("a new file");
     file.execute_batch(include_str!("../../../server/tests/first/database.sql")).expect("its words");
@@ -18,7 +18,7 @@ fn place_of_the_first_version() -> Place {
 
 #[test]
 fn migrate_reports_the_versions_before_and_after() {
-    let place = Place::new();
+    let place = DataDir::new();
     let made = place.entourage(&["migrate"]).good();
     assert!(made.stdout.contains("was created with version"), "{made:?}");
     let again = place.entourage(&["migrate", "--json"]).good().json();
@@ -34,7 +34,7 @@ fn a_backup_has_the_same_agents_as_its_original() {
     assert!(copied[0]["bytes"].as_u64().is_some_and(|bytes| bytes > 10_000), "{copied:?}");
     let again = place.entourage(&["backup", "copy.db"]);
     assert!(again.error(1).contains("it is there already"), "{again:?}");
-    let seen = |place: &Place| place.entourage(&["agents", "--json"]).good().stdout;
+    let seen = |place: &DataDir| place.entourage(&["agents", "--json"]).good().stdout;
     let before = seen(&place);
     std::fs::create_dir_all(place.path().join("other")).expect("a directory");
     std::fs::rename(place.path().join("copy.db"), place.path().join("other/entourage.db")).expect("moved");
@@ -45,7 +45,7 @@ fn a_backup_has_the_same_agents_as_its_original() {
 /// A limit on the size of files stands for a disk with little room.
 #[test]
 fn a_backup_without_disk_space_fails_and_leaves_no_file() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
     let ended = with_file_size_limit(&place, 64, &["backup", "copy.db"]);
     assert!(ended.error(1).contains("copy.db was not written: "), "{ended:?}");
@@ -56,7 +56,7 @@ fn a_backup_without_disk_space_fails_and_leaves_no_file() {
 
 #[test]
 fn a_backup_before_the_first_run_is_refused() {
-    let place = Place::new();
+    let place = DataDir::new();
     assert!(place.entourage(&["backup", "copy.db"]).error(1).contains("no database yet"));
     assert!(!place.path().join("copy.db").exists());
 }
@@ -88,8 +88,8 @@ fn prune_deletes_old_rows_and_tail_reports_deleted_events() {
 }
 
 /// A place with some work in it, whose database has one page overwritten: that of the transcripts' table.
-fn place_with_a_damaged_database() -> Place {
-    let place = Place::new();
+fn place_with_a_damaged_database() -> DataDir {
+    let place = DataDir::new();
     place.entourage(&["run", "Before"]).good();
     let path = place.data().join("entourage.db");
     let database = rusqlite::Connection::open(&path).expect("a database");
@@ -104,7 +104,7 @@ fn place_with_a_damaged_database() -> Place {
 }
 
 /// A command that can write at most this many kilobytes to a file.
-fn with_file_size_limit(place: &Place, kilobytes: u32, arguments: &[&str]) -> Ended {
+fn with_file_size_limit(place: &DataDir, kilobytes: u32, arguments: &[&str]) -> Ended {
     let process = place.process(arguments);
     let mut limited = Command::new("bash");
     limited.args(["-c", &format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\""), "bash"]);
@@ -117,7 +117,7 @@ fn with_file_size_limit(place: &Place, kilobytes: u32, arguments: &[&str]) -> En
 /// files stands for the disk.
 #[test]
 fn a_database_without_room_for_its_shared_file_reports_a_full_disk() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
     let path = place.data().join("entourage.db");
     let database = rusqlite::Connection::open(&path).expect("a database");

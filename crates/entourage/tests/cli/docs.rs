@@ -12,7 +12,7 @@ use assert_cmd::Command;
 use entourage::Settings;
 use rusqlite::Connection;
 
-use super::place::{Ended, Place};
+use super::data_dir::{DataDir, Ended};
 
 /// A fenced block of a page.
 struct Block {
@@ -76,7 +76,7 @@ fn kind_file_name(shown: &str) -> String {
 
 /// Creates the files that a page assumes: the agency of one page is beside its kinds. Returns the directory
 /// that the page refers to.
-fn create_assumed_files(page: &Path, place: &Place) -> PathBuf {
+fn create_assumed_files(page: &Path, place: &DataDir) -> PathBuf {
     if !page.ends_with("docs/agency.md") {
         return place.path().to_owned();
     }
@@ -93,8 +93,8 @@ fn typed_commands(console: &str) -> String {
 }
 
 /// A directory like a checkout, in which `cargo run` runs the built program.
-fn checkout() -> Place {
-    let place = Place::new();
+fn checkout() -> DataDir {
+    let place = DataDir::new();
     for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
         place.write(file, &fs::read_to_string(root().join(file)).expect("a file"));
     }
@@ -189,7 +189,7 @@ fn the_commands_shown_in_the_docs_run_in_order() {
 /// The database has every view under the name that the README gives it.
 #[test]
 fn the_readme_names_every_view_of_the_database() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Say hello", "--quiet"]).good();
     let database = Connection::open(place.data().join("entourage.db")).expect("the database");
     let mut views = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").expect("SQL");
@@ -210,7 +210,7 @@ fn the_readme_names_every_view_of_the_database() {
 fn the_settings_shown_in_the_docs_load() {
     let mut taken = 0;
     for block in pages().iter().flat_map(|page| blocks_to_run(page, &["toml"])) {
-        let place = Place::new();
+        let place = DataDir::new();
         let file = place.write("entourage.toml", &block.text);
         Settings::load(Some(place.path()), Some(&file))
             .unwrap_or_else(|error| panic!("{}: {error}", block.place));
@@ -224,7 +224,7 @@ fn the_kinds_shown_in_the_docs_have_no_mistake() {
     let mut checked = 0;
     for page in pages() {
         for block in blocks_to_run(&page, &["markdown", "yaml"]) {
-            let place = Place::new();
+            let place = DataDir::new();
             create_assumed_files(&page, &place);
             if block.language == "yaml" {
                 // A part of a kind's front matter.
@@ -242,7 +242,7 @@ fn the_kinds_shown_in_the_docs_have_no_mistake() {
 
 #[test]
 fn init_writes_the_kind_that_the_readme_shows() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["init", "--quiet"]).good();
     let written = fs::read_to_string(place.data().join("kinds/critic.md")).expect("written");
     let shown = blocks_to_run(&root().join("README.md"), &["markdown"]);

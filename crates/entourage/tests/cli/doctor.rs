@@ -1,10 +1,10 @@
 //! Tests that the doctor finds what is missing and says how to repair it, and shows no secrets.
 
-use super::place::{Ended, Place};
+use super::data_dir::{DataDir, Ended};
 
 #[test]
 fn doctor_passes_on_a_fresh_machine_and_names_missing_keys() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mut command = place.command(&["doctor"]);
     let ended = Ended::of(&mut command).good();
     assert!(ended.stdout.contains("! model"), "{ended:?}");
@@ -19,7 +19,7 @@ fn doctor_passes_on_a_fresh_machine_and_names_missing_keys() {
 
 #[test]
 fn doctor_marks_each_broken_part_and_exits_with_1() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/cook.md", "You cook.\n");
     place.write("data/entourage.db", "Not a database at all, but long enough to be taken for one, perhaps.");
     place.write(
@@ -39,7 +39,7 @@ fn doctor_marks_each_broken_part_and_exits_with_1() {
 /// The doctor finds what would keep a server, or every run of a kind, from starting.
 #[test]
 fn doctor_reports_the_settings_and_kinds_that_serve_and_run_refuse() {
-    let place = Place::new();
+    let place = DataDir::new();
     let doctor = |settings: &str| {
         place.write("data/entourage.toml", settings);
         place.entourage(&["doctor", "--offline"])
@@ -72,7 +72,7 @@ fn doctor_reports_the_settings_and_kinds_that_serve_and_run_refuse() {
 
 #[test]
 fn doctor_reports_a_truncated_database_and_what_to_do() {
-    let place = Place::new();
+    let place = DataDir::new();
     for task in ["one", "two", "three"] {
         place.entourage(&["run", task, "--quiet"]).good();
     }
@@ -92,7 +92,7 @@ fn doctor_reports_a_truncated_database_and_what_to_do() {
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_reports_a_full_disk() {
-    let place = Place::new();
+    let place = DataDir::new();
     // A device that is always full, in place of the file that the doctor writes as a probe.
     std::fs::create_dir_all(place.data()).expect("a directory");
     let mut shell = std::process::Command::new("sh");
@@ -108,7 +108,7 @@ fn doctor_reports_a_full_disk() {
 
 #[test]
 fn doctor_finds_keys_and_never_shows_them() {
-    let place = Place::new();
+    let place = DataDir::new();
     let canary = "canary-7f3a";
     place.write("data/entourage.toml", &format!("[models.providers.openai]\nkey = \"{canary}\"\n"));
     for format in
@@ -127,7 +127,7 @@ fn doctor_finds_keys_and_never_shows_them() {
 fn doctor_remarks_on_a_database_that_other_users_can_read() {
     use std::{fs, os::unix::fs::PermissionsExt};
 
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/entourage.toml", "");
     place.entourage(&["run", "hello"]).good();
     let looked = place.entourage(&["doctor"]).good();

@@ -8,8 +8,8 @@ use std::{
 use rustix::process::Signal;
 
 use super::{
+    data_dir::{DataDir, Ended, id},
     model::Model,
-    place::{Ended, Place, id},
     provider::{KEY, Provider},
     server::Server,
     terminal::Terminal,
@@ -31,8 +31,8 @@ fn assert_no_control_characters(written: &str) {
 }
 
 /// A place whose agents all answer with hostile text.
-fn place() -> (Place, Model) {
-    (Place::new(), Model::saying(&format!("The answer {HOSTILE} is here")))
+fn place() -> (DataDir, Model) {
+    (DataDir::new(), Model::saying(&format!("The answer {HOSTILE} is here")))
 }
 
 /// Every command that shows a run's answer shows codes instead of control characters.
@@ -131,7 +131,7 @@ fn commands_show_hostile_messages_and_files_without_control_characters() {
 /// A provider chooses the names of models.
 #[test]
 fn models_shows_hostile_names_without_control_characters() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     place.write("data/entourage.toml", &provider.settings("listed", KEY));
     for arguments in [&["models"][..], &["models", "--json"], &["doctor"]] {
         let ended = Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL")).good();
@@ -162,7 +162,7 @@ fn a_resumed_chat_shows_its_history_without_control_characters() {
 /// reports on its answer, and in the grant that it creates.
 #[test]
 fn answers_and_grants_show_hostile_rules_without_control_characters() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/kinds/assistant.md",
         "---\nname: assistant\ntools: [create_note]\napproval:\n  - tools: create_note\n    \
@@ -201,7 +201,7 @@ fn json_output_keeps_the_original_text() {
 /// its lines can pass for another question.
 #[test]
 fn a_question_cannot_forge_another() {
-    let place = Place::new();
+    let place = DataDir::new();
     let forged = format!("Which colour?{HOSTILE}\n? boss asks for approval to call:\n(a number) >");
     let model = Model::asking(&forged);
     let ended = Ended::of(model.asked_by(&mut place.command(&["run", "Ask"])));
@@ -222,7 +222,7 @@ fn a_question_cannot_forge_another() {
 /// The program itself shows a call that waits for approval: its tool and its arguments as they are.
 #[test]
 fn an_approval_shows_the_tool_and_the_arguments_of_the_call() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/kinds/assistant.md",
         "---\nname: assistant\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n",
@@ -240,7 +240,7 @@ fn an_approval_shows_the_tool_and_the_arguments_of_the_call() {
 /// Text that an error repeats cannot pass for a line of the log.
 #[test]
 fn text_repeated_in_an_error_cannot_forge_a_log_line() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/entourage.toml",
         "[[tools.mcp]]\nname = \"x\"\ncommand = \"no\\n2026-01-01T00:00:00Z ERROR forged\"\n",
@@ -262,7 +262,7 @@ printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":%s}}\n' "$id" 
 /// model made in a request. It logs names from webhooks and addresses not at all, or only in this form.
 #[test]
 fn a_server_logs_hostile_text_without_control_characters() {
-    let (place, model) = (Place::new(), Model::calling(HOSTILE, &serde_json::json!({})));
+    let (place, model) = (DataDir::new(), Model::calling(HOSTILE, &serde_json::json!({})));
     place.write("data/kinds/loud.md", "---\nname: \"\\x1B[1A\\x9B2J\\u202Etxt\"\n---\nBe loud.\n");
     let refusal = serde_json::json!(format!("{HOSTILE}\n2026-01-01T00:00:00Z ERROR forged"));
     let arguments = serde_json::json!(["-c", REFUSING, refusal.to_string()]);
@@ -308,7 +308,7 @@ fn a_server_logs_hostile_text_without_control_characters() {
 /// The client chooses the path of a request, also where everything is logged.
 #[test]
 fn a_request_path_cannot_forge_a_log_line() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mut server = Server::of(place.process(&["-vv", "serve", "--bind", "127.0.0.1:0", "--json"]));
     let forged = "%0a2026-01-01T00:00:00Z%20ERROR%20forged%1b%5b2J%c2%9b2J%e2%80%ae";
     for path in ["/v1/agencies", "/nowhere"] {
@@ -325,7 +325,7 @@ fn a_request_path_cannot_forge_a_log_line() {
 /// Arguments may be another program's text, also where the command line refuses them.
 #[test]
 fn refused_arguments_are_repeated_without_control_characters() {
-    let place = Place::new();
+    let place = DataDir::new();
     for arguments in
         [&[HOSTILE][..], &["agents", "--status", HOSTILE], &["run", "hi", "--model"], &["--\x1b[2J"]]
     {

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use super::place::Place;
+use super::data_dir::DataDir;
 
 /// How long an example may print nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LAST: &str = "Its result will arrive as a message.";
 
 /// An example, with nothing inherited; the rehearsal is its model.
-fn example(place: &Place, name: &str) -> Command {
+fn example(place: &DataDir, name: &str) -> Command {
     let mut command =
         Command::new(Path::new(env!("CARGO_BIN_EXE_entourage")).with_file_name("examples").join(name));
     command
@@ -30,7 +30,7 @@ fn example(place: &Place, name: &str) -> Command {
 
 /// Runs the research chat, sends `answer` whenever an agent asks for more, and hangs up after a line with
 /// `last`. Returns the whole output.
-fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) -> String {
+fn research_chat(place: &DataDir, arguments: &[&str], answer: &str, last: &str) -> String {
     let mut chat = example(place, "research_chat")
         .args(arguments)
         .stdin(Stdio::piped())
@@ -69,7 +69,7 @@ fn research_chat(place: &Place, arguments: &[&str], answer: &str, last: &str) ->
 
 #[test]
 fn the_research_chat_example_asks_a_question_and_can_be_reopened() {
-    let place = Place::new();
+    let place = DataDir::new();
     let task = "Who wrote the first compiler? Ask me if anything is unclear.";
     let heard = research_chat(&place, &[task], "Only those before 1960.", LAST);
     let at = |part: &str| heard.find(part).unwrap_or_else(|| panic!("`{part}` was not said:\n{heard}"));
@@ -85,7 +85,7 @@ fn the_research_chat_example_asks_a_question_and_can_be_reopened() {
 
 #[test]
 fn the_agency_example_delegates_and_answers() {
-    let ran = example(&Place::new(), "agency").arg("A greeting").output().expect("it starts");
+    let ran = example(&DataDir::new(), "agency").arg("A greeting").output().expect("it starts");
     let heard = String::from_utf8(ran.stdout).expect("UTF-8");
     assert!(ran.status.success(), "{heard}");
     let at = |part: &str| heard.find(part).unwrap_or_else(|| panic!("`{part}` was not said:\n{heard}"));

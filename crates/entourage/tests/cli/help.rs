@@ -1,6 +1,6 @@
 //! Tests that the help of every command shows how it is used.
 
-use super::place::Place;
+use super::data_dir::DataDir;
 
 /// The commands that `--help` lists.
 fn commands(help: &str) -> Vec<&str> {
@@ -11,12 +11,12 @@ fn commands(help: &str) -> Vec<&str> {
 /// Help wraps between words where the terminal is narrow.
 #[test]
 fn help_wraps_between_words_to_the_terminal_width() {
-    let place = Place::new();
+    let place = DataDir::new();
     let words = |help: &str| help.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     for arguments in [&["--help"][..], &["tail", "--help"], &["doctor", "--help"]] {
         let at = |columns: &str| {
             let mut command = place.command(arguments);
-            super::place::Ended::of(command.env("COLUMNS", columns)).good().stdout
+            super::data_dir::Ended::of(command.env("COLUMNS", columns)).good().stdout
         };
         let (narrow, wide) = (at("60"), at("200"));
         assert_eq!(words(&narrow), words(&wide));
@@ -29,7 +29,7 @@ fn help_wraps_between_words_to_the_terminal_width() {
 
 #[test]
 fn the_help_of_every_command_shows_an_example() {
-    let place = Place::new();
+    let place = DataDir::new();
     let help = place.entourage(&["--help"]).good().stdout;
     let commands = commands(&help);
     assert_eq!(
@@ -87,7 +87,7 @@ fn the_help_of_every_command_shows_an_example() {
 
 #[test]
 fn the_help_command_prints_the_same_as_the_help_flag() {
-    let place = Place::new();
+    let place = DataDir::new();
     let flag = |arguments: &[&str]| place.entourage(arguments).good().stdout;
     assert_eq!(flag(&["help"]), flag(&["--help"]));
     assert_eq!(flag(&["help", "run"]), flag(&["run", "--help"]));
@@ -96,7 +96,7 @@ fn the_help_command_prints_the_same_as_the_help_flag() {
 
 #[test]
 fn the_usage_in_an_error_lists_only_required_arguments() {
-    let ended = Place::new().entourage(&["run"]);
+    let ended = DataDir::new().entourage(&["run"]);
     assert_eq!(ended.code, 2, "{ended:?}");
     let usage = ended.stderr.lines().find(|line| line.starts_with("Usage:"));
     assert_eq!(usage, Some("Usage: entourage run <TASK>"), "{ended:?}");
@@ -104,7 +104,7 @@ fn the_usage_in_an_error_lists_only_required_arguments() {
 
 #[test]
 fn completions_and_openapi_print_without_a_data_directory() {
-    let place = Place::new();
+    let place = DataDir::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(place.entourage(&["completions", shell]).good().stdout.contains("resume"), "{shell}");
     }

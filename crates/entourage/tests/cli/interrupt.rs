@@ -9,8 +9,8 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{
+    data_dir::{DataDir, Patience, id},
     model::accepted,
-    place::{Patience, Place, id},
     terminal::Terminal,
 };
 
@@ -25,7 +25,7 @@ impl SilentModel {
     }
 
     /// A run that asks it, and has done so.
-    fn run(&self, place: &Place) -> Child {
+    fn run(&self, place: &DataDir) -> Child {
         let address = self.listener.local_addr().expect("an address");
         let mut command = place.process(&["run", "Think hard"]);
         command
@@ -55,7 +55,7 @@ fn read(from: Option<impl Read>) -> String {
 #[test]
 fn an_interrupted_run_prints_how_to_resume_and_resumes() {
     for stop in [Signal::INT, Signal::TERM] {
-        let (place, model) = (Place::new(), SilentModel::new());
+        let (place, model) = (DataDir::new(), SilentModel::new());
         let mut child = model.run(&place);
         let _patience = Patience::with(&child);
         signal(&child, stop);
@@ -76,7 +76,7 @@ fn an_interrupted_run_prints_how_to_resume_and_resumes() {
 
 #[test]
 fn a_second_process_is_refused_with_the_pid_at_work() {
-    let (place, model) = (Place::new(), SilentModel::new());
+    let (place, model) = (DataDir::new(), SilentModel::new());
     let mut child = model.run(&place);
     let second = place.entourage(&["run", "Something else"]);
     let error = second.error(1);
@@ -96,7 +96,7 @@ fn a_second_process_is_refused_with_the_pid_at_work() {
 /// running.
 #[test]
 fn an_agent_without_a_process_at_work_is_shown_as_suspended() {
-    let (place, model) = (Place::new(), SilentModel::new());
+    let (place, model) = (DataDir::new(), SilentModel::new());
     let mut child = model.run(&place);
     let said = |command: &str, words: &str| {
         let told = place.entourage(&[command]).good();
@@ -121,7 +121,7 @@ fn an_agent_without_a_process_at_work_is_shown_as_suspended() {
 
 #[test]
 fn another_run_leaves_interrupted_work_alone() {
-    let (place, model) = (Place::new(), SilentModel::new());
+    let (place, model) = (DataDir::new(), SilentModel::new());
     let mut child = model.run(&place);
     child.kill().expect("killed");
     child.wait().expect("it ends");
@@ -138,7 +138,7 @@ fn another_run_leaves_interrupted_work_alone() {
 /// database.
 #[test]
 fn a_run_in_the_background_of_a_shell_finishes_without_drawing() {
-    let place = Place::new();
+    let place = DataDir::new();
     let task = place.process(&["run", "Say hello."]);
     let mut shell = Command::new("setsid");
     shell.args(["--ctty", "bash", "-c", "set -m; \"$@\" & wait $!; echo \"it ended with $?\"", "bash"]);

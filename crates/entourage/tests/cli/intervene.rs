@@ -1,10 +1,10 @@
 //! Tests of interventions from the command line.
 
-use crate::place::{Place, id};
+use crate::data_dir::{DataDir, id};
 
 #[test]
 fn comment_and_delete_work_and_an_invalid_intervention_is_refused() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().stdout;
     let agent: serde_json::Value =
@@ -25,7 +25,7 @@ fn comment_and_delete_work_and_an_invalid_intervention_is_refused() {
 
 #[test]
 fn closing_a_session_of_an_idle_agent_takes_effect_when_it_resumes() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().stdout;
     let agent: serde_json::Value =
@@ -54,7 +54,7 @@ fn closing_a_session_of_an_idle_agent_takes_effect_when_it_resumes() {
 /// Interventions besides the waiting work do not end the command before the work.
 #[test]
 fn run_resume_does_the_waiting_work_despite_a_pause_and_a_resume() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "-q", "Say hello."]).good();
     for arguments in [&["steer", "@last", "Say it again."][..], &["pause", "@last"], &["resume", "@last"]] {
         place.entourage(arguments).good();
@@ -67,7 +67,7 @@ fn run_resume_does_the_waiting_work_despite_a_pause_and_a_resume() {
 
 #[test]
 fn run_resume_reports_at_once_that_the_agent_is_paused() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "-q", "Say hello."]).good();
     let listed = place.entourage(&["agents", "--json"]).good().json();
     let id = listed[0]["id"].as_str().expect("an id");
@@ -93,7 +93,7 @@ fn run_resume_of_a_stopped_or_modified_agent_shows_no_old_question() {
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
     for begin in [&["run", "Look"][..], &["run", "--kind", "researcher", "Look"]] {
-        let place = Place::new();
+        let place = DataDir::new();
         place.write("data/kinds/researcher.md", kind);
         assert_eq!(place.entourage(begin).code, 3);
         place.entourage(&["stop", "@last"]).good();
@@ -106,7 +106,7 @@ fn run_resume_of_a_stopped_or_modified_agent_shows_no_old_question() {
         let tree = place.entourage(&["tree"]).good();
         assert!(!tree.stdout.contains("waiting"), "{tree:?}");
     }
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/researcher.md", kind);
     let before = place.entourage(&["run", "--kind", "researcher", "Look"]);
     place.entourage(&["modify", "@last", "Look elsewhere"]).good();

@@ -3,13 +3,13 @@
 use rustix::process::Signal;
 
 use super::{
-    place::{Place, id},
+    data_dir::{DataDir, id},
     server::Server,
 };
 
 #[test]
 fn a_kind_file_is_listed_shown_and_run() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/kinds/clerk.md",
         "---\nname: clerk\ndescription: Files papers.\ntools: []\n---\nYou file papers.\n",
@@ -29,7 +29,7 @@ fn a_kind_file_is_listed_shown_and_run() {
 
 #[test]
 fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
-    let place = Place::new();
+    let place = DataDir::new();
     let shown = |front: &str| {
         let file = format!("---\nname: clerk\n{front}---\nYou file papers.\n");
         place.write("data/kinds/clerk.md", &file);
@@ -73,7 +73,7 @@ fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
 
 #[test]
 fn kinds_check_prints_each_mistake_with_its_file_and_line() {
-    let place = Place::new();
+    let place = DataDir::new();
     let clean = place.entourage(&["kinds", "check"]).good();
     assert_eq!(clean.stdout, "", "the built-in kinds are right");
 
@@ -95,7 +95,7 @@ fn kinds_check_prints_each_mistake_with_its_file_and_line() {
 
 #[test]
 fn a_kind_with_an_unknown_guardrail_is_reported_and_left_out() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/kinds/clerk.md",
         "---\nname: clerk\nguardrails: { output: [nosuch] }\n---\nYou file papers.\n",
@@ -111,7 +111,7 @@ fn a_kind_with_an_unknown_guardrail_is_reported_and_left_out() {
 
 #[test]
 fn kinds_import_reads_coding_agent_files_and_overwrites_nothing() {
-    let place = Place::new();
+    let place = DataDir::new();
     let from = place.write(
         "agents/reviewer.md",
         "---\nname: reviewer\ndescription: Use: after edits. Examples: <example>user: \"Look\"</example>\n\
@@ -144,7 +144,7 @@ fn kinds_import_reads_coding_agent_files_and_overwrites_nothing() {
 /// Files that are not read count among those left out.
 #[test]
 fn an_import_that_leaves_out_a_large_or_irregular_file_fails() {
-    let place = Place::new();
+    let place = DataDir::new();
     let import = |directory: &str| place.entourage(&["kinds", "import", directory]);
     place.write("agents/clerk.md", CLERK);
     let huge = place.write("agents/huge.md", &"x".repeat(1024 * 1024 + 1));
@@ -166,7 +166,7 @@ fn an_import_that_leaves_out_a_large_or_irregular_file_fails() {
 
 #[test]
 fn a_kind_with_a_cost_limit_needs_a_model_with_a_known_price() {
-    let place = Place::new();
+    let place = DataDir::new();
     let kind = |model: &str| {
         format!("---\nname: clerk\nmodel: {model}\nlimits:\n  max_cost: $0.50\n---\nYou file papers.\n")
     };
@@ -200,12 +200,12 @@ const BROKEN: &str = "---\nname: cook\nlimits:\n  max_stepz: 3\n---\nYou cook.\n
 
 #[test]
 fn a_server_reloads_kinds_and_an_open_run_keeps_its_version() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/clerk.md", CLERK);
     let _server = Server::start(&place);
     let asked = place.entourage(&["run", "--kind", "clerk", "Please ask me first"]);
     assert_eq!(asked.code, 3, "{asked:?}");
-    let version = |place: &Place| {
+    let version = |place: &DataDir| {
         let shown = place.entourage(&["kinds", "show", "clerk", "--json"]).good().json().remove(0);
         (shown["version"].as_str().expect("a version").to_owned(), shown["in_use"]["version"].clone())
     };
@@ -241,7 +241,7 @@ fn a_server_reloads_kinds_and_an_open_run_keeps_its_version() {
 #[cfg(unix)]
 #[test]
 fn sighup_reloads_kinds_and_leaves_the_server_running() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mut server = Server::start(&place);
     place.write("data/kinds/clerk.md", CLERK);
     server.signal(Signal::HUP);
@@ -257,7 +257,7 @@ fn sighup_reloads_kinds_and_leaves_the_server_running() {
 
 #[test]
 fn without_a_server_kinds_are_listed_with_open_runs_and_not_reloaded() {
-    let place = Place::new();
+    let place = DataDir::new();
     assert!(place.entourage(&["kinds", "reload"]).error(1).contains("no server runs"));
     let kinds = place.entourage(&["kinds", "list", "--json"]).good().json();
     assert_eq!((&kinds[0]["name"], &kinds[0]["open_runs"]), (&"assistant".into(), &0.into()));

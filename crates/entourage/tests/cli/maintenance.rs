@@ -7,19 +7,19 @@ use entourage_store_sqlite::{Settings, SqliteStore};
 use serde_json::Value;
 
 use super::{
-    place::{Ended, Place, id},
+    data_dir::{DataDir, Ended, id},
     server::Server,
 };
 
 /// Changes the database as a user with `sqlite3` may.
-fn make_inconsistent(place: &Place, sql: &str) {
+fn make_inconsistent(place: &DataDir, sql: &str) {
     let file = rusqlite::Connection::open(place.data().join("entourage.db")).expect("the database");
     file.execute_batch(sql).expect("changed");
 }
 
 /// A place with an agent that has asked its user a question, and the agent's id.
-fn place_with_open_question() -> (Place, String) {
-    let place = Place::new();
+fn place_with_open_question() -> (DataDir, String) {
+    let place = DataDir::new();
     let asked = place.entourage(&["run", "Please ask me first"]);
     assert_eq!(asked.code, 3, "{asked:?}");
     let agent = id(&asked.stderr, "agt_").to_owned();
@@ -27,8 +27,8 @@ fn place_with_open_question() -> (Place, String) {
 }
 
 /// A place with an agent whose researcher waits for approval to write a note.
-fn place_with_waiting_sub_agent() -> Place {
-    let place = Place::new();
+fn place_with_waiting_sub_agent() -> DataDir {
+    let place = DataDir::new();
     let kind =
         "---\nname: researcher\ntools: [create_note]\napproval:\n  - tools: create_note\n---\nNote it.\n";
     place.write("data/kinds/researcher.md", kind);
@@ -48,7 +48,7 @@ fn maintenance_findings(ended: &Ended) -> Vec<String> {
 /// Makes a healthy place inconsistent, and asserts that these jobs find it, leave it alone, and repair it on
 /// request.
 #[track_caller]
-fn assert_found_and_repaired(place: &Place, sql: &str, by: &[&str]) {
+fn assert_found_and_repaired(place: &DataDir, sql: &str, by: &[&str]) {
     let all = |state: &str| by.iter().map(|job| format!("{state} {job}")).collect::<Vec<_>>();
     let healthy = place.entourage(&["doctor", "--json"]).good();
     assert_eq!(
@@ -197,7 +197,7 @@ fn doctor_does_not_repair_a_database_that_another_process_holds() {
 
 #[test]
 fn doctor_only_remarks_that_maintenance_is_for_the_operator() {
-    let place = Place::new();
+    let place = DataDir::new();
     let key = "a-secret-of-more-than-thirty-two-bytes";
     let settings = format!("[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{key}\"\n");
     place.write("data/entourage.toml", &settings);

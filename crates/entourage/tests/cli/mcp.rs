@@ -4,13 +4,13 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{model::Model, place::Place, server::Server};
+use super::{data_dir::DataDir, model::Model, server::Server};
 
 /// A server that never answers keeps neither the engine from listening nor an agent without its tools from
 /// working.
 #[test]
 fn a_silent_mcp_server_does_not_delay_agents_that_do_not_use_it() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write(
         "data/entourage.toml",
         "[[tools.mcp]]\nname = \"m\"\ncommand = \"sleep\"\nargs = [\"3600\"]\nconnect_seconds = 3600\n",
@@ -39,7 +39,7 @@ done
 /// A server that was down when the engine started is retried; agents then call its tools.
 #[test]
 fn an_mcp_server_that_was_down_is_retried_and_its_tools_can_be_called() {
-    let (place, model) = (Place::new(), Model::calling_once("late__greet", &json!({})));
+    let (place, model) = (DataDir::new(), Model::calling_once("late__greet", &json!({})));
     let arguments = json!(["-c", LATE]);
     place.write(
         "data/entourage.toml",

@@ -1,12 +1,12 @@
 //! Tests that models are asked before agents use them.
 
 use super::{
-    place::{Ended, Place},
+    data_dir::{DataDir, Ended},
     provider::{KEY, Provider},
 };
 
 /// Runs a command with these settings, which name a model.
-fn run_with_settings(place: &Place, settings: &str, arguments: &[&str]) -> Ended {
+fn run_with_settings(place: &DataDir, settings: &str, arguments: &[&str]) -> Ended {
     place.write("data/entourage.toml", settings);
     Ended::of(place.command(arguments).env_remove("ENTOURAGE_MODEL"))
 }
@@ -20,7 +20,7 @@ fn findings(ended: &Ended) -> Vec<String> {
 
 #[test]
 fn doctor_asks_the_provider_about_the_model_that_agents_use() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     let well = run_with_settings(&place, &provider.settings("listed", KEY), &["doctor"]).good();
     let lines = findings(&well);
     assert!(lines[0].starts_with("✓ model") && lines[0].contains("costs nothing"), "{well:?}");
@@ -60,7 +60,7 @@ fn doctor_asks_the_provider_about_the_model_that_agents_use() {
 /// Offline, no server is asked, even if only a server could tell which models there are.
 #[test]
 fn doctor_offline_contacts_no_server() {
-    let place = Place::new();
+    let place = DataDir::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.set_nonblocking(true).expect("it can");
     let address = format!("http://{}/v1", listener.local_addr().expect("it has one"));
@@ -78,7 +78,7 @@ fn doctor_offline_contacts_no_server() {
 /// An error in the default model names the place that sets it, which need not be the file.
 #[test]
 fn doctor_and_errors_name_the_source_of_the_default_model() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/entourage.toml", "[models]\ndefault = \"compatible::file\"\n");
     let with = |variable: &str, model: &str, arguments: &[&str]| {
         let mut command = place.command(arguments);
@@ -106,7 +106,7 @@ fn doctor_and_errors_name_the_source_of_the_default_model() {
 
 #[test]
 fn doctor_also_checks_the_fallback_and_summary_models() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     let settings = provider.settings("listed", KEY);
     let settings = settings.replacen(
         "[models]\n",
@@ -124,7 +124,7 @@ fn doctor_also_checks_the_fallback_and_summary_models() {
 
 #[test]
 fn models_lists_what_providers_offer_and_models_test_calls_one() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     let settings = provider.settings("listed", KEY);
     // Ollama is not set up.
     let others = run_with_settings(&place, &settings, &["models"]).good();
@@ -147,7 +147,7 @@ fn models_lists_what_providers_offer_and_models_test_calls_one() {
 /// A user who named an unknown model needs the list; a command that needs the model is refused.
 #[test]
 fn models_lists_models_even_if_the_configured_one_is_unusable() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     place.write("data/entourage.toml", &provider.settings("listed", KEY));
     for (model, why) in [
         ("nonsense", "the variable ENTOURAGE_MODEL: the model `nonsense` names no provider"),
@@ -171,7 +171,7 @@ fn models_lists_models_even_if_the_configured_one_is_unusable() {
 /// The assumed size of the window, and its source.
 #[test]
 fn doctor_reports_the_context_window_and_its_source() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     let listed = provider.settings("listed", KEY);
     let compatible = provider.settings("another", KEY).replace("openai", "compatible");
     let profile = "[models.profiles.\"openai::listed\"]\ncontext_window = 32000\n";

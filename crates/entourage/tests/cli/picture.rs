@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::{model::Model, place::Place, terminal::Terminal};
+use super::{data_dir::DataDir, model::Model, terminal::Terminal};
 
 /// A run at a terminal with so many columns.
-fn run(place: &Place, model: &Model, columns: u16) -> Terminal {
+fn run(place: &DataDir, model: &Model, columns: u16) -> Terminal {
     let mut command = place.process(&["run", "Tell me"]);
     model.ask(&mut command);
     Terminal::whole(command, columns)
@@ -26,7 +26,7 @@ fn assert_fits(picture: &str, columns: usize) {
 #[test]
 fn the_display_shows_the_newest_words_at_every_width() {
     for columns in [120, 80, 40] {
-        let (place, model) = (Place::new(), Model::new());
+        let (place, model) = (DataDir::new(), Model::new());
         let mut terminal = run(&place, &model, columns);
         let mut asked = model.next();
         for number in 0..200 {
@@ -43,7 +43,7 @@ fn the_display_shows_the_newest_words_at_every_width() {
 /// A window that becomes narrower and wider while words arrive shows each line once.
 #[test]
 fn a_resize_leaves_no_duplicate_line() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = run(&place, &model, 80);
     let mut asked = model.next().text(&"many words ".repeat(40)).text("word0 ");
     terminal.stands("word0");
@@ -62,7 +62,7 @@ fn a_resize_leaves_no_duplicate_line() {
 #[test]
 fn wide_characters_do_not_pass_the_edge_of_the_terminal() {
     for columns in [80, 40] {
-        let (place, model) = (Place::new(), Model::new());
+        let (place, model) = (DataDir::new(), Model::new());
         let mut terminal = run(&place, &model, columns);
         let asked = model.next().text(&"漢字🦀".repeat(100)).text("END");
         let picture = terminal.draws("END");
@@ -75,7 +75,7 @@ fn wide_characters_do_not_pass_the_edge_of_the_terminal() {
 /// What a sub-agent writes is shown, with its name.
 #[test]
 fn the_display_shows_what_a_sub_agent_writes() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = run(&place, &model, 80);
     let task = json!({ "recipient": "researcher", "message": "Look it up" });
     model.next().call("send_message", &task).end();
@@ -90,7 +90,7 @@ fn the_display_shows_what_a_sub_agent_writes() {
 /// Failed attempts are shown once: in the picture, not in the log as well.
 #[test]
 fn a_failed_attempt_is_displayed_and_not_logged_as_well() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = run(&place, &model, 100);
     // The first two are retried within seconds.
     for _ in 0..3 {
@@ -103,7 +103,7 @@ fn a_failed_attempt_is_displayed_and_not_logged_as_well() {
 /// A terminal that understands no escape sequences is sent none.
 #[test]
 fn a_dumb_terminal_gets_lines_without_escape_sequences() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut command = place.process(&["run", "Tell me"]);
     command.env("TERM", "dumb");
     model.ask(&mut command);

@@ -1,15 +1,15 @@
 //! Tests of reading old work: answers in full, documents, and filtered lists.
 
 use super::{
+    data_dir::{DataDir, Ended},
     model::Model,
-    place::{Ended, Place},
     provider::{KEY, Provider},
 };
 
 /// An answer longer than a line is shown in full, and in a document.
 #[test]
 fn show_and_export_print_a_long_answer_in_full() {
-    let place = Place::new();
+    let place = DataDir::new();
     let long = format!("It begins.\n{}\n```\ncode\n```\nIt ends.", "A long line. ".repeat(40));
     let model = Model::saying(&long);
     Ended::of(model.asked_by(&mut place.command(&["run", "Tell me all", "--quiet"]))).good();
@@ -26,7 +26,7 @@ fn show_and_export_print_a_long_answer_in_full() {
 /// Calls and their outputs are shown whole.
 #[test]
 fn show_and_export_print_calls_and_their_outputs() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("papers/README.md", "The keyword is marzipan.");
     place.entourage(&["run", "What is the keyword?", "--files", "papers", "--quiet"]).good();
     let shown = place.entourage(&["show"]).good().stdout;
@@ -38,7 +38,7 @@ fn show_and_export_print_calls_and_their_outputs() {
 /// Lists are filtered by status, kind, words and age, and may be empty.
 #[test]
 fn agents_filters_by_status_kind_words_and_age() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Count the sheep in Wales", "--quiet"]).good();
     place.entourage(&["run", "Count the cows", "--kind", "researcher", "--quiet"]).good();
     assert_eq!(place.entourage(&["run", "Please ask me first", "--quiet"]).code, 3);
@@ -60,7 +60,7 @@ fn agents_filters_by_status_kind_words_and_age() {
 /// one.
 #[test]
 fn context_shows_the_window_that_the_model_server_reports() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     let settings = provider.settings("another", KEY).replace("openai", "compatible");
     place.write("data/entourage.toml", &settings);
     let said =

@@ -8,13 +8,13 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
+    data_dir::{DataDir, Ended, Patience, id},
     model::{Asked, Model},
-    place::{Ended, Patience, Place, id},
 };
 
 #[test]
 fn a_task_is_answered_from_the_files_it_may_read() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("papers/README.md", "The keyword is marzipan.");
     let ended = place.entourage(&["run", "What is the keyword?", "--files", "papers"]).good();
     assert!(ended.stdout.contains("The keyword is marzipan."), "{ended:?}");
@@ -33,7 +33,7 @@ fn a_task_is_answered_from_the_files_it_may_read() {
 /// A new user sees the requested note, and three commands that work as written.
 #[test]
 fn a_rehearsal_run_suggests_three_commands_that_work() {
-    let place = Place::new();
+    let place = DataDir::new();
     let ended = place.entourage(&["run", "Look around, and note what is there"]).good();
     assert!(ended.stderr.starts_with("note: This is the rehearsal model"), "{ended:?}");
     assert!(ended.stdout.contains("Noted in this conversation: Rehearsal: "), "{ended:?}");
@@ -53,7 +53,7 @@ fn a_rehearsal_run_suggests_three_commands_that_work() {
 /// If its agent has ended and another has not, `run` says which agents it waits for.
 #[test]
 fn a_run_names_the_agents_still_at_work_after_its_own_has_ended() {
-    let (place, model) = (Place::new(), Model::new());
+    let (place, model) = (DataDir::new(), Model::new());
     let mut command = place.process(&["run", "Look into it"]);
     model.ask(&mut command);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -80,7 +80,7 @@ fn a_run_names_the_agents_still_at_work_after_its_own_has_ended() {
 /// The first example of the README shows at a glance which agent worked for which, and the result.
 #[test]
 fn the_first_example_of_the_readme_prints_few_lines() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("papers/README.md", "The keyword is marzipan.\nIt is sweet.\nIt is brown.\n");
     let task = "What is in these files? Keep a note of it.";
     let ended = place.entourage(&["run", task, "--files", "papers"]).good();
@@ -93,7 +93,7 @@ const TO_TRY: [&str; 3] = ["entourage tree", "entourage tail", "entourage doctor
 
 #[test]
 fn quiet_prints_only_the_answer() {
-    let place = Place::new();
+    let place = DataDir::new();
     let ended = place.entourage(&["run", "Say something", "--quiet"]).good();
     assert_eq!(ended.stderr, "");
     assert!(ended.stdout.contains("Say something"));
@@ -101,7 +101,7 @@ fn quiet_prints_only_the_answer() {
 
 #[test]
 fn json_output_is_numbered_events_and_one_result() {
-    let place = Place::new();
+    let place = DataDir::new();
     let task = "Count to three";
     let mut command = place.command(&["run", "-", "--json"]);
     let mut lines = Ended::of(command.write_stdin(task)).good().json();
@@ -123,7 +123,7 @@ fn json_output_is_numbered_events_and_one_result() {
 
 #[test]
 fn a_question_without_a_user_waits_on_disk_until_it_is_answered() {
-    let place = Place::new();
+    let place = DataDir::new();
     let asked = place.entourage(&["run", "Please ask me first, then plan a trip"]);
     assert_eq!(asked.code, 3, "{asked:?}");
     assert_eq!(asked.stdout, "");
@@ -151,7 +151,7 @@ fn a_question_without_a_user_waits_on_disk_until_it_is_answered() {
 
 #[test]
 fn a_chat_continues_with_its_earlier_messages() {
-    let place = Place::new();
+    let place = DataDir::new();
     let mut chat = place.command(&["chat"]);
     let first = Ended::of(chat.write_stdin("First thing\nSecond thing\n/tree\n")).good();
     assert!(first.stdout.contains("First thing") && first.stdout.contains("Second thing"), "{first:?}");
@@ -169,7 +169,7 @@ fn a_chat_continues_with_its_earlier_messages() {
 
 #[test]
 fn usage_sums_calls_and_cost_by_model_and_kind() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Count to three", "--quiet"]).good();
     let report = place.entourage(&["usage", "--by", "model,kind", "--json"]).good().json().remove(0);
     let row = &report["data"][0];

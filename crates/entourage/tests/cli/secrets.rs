@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use super::place::{Ended, Place};
+use super::data_dir::{DataDir, Ended};
 
 /// One for each way to set a secret; none is a part of another.
 const MODEL_KEY: &str = "canary-model-7Qx2";
@@ -116,7 +116,7 @@ fn files_below(directory: &Path) -> Vec<(String, Vec<u8>)> {
 fn every_secret_is_used_and_never_shown_or_stored() {
     let world = FakeNetwork::start();
     let at = &world.address;
-    let place = Place::new();
+    let place = DataDir::new();
     place.write("data/kinds/searcher.md", "---\nname: searcher\ntools: [web_search]\n---\nSearch.\n");
     let held = "---\nname: held\ntools: [web_search]\napproval: [{ tools: web_search }]\n---\nSearch.\n";
     place.write("data/kinds/held.md", held);

@@ -14,14 +14,14 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
-    place::{Patience, Place, id},
+    data_dir::{DataDir, Patience, id},
     provider::Provider,
     server::Server,
 };
 
 #[test]
 fn other_commands_use_the_running_server() {
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     assert_eq!(server.get("/healthz", None) / 100, 2);
     assert_eq!(server.greeting["model"], "rehearsal");
@@ -58,7 +58,7 @@ fn other_commands_use_the_running_server() {
 
 #[test]
 fn a_server_file_left_by_a_crash_does_not_mislead_commands() {
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before"]).good();
     let pid = server.pid();
@@ -70,7 +70,7 @@ fn a_server_file_left_by_a_crash_does_not_mislead_commands() {
 
 /// Makes clients expect heartbeats so often that an idle server soon counts as silent. Returns the start of
 /// their note.
-fn expect_frequent_heartbeats(place: &Place) -> String {
+fn expect_frequent_heartbeats(place: &DataDir) -> String {
     let sign = place.data().join("server.json");
     let mut running: Value = serde_json::from_slice(&fs::read(&sign).expect("read")).expect("JSON");
     running["heartbeat"] = json!({ "secs": 0, "nanos": 300_000_000 });
@@ -81,7 +81,7 @@ fn expect_frequent_heartbeats(place: &Place) -> String {
 /// A message to a server that does not answer is waited for, with a note, and sent once.
 #[test]
 fn a_message_to_a_silent_server_waits_and_is_sent_once() {
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     let silent = expect_frequent_heartbeats(&place);
     let mut chat = place.process(&["chat"]);
@@ -108,7 +108,7 @@ fn a_message_to_a_silent_server_waits_and_is_sent_once() {
 /// A silent server is reported for as long as it lasts, and no event is missed once it continues.
 #[test]
 fn tail_reports_a_silent_server_and_misses_no_event() {
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before", "--quiet"]).good();
     let silent = expect_frequent_heartbeats(&place);
@@ -145,7 +145,7 @@ fn tail_reports_a_silent_server_and_misses_no_event() {
 /// A server that is gone is reported as gone, even if its silence was reported before.
 #[test]
 fn tail_that_follows_a_killed_server_ends_with_an_error() {
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     place.entourage(&["run", "Before", "--quiet"]).good();
     let silent = expect_frequent_heartbeats(&place);
@@ -158,7 +158,7 @@ fn tail_that_follows_a_killed_server_ends_with_an_error() {
     assert_eq!(tail.wait().expect("it ends").code(), Some(1));
 }
 
-fn spawn_command(place: &Place, arguments: &[&str]) -> Child {
+fn spawn_command(place: &DataDir, arguments: &[&str]) -> Child {
     let mut command = place.process(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("it starts")
@@ -170,7 +170,7 @@ struct FakeServer {
 }
 
 impl FakeServer {
-    fn at(place: &Place) -> Self {
+    fn at(place: &DataDir) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let heartbeat = json!({ "secs": 0, "nanos": 100_000_000 });
@@ -217,7 +217,7 @@ fn wait_for_silence_note(command: &mut Child) {
 /// Every command reports that it waits, whatever its request.
 #[test]
 fn every_command_reports_that_it_waits_for_a_silent_server() {
-    let place = Place::new();
+    let place = DataDir::new();
     let fake = FakeServer::at(&place);
     for (arguments, asked) in [
         (&["kinds", "reload"][..], "POST /v1/kinds/reload"),
@@ -238,7 +238,7 @@ fn every_command_reports_that_it_waits_for_a_silent_server() {
 
 #[test]
 fn a_quiet_command_does_not_report_a_silent_server() {
-    let place = Place::new();
+    let place = DataDir::new();
     let fake = FakeServer::at(&place);
     for (arguments, asked) in
         [(&["kinds", "list"][..], "GET /v1/kinds"), (&["doctor", "--offline"], "GET /v1/jobs")]
@@ -261,7 +261,7 @@ fn a_quiet_command_does_not_report_a_silent_server() {
 /// Options must take effect, also if a server starts while a command waits for the database.
 #[test]
 fn run_with_files_is_refused_if_a_server_starts_meanwhile() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["run", "Before", "--quiet"]).good();
     let lock = fs::File::open(place.data().join("entourage.db.lock")).expect("there");
     lock.lock().expect("free");
@@ -277,7 +277,7 @@ fn run_with_files_is_refused_if_a_server_starts_meanwhile() {
 
 #[test]
 fn with_authentication_the_server_requires_a_token() {
-    let place = Place::new();
+    let place = DataDir::new();
     let secret = "a-secret-of-more-than-thirty-two-bytes";
     place.write(
         "data/entourage.toml",
@@ -296,13 +296,13 @@ fn with_authentication_the_server_requires_a_token() {
     let path = format!("/v1/agents/{}", agents[0]["id"].as_str().expect("an id"));
     assert_eq!(server.get(&path, Some(token.trim())), 404, "of another owner");
     let mut command = place.command(&["agents"]);
-    let refused = super::place::Ended::of(command.env("ENTOURAGE_TOKEN", "not-a-token"));
+    let refused = super::data_dir::Ended::of(command.env("ENTOURAGE_TOKEN", "not-a-token"));
     assert!(refused.error(2).contains("ENTOURAGE_TOKEN"), "{refused:?}");
 }
 
 #[test]
 fn the_root_path_answers_and_a_server_error_is_printed_once() {
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     assert_eq!(server.get("/", None), 200);
     let missing = place.entourage(&["tree", "agt_00000000000070008000000000000000"]);
@@ -315,7 +315,7 @@ fn the_root_path_answers_and_a_server_error_is_printed_once() {
 #[test]
 fn a_request_in_progress_at_sigterm_is_answered() {
     const PATIENCE: Duration = Duration::from_secs(30);
-    let place = Place::new();
+    let place = DataDir::new();
     let server = Server::start(&place);
     let address = server.address().to_owned();
     let mut socket = TcpStream::connect(&address).expect("it listens");
@@ -353,7 +353,7 @@ fn a_request_in_progress_at_sigterm_is_answered() {
 /// Users read a sentence about a failed model call; the operator finds the provider's message in the log.
 #[test]
 fn the_log_has_the_providers_message_about_a_failed_model_call() {
-    let (place, provider) = (Place::new(), Provider::start());
+    let (place, provider) = (DataDir::new(), Provider::start());
     place.write("data/entourage.toml", &provider.settings("listed", "sk-bad"));
     let mut command = place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]);
     command.env_remove("ENTOURAGE_MODEL");

@@ -9,7 +9,7 @@ use std::{
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 
-use super::place::{Patience, Place};
+use super::data_dir::{DataDir, Patience};
 
 /// A server that runs until it is dropped.
 pub(crate) struct Server {
@@ -21,7 +21,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(place: &Place) -> Self {
+    pub(crate) fn start(place: &DataDir) -> Self {
         Self::of(place.process(&["serve", "--bind", "127.0.0.1:0", "--json"]))
     }
 

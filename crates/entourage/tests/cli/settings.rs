@@ -4,18 +4,18 @@ use std::fs;
 
 use entourage::{Settings, settings};
 
-use super::place::Place;
+use super::data_dir::DataDir;
 
 #[test]
 fn the_settings_page_in_the_repository_is_current() {
-    let page = Place::new().entourage(&["settings"]).good().stdout;
+    let page = DataDir::new().entourage(&["settings"]).good().stdout;
     let kept = include_str!("../../../../docs/settings.md");
     assert!(page == kept, "write it anew: cargo run -p entourage -- settings > docs/settings.md");
 }
 
 #[test]
 fn settings_json_prints_one_line_for_every_setting() {
-    let lines = Place::new().entourage(&["settings", "--json"]).good().json();
+    let lines = DataDir::new().entourage(&["settings", "--json"]).good().json();
     let told: Vec<&str> = lines.iter().filter_map(|line| line["key"].as_str()).collect();
     let known: Vec<String> = settings::keys().iter().map(settings::Key::dotted).collect();
     assert_eq!(told, known);
@@ -71,7 +71,7 @@ fn every_setting_has_a_description_and_its_default() {
 
 #[test]
 fn the_settings_file_of_init_is_commented_out_and_its_defaults_load() {
-    let place = Place::new();
+    let place = DataDir::new();
     place.entourage(&["init"]).good();
     let file = place.data().join("entourage.toml");
     let text = fs::read_to_string(&file).expect("written");
@@ -99,7 +99,7 @@ fn the_settings_file_of_init_is_commented_out_and_its_defaults_load() {
 
 #[test]
 fn init_writes_settings_and_a_kind_and_overwrites_nothing() {
-    let place = Place::new();
+    let place = DataDir::new();
     let first = place.entourage(&["init"]).good();
     assert!(first.stdout.contains("entourage.toml") && first.stdout.contains("critic.md"), "{first:?}");
     assert!(place.entourage(&["kinds"]).good().stdout.contains("critic"));

@@ -9,7 +9,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::place::{Patience, Place};
+use crate::data_dir::{DataDir, Patience};
 
 /// A server that reads nothing, ignores signals that ask it to end, and has started a process with a session
 /// of its own; it prints the ids of both.
@@ -21,7 +21,7 @@ const STUBBORN: &str = "trap '' TERM HUP INT; setsid sleep 1000 & echo $$; \
 const SOON: Duration = Duration::from_secs(20);
 
 /// Starts it, and returns the supervisor and the processes below it.
-fn start_supervisor(place: &Place) -> (Child, Vec<String>) {
+fn start_supervisor(place: &DataDir) -> (Child, Vec<String>) {
     let mut command = place.process(&["supervise", "--", "sh", "-c", STUBBORN]);
     let mut supervisor = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");
     let lines = BufReader::new(supervisor.stdout.take().expect("piped")).lines();
@@ -50,7 +50,7 @@ impl Drop for KilledOnDrop {
 /// with this signal, and waits until the server and all processes it started are gone. Returns the exit code
 /// of the engine, if it has one.
 fn assert_engine_ends_its_servers(words: &[&str], signal: Signal) -> Option<i32> {
-    let place = Place::new();
+    let place = DataDir::new();
     let pids = place.path().join("pids");
     let script = format!("exec >\"$0\"; {STUBBORN}");
     let arguments = serde_json::json!(["-c", script, pids]);
@@ -116,7 +116,7 @@ fn assert_all_ended(mut supervisor: Child, below: &[String]) {
 /// As when the program is killed by any cause: the system closes what it held.
 #[test]
 fn a_supervisor_ends_every_process_below_it_when_its_input_closes() {
-    let place = Place::new();
+    let place = DataDir::new();
     let (mut supervisor, below) = start_supervisor(&place);
     drop(supervisor.stdin.take());
     assert_all_ended(supervisor, &below);
@@ -124,7 +124,7 @@ fn a_supervisor_ends_every_process_below_it_when_its_input_closes() {
 
 #[test]
 fn a_supervisor_ends_every_process_below_it_at_sigterm() {
-    let place = Place::new();
+    let place = DataDir::new();
     let (supervisor, below) = start_supervisor(&place);
     kill_process(Pid::from_child(&supervisor), Signal::TERM).expect("sent");
     assert_all_ended(supervisor, &below);
@@ -135,7 +135,7 @@ fn a_supervisor_ends_every_process_below_it_at_sigterm() {
 fn a_supervisor_passes_input_output_and_exit_code_through() {
     use std::io::Write;
 
-    let place = Place::new();
+    let place = DataDir::new();
     let mut command =
         place.process(&["supervise", "--", "sh", "-c", "read line; echo \"heard $line\"; exit 7"]);
     let mut supervisor = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("starts");

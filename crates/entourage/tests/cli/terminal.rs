@@ -14,7 +14,7 @@ use rustix::{
     termios::{Winsize, tcsetwinsize},
 };
 
-use super::place::{Patience, Place};
+use super::data_dir::{DataDir, Patience};
 
 const ROWS: u16 = 40;
 /// A byte that no command writes, and no terminal shows.
@@ -39,7 +39,7 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts the binary; its stdout is not the terminal.
-    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &DataDir, arguments: &[&str]) -> Self {
         Self::of(place.process(arguments))
     }
 

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crate::place::Place;
+use crate::data_dir::DataDir;
 
 const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 
-fn place_with_settings(settings: &str) -> Place {
-    let place = Place::new();
+fn place_with_settings(settings: &str) -> DataDir {
+    let place = DataDir::new();
     fs::create_dir_all(place.data()).expect("writable");
     fs::write(place.data().join("entourage.toml"), settings).expect("writable");
     place

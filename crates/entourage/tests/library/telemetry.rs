@@ -346,7 +346,7 @@ async fn a_log_line_of_an_activation_names_its_agent_tree_and_run() {
     let model = ScriptedModel::new([]);
     model.push(Err(Error::Denied {
         model: "m".into(),
-        lack: entourage_llm::Lack::Credit,
+        lack: entourage_llm::Missing::Credit,
         cause: "no credit".into(),
     }));
     let world = World::builder(model).start().await;

@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_types::{Cost, Usage};
 
-use super::{Gate, GateState, Pass};
+use super::{Gate, GateState, Permit};
 use crate::{Connection, Delta, Deltas, Model, Reply, Request, Result};
 
 /// The gates of one account: one before each of its models, shared by all protocols that reach the model.
@@ -115,7 +115,7 @@ impl<M: Model> Model for Gated<M> {
 /// Deltas that also inform the gate: any delta means that the provider has accepted the request.
 struct Watched<'a, 'g> {
     deltas: &'a mut dyn Deltas,
-    pass: &'a mut Pass<'g>,
+    pass: &'a mut Permit<'g>,
 }
 
 impl Deltas for Watched<'_, '_> {

@@ -28,7 +28,7 @@ use tokio::{
 
 pub use gated::{Gated, Gates};
 use queue::{Next, Queue};
-use state::{Sort, State, Way};
+use state::{Admission, CallEnd, State};
 
 use crate::{Connection, Error, Priority, Reply, Result};
 
@@ -99,8 +99,8 @@ impl Gate {
     ///
     /// # Errors
     /// [`Error::Busy`] when the wait is known to exceed a few seconds.
-    async fn enter(&self, priority: Priority, owner: Option<Owner>) -> Result<Pass<'_>> {
-        let mut place = Place::at(self, priority, owner.clone());
+    async fn enter(&self, priority: Priority, owner: Option<Owner>) -> Result<Permit<'_>> {
+        let mut place = Waiter::at(self, priority, owner.clone());
         loop {
             let way = {
                 let mut inner = self.lock();
@@ -111,16 +111,16 @@ impl Gate {
                 inner.state.enter(now, first, (priority, owner.as_ref()))
             };
             match way {
-                Way::Open(round, began) => {
+                Admission::Open(round, began) => {
                     place.passed = true;
-                    return Ok(Pass { gate: self, owner, round, began, asking: true });
+                    return Ok(Permit { gate: self, owner, round, began, asking: true });
                 }
-                Way::Wait(None) => place.called.notified().await,
-                Way::Wait(Some(until)) => tokio::select! {
+                Admission::Wait(None) => place.called.notified().await,
+                Admission::Wait(Some(until)) => tokio::select! {
                     () = place.called.notified() => {}
                     () = sleep_until(until) => {}
                 },
-                Way::Home(after) => return Err(Error::Busy { model: self.model.clone(), after }),
+                Admission::Home(after) => return Err(Error::Busy { model: self.model.clone(), after }),
             }
         }
     }
@@ -150,7 +150,7 @@ impl Inner {
 }
 
 /// A place in the queue, given up when dropped.
-struct Place<'g> {
+struct Waiter<'g> {
     gate: &'g Gate,
     priority: Priority,
     ticket: u64,
@@ -159,14 +159,14 @@ struct Place<'g> {
     passed: bool,
 }
 
-impl<'g> Place<'g> {
+impl<'g> Waiter<'g> {
     fn at(gate: &'g Gate, priority: Priority, owner: Option<Owner>) -> Self {
         let (ticket, called) = gate.lock().queue.join(priority, owner);
         Self { gate, priority, ticket, called, passed: false }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         let mut inner = self.gate.lock();
         inner.queue.leave(self.priority, self.ticket, self.passed);
@@ -176,7 +176,7 @@ impl Drop for Place<'_> {
 
 /// A call that passed the gate. Dropped without `ended`, it was cancelled and tells nothing about the
 /// provider.
-struct Pass<'g> {
+struct Permit<'g> {
     gate: &'g Gate,
     /// The gate's round in which the call began: its outcome tells nothing about a later round.
     round: u64,
@@ -186,7 +186,7 @@ struct Pass<'g> {
     asking: bool,
 }
 
-impl Pass<'_> {
+impl Permit<'_> {
     /// Records that the provider has accepted the request: its answer begins.
     fn accepted(&mut self) {
         if std::mem::take(&mut self.asking) {
@@ -208,13 +208,15 @@ impl Pass<'_> {
     /// Records how the call ended.
     fn ended(mut self, result: &Result<Reply>) {
         let sort = match result {
-            Err(Error::RateLimited { retry_after, .. }) => Sort::Slower(*retry_after),
-            Err(Error::Unavailable { retry_after: Some(after), .. }) => Sort::Slower(Some(*after)),
-            Err(Error::Unavailable { .. } | Error::Unreachable { .. } | Error::TimedOut { .. }) => Sort::Down,
+            Err(Error::RateLimited { retry_after, .. }) => CallEnd::Slower(*retry_after),
+            Err(Error::Unavailable { retry_after: Some(after), .. }) => CallEnd::Slower(Some(*after)),
+            Err(Error::Unavailable { .. } | Error::Unreachable { .. } | Error::TimedOut { .. }) => {
+                CallEnd::Down
+            }
             // An unusable answer is still an answer of the provider.
-            _ => Sort::Answered,
+            _ => CallEnd::Answered,
         };
-        if sort == Sort::Answered {
+        if sort == CallEnd::Answered {
             self.accepted();
         }
         let call = (self.round, self.owner.as_ref(), self.began);
@@ -222,7 +224,7 @@ impl Pass<'_> {
     }
 }
 
-impl Drop for Pass<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let mut inner = self.gate.lock();
         inner.state.left(self.round, self.owner.as_ref(), self.began, self.asking);

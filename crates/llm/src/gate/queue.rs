@@ -15,13 +15,13 @@ use crate::Priority;
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// The owner whose turn it is comes first. No line is empty.
-    lines: BTreeMap<Priority, VecDeque<Line>>,
+    lines: BTreeMap<Priority, VecDeque<OwnerQueue>>,
     tickets: u64,
 }
 
 /// The calls of one owner, in the order they came.
 #[derive(Debug)]
-struct Line {
+struct OwnerQueue {
     owner: Option<Owner>,
     calls: BTreeMap<u64, Arc<Notify>>,
 }
@@ -43,7 +43,7 @@ impl Queue {
         let call = (self.tickets, Arc::clone(&called));
         match lines.iter_mut().find(|line| line.owner == owner) {
             Some(line) => drop(line.calls.insert(call.0, call.1)),
-            None => lines.push_back(Line { owner, calls: BTreeMap::from([call]) }),
+            None => lines.push_back(OwnerQueue { owner, calls: BTreeMap::from([call]) }),
         }
         (self.tickets, called)
     }
@@ -52,7 +52,7 @@ impl Queue {
     pub(super) fn next(&self) -> impl Iterator<Item = Next<'_>> {
         let lines =
             self.lines.iter().flat_map(|(priority, lines)| lines.iter().map(|line| (*priority, line)));
-        lines.filter_map(|(priority, Line { owner, calls })| {
+        lines.filter_map(|(priority, OwnerQueue { owner, calls })| {
             let (ticket, called) = calls.first_key_value()?;
             Some(Next { priority, owner: owner.as_ref(), ticket: *ticket, called })
         })

@@ -35,7 +35,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Whether a call may be sent now.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Admission {
     /// Yes, in this round, beginning at this instant.
     Open(u64, Instant),
     /// Not yet: wait until that instant, or until woken.
@@ -46,7 +46,7 @@ pub(super) enum Way {
 
 /// What the end of a call tells about the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum CallEnd {
     /// The provider answers.
     Answered,
     /// The provider wants fewer requests, for this long if it says so.
@@ -138,20 +138,20 @@ impl State {
         now: Instant,
         first: bool,
         (priority, owner): (Priority, Option<&Owner>),
-    ) -> Way {
+    ) -> Admission {
         let asked_by_person = priority == Priority::Now;
         if let Some(away) = self.breakers.keep_away(owner, asked_by_person, now) {
-            return Way::Home(away);
+            return Admission::Home(away);
         }
         if let Some(until) = self.pauses.until(owner, asked_by_person, now) {
             let left = until - now;
-            return if left > MOMENT { Way::Home(left) } else { Way::Wait(Some(until)) };
+            return if left > MOMENT { Admission::Home(left) } else { Admission::Wait(Some(until)) };
         }
         if let Some(until) = self.pauses.full(owner, now) {
-            return Way::Wait(Some(until));
+            return Admission::Wait(Some(until));
         }
         if self.has_its_places(owner) {
-            return Way::Wait(None);
+            return Admission::Wait(None);
         }
         let closed = self.closed.filter(|opens| *opens > now);
         let ahead = asked_by_person && closed.is_some() && self.asking(now) == 0;
@@ -160,12 +160,12 @@ impl State {
         let opens = opens.filter(|opens| *opens > now);
         match opens {
             Some(opens) if opens - now > MOMENT => {
-                Way::Home(self.turn_of((priority, owner.cloned()), now, opens) - now)
+                Admission::Home(self.turn_of((priority, owner.cloned()), now, opens) - now)
             }
-            Some(opens) => Way::Wait(first.then_some(opens)),
-            None if !first || self.in_flight() >= self.places => Way::Wait(None),
+            Some(opens) => Admission::Wait(first.then_some(opens)),
+            None if !first || self.in_flight() >= self.places => Admission::Wait(None),
             None if self.asking(now) >= self.width => {
-                Way::Wait(self.asking.first().map(|began| *began + REFUSED_WITHIN))
+                Admission::Wait(self.asking.first().map(|began| *began + REFUSED_WITHIN))
             }
             None => {
                 *self.in_flight.entry(owner.cloned()).or_default() += 1;
@@ -178,7 +178,7 @@ impl State {
                 if self.rate.is_some() {
                     self.made.push_back(now);
                 }
-                Way::Open(self.round, now)
+                Admission::Open(self.round, now)
             }
         }
     }
@@ -262,18 +262,18 @@ impl State {
         &mut self,
         now: Instant,
         (round, owner, began): (u64, Option<&Owner>, Instant),
-        sort: Sort,
+        sort: CallEnd,
     ) {
         match sort {
-            Sort::Answered => self.breakers.answered(owner, now),
-            Sort::Down => {
+            CallEnd::Answered => self.breakers.answered(owner, now),
+            CallEnd::Down => {
                 // A provider that answers no call must not get the requests of all owners at once when it
                 // recovers.
                 if self.breakers.failed(owner, began, now) {
                     self.begin_round();
                 }
             }
-            Sort::Slower(after) => {
+            CallEnd::Slower(after) => {
                 let until = self.pauses.refused(owner, began, now, after);
                 let of_another = self.pauses.of_another(owner, now);
                 if let Some(other) = of_another {
@@ -330,8 +330,8 @@ mod tests {
     };
 
     /// Makes a call that begins and ends at once. Returns false if the gate does not let it through.
-    fn call(state: &mut State, now: Instant, sort: Sort) -> bool {
-        let Way::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+    fn call(state: &mut State, now: Instant, sort: CallEnd) -> bool {
+        let Admission::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             return false;
         };
         state.ended(now, (round, None, began), sort);
@@ -344,11 +344,11 @@ mod tests {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         for opened in 0..3 {
             for failure in 0..BREAKS_AFTER {
-                assert!(call(&mut state, now, Sort::Down), "failure {failure}, opened {opened} times");
+                assert!(call(&mut state, now, CallEnd::Down), "failure {failure}, opened {opened} times");
             }
-            assert!(!call(&mut state, now, Sort::Answered), "it is open");
+            assert!(!call(&mut state, now, CallEnd::Answered), "it is open");
             now += BROKEN.after(1);
-            assert!(call(&mut state, now, Sort::Answered), "it is tested, and closes");
+            assert!(call(&mut state, now, CallEnd::Answered), "it is tested, and closes");
         }
     }
 
@@ -356,7 +356,7 @@ mod tests {
     fn pauses_grow_with_each_refusal_and_reset_after_an_accepted_request() {
         let (mut state, mut now) = (State::new(4, None, false), Instant::now());
         let pause = |state: &mut State, now: Instant| {
-            assert!(call(state, now, Sort::Slower(None)));
+            assert!(call(state, now, CallEnd::Slower(None)));
             state.pauses.until(None, false, now).map(|opens| opens - now)
         };
         for refused in 0..4 {
@@ -364,7 +364,7 @@ mod tests {
             assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
             now += own;
         }
-        let Way::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Admission::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
             panic!("it is open")
         };
         state.accepted(now, (round, None, began), false);

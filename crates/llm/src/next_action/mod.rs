@@ -8,9 +8,9 @@
 //! signature, takes what comes last for what the user says, and answers too early unless the request is
 //! repeated after a result.
 
-mod circles;
 mod conversation;
 mod form;
+mod repeated_calls;
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -68,7 +68,7 @@ impl<M: Model> Model for NextAction<M> {
         let all = std::mem::take(&mut request.tools);
         let tools = form::offered(&all);
         let usable = form::usable(&tools, conversation::has_address(&request));
-        let left = circles::vain(&request.messages).left(usable);
+        let left = repeated_calls::vain(&request.messages).left(usable);
         let asked = conversation::asked(&request.messages);
         conversation::tail_first(&mut request);
         request.messages = conversation::plain(request.messages, acting);

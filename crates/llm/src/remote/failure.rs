@@ -6,7 +6,7 @@ use reqwest::{StatusCode, header::HeaderMap};
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
-use crate::{Connection, Error, Lack, Provider, http};
+use crate::{Connection, Error, Missing, Provider, http};
 
 /// An answer has at most this many bytes of text, reasoning and arguments: several times what the largest
 /// models write.
@@ -45,7 +45,7 @@ impl Failure<'_> {
     }
 
     /// Returns the error for a model that does not exist or may not be used.
-    fn denied(&self, lack: Lack, cause: &str) -> Error {
+    fn denied(&self, lack: Missing, cause: &str) -> Error {
         Error::Denied { model: self.model.to_owned(), lack, cause: self.clean(cause) }
     }
 
@@ -105,13 +105,13 @@ impl Failure<'_> {
         let address = format!("`models.providers.{}.base_url`", self.provider);
         match code {
             429 if body.contains("insufficient_quota") => {
-                denied(Lack::Credit, ". The account has no credit left")
+                denied(Missing::Credit, ". The account has no credit left")
             }
             429 => Error::RateLimited { model: self.model.to_owned(), retry_after: retry_after(headers) },
             408 | 425 | 500..=599 => self.unavailable(&format!("HTTP {code}: {words}"), retry_after(headers)),
-            402 => denied(Lack::Credit, ""),
-            401 | 403 => denied(Lack::Key, &self.key_advice()),
-            404 => denied(Lack::Model, &format!(". Check the model's name, and {address} if it is set")),
+            402 => denied(Missing::Credit, ""),
+            401 | 403 => denied(Missing::Key, &self.key_advice()),
+            404 => denied(Missing::Model, &format!(". Check the model's name, and {address} if it is set")),
             300..=399 => {
                 refused(&format!("The address redirects elsewhere, which is not followed: check {address}"))
             }
@@ -127,9 +127,9 @@ impl Failure<'_> {
         let code = inner.get("code").and_then(Value::as_u64).unwrap_or(0);
         let words = words(body);
         let lack = match (word("type"), code) {
-            ("authentication_error" | "permission_error", _) | (_, 401 | 403) => Some(Lack::Key),
-            ("billing_error", _) | (_, 402) => Some(Lack::Credit),
-            ("not_found_error", _) | (_, 404) => Some(Lack::Model),
+            ("authentication_error" | "permission_error", _) | (_, 401 | 403) => Some(Missing::Key),
+            ("billing_error", _) | (_, 402) => Some(Missing::Credit),
+            ("not_found_error", _) | (_, 404) => Some(Missing::Model),
             _ => None,
         };
         if code == 429 || word("type").contains("rate_limit") || word("code").contains("rate_limit") {

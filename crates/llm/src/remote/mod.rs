@@ -11,7 +11,7 @@ mod chat;
 mod failure;
 mod genai;
 mod list;
-mod struck;
+mod redacting;
 mod window;
 
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,7 @@ use secrecy::ExposeSecret;
 use crate::{Connection, Delta, Deltas, Error, Model, Prices, Provider, Reply, Request, Result};
 pub(crate) use address::without_credentials;
 use failure::Failure;
-use struck::{Key, Struck};
+use redacting::{Key, Redacting};
 
 /// One provider.
 pub struct ProviderModel {
@@ -82,7 +82,7 @@ impl Model for ProviderModel {
         }
         let failure = Failure { model: &model, provider, connection: &self.connection };
         let key = Key::of(self.connection.key.as_ref().map(ExposeSecret::expose_secret));
-        let mut struck = Struck::new(deltas, key);
+        let mut struck = Redacting::new(deltas, key);
         let mut answer = if self.speaks_chat(&request) {
             let client = once(&self.chat, || chat::Client::new(provider, &self.base_url, &self.connection))?;
             client.call(name, &request, &failure, &mut struck).await?

@@ -14,7 +14,7 @@ use jsonwebtoken::{DecodingKey, TokenData, Validation, errors::ErrorKind};
 use serde::Deserialize;
 
 use super::{Algorithm, Auth};
-use crate::{Problem, Result, visit::Visit};
+use crate::{Problem, Result, active_request::ActiveRequest};
 
 /// Authenticates requests.
 #[derive(Clone)]
@@ -110,7 +110,7 @@ pub(crate) async fn bearer(
     next: Next,
 ) -> Result<Response, Problem> {
     let identity = bearer.identify(request.headers())?;
-    let visit = request.extensions().get::<Arc<Visit>>().cloned();
+    let visit = request.extensions().get::<Arc<ActiveRequest>>().cloned();
     if let Some(visit) = &visit {
         match bearer {
             Bearer::Local => visit.is_of_stranger()?,

@@ -25,16 +25,16 @@ const PIECE: usize = 32 * 1024;
 /// A source of server-sent events.
 pub(crate) trait EventSource: Send + 'static {
     /// What the source waits for.
-    type Heard: Send;
+    type Input: Send;
 
     /// Waits for what comes next; `None` at the end. The future may be dropped before it is ready without
     /// losing anything.
-    fn next(&mut self) -> impl Future<Output = entourage_engine::Result<Option<Self::Heard>>> + Send;
+    fn next(&mut self) -> impl Future<Output = entourage_engine::Result<Option<Self::Input>>> + Send;
 
     /// Writes all frames for what came.
     fn encode(
         &mut self,
-        heard: Self::Heard,
+        heard: Self::Input,
         frames: &mut Vec<u8>,
     ) -> impl Future<Output = entourage_engine::Result<()>> + Send;
 }

@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_store::{
     Result,
-    conformance::{Place, handles::Handles},
+    conformance::{Backing, handles::Handles},
 };
 use entourage_store_sqlite::{Durability, Settings, SqliteStore, Statements};
 use rusqlite::Connection;
@@ -44,7 +44,7 @@ impl Drop for Directory {
 }
 
 #[async_trait]
-impl Place for Directory {
+impl Backing for Directory {
     type Store = SqliteStore;
 
     async fn open(&self) -> Result<SqliteStore> {

@@ -4,7 +4,7 @@ use entourage_types::{Agent, EntityKind, EventBody, Scope, Status};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, new_root, note, owner, post, request, run, say, stranger, wakeup},
 };
 use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, Fence, Result, Store, Write};
@@ -33,7 +33,7 @@ async fn assert_nothing(store: &impl Store, known: &Agent) -> Result<()> {
 }
 
 /// If an expectation does not hold, none of the commit's writes is stored.
-pub async fn a_failed_expectation_stores_nothing(place: impl Place) -> Result<()> {
+pub async fn a_failed_expectation_stores_nothing(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let refused = store.commit(much(&known).expect(Expect::TreeBelow(known.root, 1))).await;
@@ -42,7 +42,7 @@ pub async fn a_failed_expectation_stores_nothing(place: impl Place) -> Result<()
 }
 
 /// If another claim has raised the epoch since, none of the commit's writes is stored.
-pub async fn a_refused_fence_stores_nothing(place: impl Place) -> Result<()> {
+pub async fn a_refused_fence_stores_nothing(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let old = claim(&store, known.id).await?;
@@ -54,7 +54,7 @@ pub async fn a_refused_fence_stores_nothing(place: impl Place) -> Result<()> {
 }
 
 /// If the last write is refused, none of the writes before it is stored either.
-pub async fn a_refused_write_stores_nothing(place: impl Place) -> Result<()> {
+pub async fn a_refused_write_stores_nothing(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let theirs = request(&stranger(), "theirs", "done");
@@ -77,7 +77,7 @@ pub async fn a_refused_write_stores_nothing(place: impl Place) -> Result<()> {
 
 /// Each expectation, both when it holds and when it does not; `AtRest` has its own property in
 /// [`retention`](super::retention).
-pub async fn each_expectation_holds_or_refuses_the_commit(place: impl Place) -> Result<()> {
+pub async fn each_expectation_holds_or_refuses_the_commit(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let unknown = Agent::root(owner(), "helper", "never made", at(0));
@@ -130,7 +130,7 @@ pub async fn each_expectation_holds_or_refuses_the_commit(place: impl Place) -> 
 }
 
 /// If a commit writes a row twice, the second write stays.
-pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
+pub async fn the_last_write_of_a_row_wins(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
@@ -150,7 +150,7 @@ pub async fn the_last_write_of_a_row_wins(place: impl Place) -> Result<()> {
 
 /// Once a commit has returned, its hints have been sent, and what they contain can be read; a refused commit
 /// sends none.
-pub async fn hints_follow_durability(place: impl Place) -> Result<()> {
+pub async fn hints_follow_durability(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;

@@ -8,14 +8,14 @@ use std::{
 use entourage_types::{EntityKind, RunId, Scope};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, join, new_root, owner, post, request, say},
 };
 use crate::{Commit, EntityQuery, ItemQuery, Result, Store, Write};
 
 /// Thirty-two agents write at once, each to its own transcript and to its neighbour's inbox: one round, or
 /// rounds for as many seconds as the environment variable `WRITERS_SECONDS` says.
-pub async fn many_writers_see_no_busy_error(place: impl Place) -> Result<()> {
+pub async fn many_writers_see_no_busy_error(place: impl Backing) -> Result<()> {
     let seconds = std::env::var("WRITERS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(0);
     let (store, began) = (Arc::new(place.open().await?), Instant::now());
     loop {
@@ -61,7 +61,7 @@ async fn many_writers<S: Store>(store: &Arc<S>) -> Result<()> {
 }
 
 /// No read sees a part of a commit, and every read that starts after a commit has returned sees it.
-pub async fn readers_see_whole_commits(place: impl Place) -> Result<()> {
+pub async fn readers_see_whole_commits(place: impl Backing) -> Result<()> {
     const COMMITS: usize = 50;
     let store = Arc::new(place.open().await?);
     let writing = Arc::clone(&store);

@@ -4,7 +4,7 @@
 use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, Record, RunId, Scope, Status};
 
 use super::{
-    Place,
+    Backing,
     sample::{
         at, claim, done, new_child, new_root, open, owner, post, question, request, run, say, step, stranger,
         wakeup,
@@ -13,7 +13,7 @@ use super::{
 use crate::{Commit, EntityQuery, Error, ItemQuery, Result, RunQuery, Store, Write};
 
 /// A second agent of the same id is refused.
-pub async fn an_agent_is_created_once(place: impl Place) -> Result<()> {
+pub async fn an_agent_is_created_once(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     let again = Agent { title: "another".to_owned(), ..agent.clone() };
@@ -25,7 +25,7 @@ pub async fn an_agent_is_created_once(place: impl Place) -> Result<()> {
 
 /// The commit that creates an agent contains exactly the items that the agent's row counts, whether an
 /// outsider or an activation creates it; each item has its event, and the transcript continues after them.
-pub async fn an_agent_may_be_created_with_items(place: impl Place) -> Result<()> {
+pub async fn an_agent_may_be_created_with_items(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let begun = |mut agent: Agent, count: u64| {
         let items: Vec<_> = (0..count).map(|_| say(&mut agent, RunId::new(), "before")).collect();
@@ -70,7 +70,7 @@ pub async fn an_agent_may_be_created_with_items(place: impl Place) -> Result<()>
 }
 
 /// Two agents of one tree never have the same key; agents of different trees may.
-pub async fn a_key_is_unique_in_its_tree(place: impl Place) -> Result<()> {
+pub async fn a_key_is_unique_in_its_tree(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (here, there) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let keyed = |above: &Agent| above.child("peer", "answers", Some("chat peer".to_owned()), at(1));
@@ -83,7 +83,7 @@ pub async fn a_key_is_unique_in_its_tree(place: impl Place) -> Result<()> {
 }
 
 /// Writing an agent's row never changes its epoch, owner, key or place in the tree.
-pub async fn an_agent_never_changes_its_owner_key_or_place(place: impl Place) -> Result<()> {
+pub async fn an_agent_never_changes_its_owner_key_or_place(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &root).await?;
@@ -111,7 +111,7 @@ pub async fn an_agent_never_changes_its_owner_key_or_place(place: impl Place) ->
 }
 
 /// A commit of an activation with another agent's row, item or run is refused as a whole.
-pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Result<()> {
+pub async fn an_activation_writes_its_own_agent_only(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let agent = claim(&store, mine.id).await?.agent;
@@ -130,7 +130,7 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Place) -> Resul
 }
 
 /// The run of a step is an existing run of the writer, or is written by the same commit.
-pub async fn a_step_must_belong_to_a_run_of_its_writer(place: impl Place) -> Result<()> {
+pub async fn a_step_must_belong_to_a_run_of_its_writer(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let (mine, theirs) = (claim(&store, mine.id).await?.agent, claim(&store, theirs.id).await?.agent);
@@ -154,7 +154,7 @@ pub async fn a_step_must_belong_to_a_run_of_its_writer(place: impl Place) -> Res
 
 /// A commit without a fence writes no row, item, run or step of an existing agent, consumes no post or
 /// wake-up, and drops no wake-up whose agent exists.
-pub async fn a_commit_without_a_fence_writes_no_transcript(place: impl Place) -> Result<()> {
+pub async fn a_commit_without_a_fence_writes_no_transcript(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let mut agent = new_root(&store, owner()).await?;
     let (post, wakeup) = (post(agent.id, "hello"), wakeup(&agent, at(1)));
@@ -184,7 +184,7 @@ pub async fn a_commit_without_a_fence_writes_no_transcript(place: impl Place) ->
 
 /// A post or a wake-up for an agent that does not exist is refused; an agent that the same commit creates
 /// exists.
-pub async fn a_post_to_a_missing_agent_is_refused(place: impl Place) -> Result<()> {
+pub async fn a_post_to_a_missing_agent_is_refused(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = Agent::root(owner(), "helper", "helps", at(0));
     let (post, wakeup) = (post(agent.id, "hello"), wakeup(&agent, at(1)));
@@ -206,7 +206,7 @@ pub async fn a_post_to_a_missing_agent_is_refused(place: impl Place) -> Result<(
 
 /// A write with an event is refused if the root of the event's tree does not exist or is removed by the same
 /// commit.
-pub async fn an_event_of_a_missing_tree_is_refused(place: impl Place) -> Result<()> {
+pub async fn an_event_of_a_missing_tree_is_refused(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (tree, gone) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     store.commit(Commit::new(at(1)).write(Write::PruneAgent(gone.id))).await?;
@@ -230,7 +230,7 @@ pub async fn an_event_of_a_missing_tree_is_refused(place: impl Place) -> Result<
 }
 
 /// An entity whose id another owner's entity has is refused.
-pub async fn an_entity_cannot_be_taken_by_another_owner(place: impl Place) -> Result<()> {
+pub async fn an_entity_cannot_be_taken_by_another_owner(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let write =
         |owner: &Owner, status| Commit::new(at(1)).write(Write::entity(request(owner, "one", status)));
@@ -244,7 +244,7 @@ pub async fn an_entity_cannot_be_taken_by_another_owner(place: impl Place) -> Re
 
 /// Names by which rows are found have no NUL and at most 512 bytes, to fit into the columns and indexes of
 /// every database.
-pub async fn names_have_no_nul_and_a_bounded_length(place: impl Place) -> Result<()> {
+pub async fn names_have_no_nul_and_a_bounded_length(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let agent = claim(&store, known.id).await?.agent;

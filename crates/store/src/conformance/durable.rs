@@ -3,14 +3,14 @@
 use entourage_types::{Agent, EntityKind, Record, RunId, Scope, StepState};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, new_root, note, owner, post, run, say, step, wakeup},
 };
 use crate::{Commit, EntityQuery, Error, Result, Store, Write};
 
 /// A store that is closed and opened again has the same rows and the same numbers, and still refuses old
 /// epochs.
-pub async fn a_reopened_store_has_the_same_rows_and_numbers(place: impl Place) -> Result<()> {
+pub async fn a_reopened_store_has_the_same_rows_and_numbers(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let before = claim(&store, known.id).await?.agent;

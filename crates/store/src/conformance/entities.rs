@@ -3,7 +3,7 @@
 use entourage_types::{Agent, Entity, EntityKind, Note, Owner, Record, Scope, Status, Task};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, new_child, new_root, note, owner, request, stranger, task},
 };
 use crate::{Commit, EntityQuery, Error, Page, Result, Store, Write};
@@ -17,7 +17,7 @@ async fn ids(store: &impl Store, scope: &Scope, query: EntityQuery) -> Result<Ve
 }
 
 /// Every field reads back, of a new and of a changed entity; the same id under another kind is another row.
-pub async fn every_field_of_an_entity_reads_back(place: impl Place) -> Result<()> {
+pub async fn every_field_of_an_entity_reads_back(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let root = new_root(&store, owner()).await?;
     let mut entity = Entity {
@@ -48,7 +48,7 @@ pub async fn every_field_of_an_entity_reads_back(place: impl Place) -> Result<()
 }
 
 /// Entities are found by kind, tree, agent and status, alone and combined.
-pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Place) -> Result<()> {
+pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
@@ -76,7 +76,7 @@ pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Place)
 
 /// Lists go from the oldest or from the newest, in pages that join without gaps, also if rows change; a page
 /// after a row that the scope does not include is refused with [`Error::NoRow`].
-pub async fn pages_of_entities_go_both_ways(place: impl Place) -> Result<()> {
+pub async fn pages_of_entities_go_both_ways(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let mut names: Vec<String> = ["m", "z", "a", "q", "b"].map(str::to_owned).to_vec();
     for (name, made) in names.iter().zip(1..) {
@@ -126,7 +126,7 @@ async fn keep_notes(store: &impl Store, agent: &Agent, notes: &[(&str, &str)]) -
 
 /// Search finds the scope's entities that contain all of the words, in any case and order, the last word as a
 /// prefix; the best match comes first; other conditions restrict further.
-pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
+pub async fn search_finds_by_words(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
     let often = "spade spade spade";
@@ -156,7 +156,7 @@ pub async fn search_finds_by_words(place: impl Place) -> Result<()> {
 }
 
 /// No text is query syntax; text without a word finds nothing.
-pub async fn search_text_is_never_query_syntax(place: impl Place) -> Result<()> {
+pub async fn search_text_is_never_query_syntax(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     keep_notes(&store, &agent, &[("Quote", "it's 5\" deep AND wide; naïve 漢字")]).await?;
@@ -184,7 +184,7 @@ pub async fn search_text_is_never_query_syntax(place: impl Place) -> Result<()> 
 }
 
 /// Search finds a changed entity by its new text, and no longer by its old text.
-pub async fn search_finds_a_changed_entity_by_its_new_text(place: impl Place) -> Result<()> {
+pub async fn search_finds_a_changed_entity_by_its_new_text(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     let mut entity = note(&agent, "Shed", "green").entity()?;
@@ -206,7 +206,7 @@ pub async fn search_finds_a_changed_entity_by_its_new_text(place: impl Place) ->
 }
 
 /// A page ends with the row at which it reaches the requested number of bytes, so that it is never empty.
-pub async fn a_page_ends_at_the_requested_number_of_bytes(place: impl Place) -> Result<()> {
+pub async fn a_page_ends_at_the_requested_number_of_bytes(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let names: Vec<String> = ["a", "b", "c", "d", "e"].map(str::to_owned).to_vec();
     for name in &names {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use entourage_types::{Agent, Event, EventBody, RunId, Scope, Status, Time, WaitingOn};
 
 use super::{
-    Place,
+    Backing,
     sample::{
         at, claim, done, join, new_child, new_root, note, open, owner, post, question, run, say, step,
         stranger, task, wakeup,
@@ -15,7 +15,7 @@ use crate::{Commit, Result, Store, Write, derive};
 
 /// A commit with writes of many types has the events that the derivation returns, at the commit's time, with
 /// items filled in.
-pub async fn each_change_has_its_event(place: impl Place) -> Result<()> {
+pub async fn each_change_has_its_event(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
@@ -53,7 +53,7 @@ pub async fn each_change_has_its_event(place: impl Place) -> Result<()> {
 }
 
 /// A read from any cursor with any limit returns the events that follow, and no others.
-pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
+pub async fn events_resume_from_any_cursor(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
@@ -80,7 +80,7 @@ pub async fn events_resume_from_any_cursor(place: impl Place) -> Result<()> {
 
 /// The numbers of each tree begin at 1; the agents of one tree share its numbers; a tree is found by its
 /// root.
-pub async fn each_tree_numbers_its_own_events(place: impl Place) -> Result<()> {
+pub async fn each_tree_numbers_its_own_events(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
@@ -105,7 +105,7 @@ pub async fn each_tree_numbers_its_own_events(place: impl Place) -> Result<()> {
 
 /// Eight agents of one tree commit at once: the numbers have no gaps, the events of each agent's items are in
 /// order, and the hints have the same events.
-pub async fn event_numbers_have_no_gaps_under_concurrent_commits(place: impl Place) -> Result<()> {
+pub async fn event_numbers_have_no_gaps_under_concurrent_commits(place: impl Backing) -> Result<()> {
     const COMMITTERS: usize = 8;
     const COMMITS: usize = 25;
     let store = Arc::new(place.open().await?);
@@ -152,7 +152,7 @@ pub async fn event_numbers_have_no_gaps_under_concurrent_commits(place: impl Pla
 }
 
 /// The times of a tree's events never go back, even if the clocks of two machines differ.
-pub async fn event_times_never_decrease_within_a_tree(place: impl Place) -> Result<()> {
+pub async fn event_times_never_decrease_within_a_tree(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = |of: &Agent| Write::NewAgent(of.child("digger", "digs", None, at(0)));

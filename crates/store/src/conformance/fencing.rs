@@ -5,13 +5,13 @@ use std::sync::Arc;
 use entourage_types::{Agent, Epoch, Run, Scope, Status};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, done, join, new_root, owner, post, run, say, step, wakeup},
 };
 use crate::{Commit, Error, ItemQuery, Result, Store, Write};
 
 /// Once a claim has returned, no commit under an earlier epoch succeeds, and commits under the new one do.
-pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
+pub async fn an_old_epoch_is_refused(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     let unclaimed = agent.epoch;
@@ -50,7 +50,7 @@ pub async fn an_old_epoch_is_refused(place: impl Place) -> Result<()> {
 }
 
 /// Concurrent claims get different epochs, and all but the highest are fenced.
-pub async fn concurrent_claims_get_different_epochs(place: impl Place) -> Result<()> {
+pub async fn concurrent_claims_get_different_epochs(place: impl Backing) -> Result<()> {
     let store = Arc::new(place.open().await?);
     let agent = new_root(&*store, owner()).await?;
     let claims = (0..16).map(|_| {
@@ -74,7 +74,7 @@ pub async fn concurrent_claims_get_different_epochs(place: impl Place) -> Result
 }
 
 /// A claim returns the run that has not ended, its steps, the items, the inbox and the wake-ups, due or not.
-pub async fn a_claim_reads_the_run_steps_items_inbox_and_wakeups(place: impl Place) -> Result<()> {
+pub async fn a_claim_reads_the_run_steps_items_inbox_and_wakeups(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     let mut agent = claim(&store, agent.id).await?.agent;
@@ -105,7 +105,7 @@ pub async fn a_claim_reads_the_run_steps_items_inbox_and_wakeups(place: impl Pla
 }
 
 /// A claim returns no items of earlier sessions, which stay readable, and no run that has ended.
-pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result<()> {
+pub async fn a_claim_reads_the_current_session_only(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     let mut agent = claim(&store, agent.id).await?.agent;
@@ -130,7 +130,7 @@ pub async fn a_claim_reads_the_current_session_only(place: impl Place) -> Result
 }
 
 /// A claim leaves out items below the requested number, and those of an earlier session in any case.
-pub async fn a_claim_leaves_out_items_below_the_requested_number(place: impl Place) -> Result<()> {
+pub async fn a_claim_leaves_out_items_below_the_requested_number(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;
     let mut agent = claim(&store, agent.id).await?.agent;
@@ -155,7 +155,7 @@ pub async fn a_claim_leaves_out_items_below_the_requested_number(place: impl Pla
 }
 
 /// A claim of an agent that does not exist returns none; a commit with its fence is refused.
-pub async fn a_claim_of_a_missing_agent_returns_none(place: impl Place) -> Result<()> {
+pub async fn a_claim_of_a_missing_agent_returns_none(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let nobody = Agent::root(owner(), "helper", "never made", at(0));
     assert!(store.claim(nobody.id, 0).await?.is_none());

@@ -9,7 +9,7 @@ use entourage_types::{
 };
 use tokio::sync::broadcast;
 
-use super::Place;
+use super::Backing;
 use crate::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
     UsageQuery,
@@ -17,7 +17,7 @@ use crate::{
 
 /// A place on which two handles can be open at once, each with hints of its own commits only.
 #[async_trait]
-pub trait Handles: Place {
+pub trait Handles: Backing {
     /// Opens two handles.
     async fn open_two(&self) -> Result<[Self::Store; 2]>;
 }
@@ -27,23 +27,23 @@ pub trait Handles: Place {
 pub struct TwoHandles<P>(pub P);
 
 #[async_trait]
-impl<P: Handles> Place for TwoHandles<P> {
-    type Store = Divided<P::Store>;
+impl<P: Handles> Backing for TwoHandles<P> {
+    type Store = SplitHandles<P::Store>;
 
-    async fn open(&self) -> Result<Divided<P::Store>> {
+    async fn open(&self) -> Result<SplitHandles<P::Store>> {
         let [writes, reads] = self.0.open_two().await?;
-        Ok(Divided { writes, reads })
+        Ok(SplitHandles { writes, reads })
     }
 }
 
 /// Two handles as one store.
-pub struct Divided<S> {
+pub struct SplitHandles<S> {
     writes: S,
     reads: S,
 }
 
 #[async_trait]
-impl<S: Store> Store for Divided<S> {
+impl<S: Store> Store for SplitHandles<S> {
     async fn agent(&self, scope: &Scope, id: AgentId) -> Result<Option<Agent>> {
         self.reads.agent(scope, id).await
     }

@@ -3,13 +3,13 @@
 use entourage_types::{PostId, Wakeup};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, new_root, owner, post, stranger, wakeup},
 };
 use crate::{Commit, Result, Store, Write};
 
 /// Posts are read in the order of their commits, whatever their ids and times, each as it was written.
-pub async fn posts_are_read_in_order_of_arrival(place: impl Place) -> Result<()> {
+pub async fn posts_are_read_in_order_of_arrival(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let posts = ["one", "two", "three"].map(|text| post(agent.id, text));
@@ -23,7 +23,7 @@ pub async fn posts_are_read_in_order_of_arrival(place: impl Place) -> Result<()>
 }
 
 /// A commit returns whether the fenced agent's inbox has posts that it did not consume.
-pub async fn a_commit_reports_whether_unread_posts_are_left(place: impl Place) -> Result<()> {
+pub async fn a_commit_reports_whether_unread_posts_are_left(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let agent = claim(&store, known.id).await?.agent;
@@ -46,7 +46,7 @@ pub async fn a_commit_reports_whether_unread_posts_are_left(place: impl Place) -
 }
 
 /// A commit that consumes posts or wake-ups of another agent succeeds and leaves them.
-pub async fn a_commit_consumes_only_posts_of_its_own_agent(place: impl Place) -> Result<()> {
+pub async fn a_commit_consumes_only_posts_of_its_own_agent(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let (theirs, wake) = (post(other.id, "theirs"), wakeup(&other, at(1)));
@@ -65,7 +65,7 @@ pub async fn a_commit_consumes_only_posts_of_its_own_agent(place: impl Place) ->
 }
 
 /// Wake-ups are read by due time, then id; pages of any size join without gaps; those due later are left out.
-pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()> {
+pub async fn due_wakeups_are_in_order_and_paged(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agents = [new_root(&store, owner()).await?, new_root(&store, stranger()).await?];
     let mut wakeups: Vec<Wakeup> =
@@ -91,7 +91,7 @@ pub async fn due_wakeups_are_in_order_and_paged(place: impl Place) -> Result<()>
 }
 
 /// A consumed wake-up is gone; one that is written again is due at its new time only.
-pub async fn a_consumed_wakeup_is_removed(place: impl Place) -> Result<()> {
+pub async fn a_consumed_wakeup_is_removed(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let (first, mut second) = (wakeup(&known, at(1)), wakeup(&known, at(2)));

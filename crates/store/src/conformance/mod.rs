@@ -1,7 +1,7 @@
 //! The public conformance suite: a type is a store if it passes.
 //!
-//! Each property is a function over a [`Place`]. To run them all for a store of your own, add this crate, or
-//! `entourage`, as a dev-dependency with the feature `conformance`, implement [`Place`] for where your store
+//! Each property is a function over a [`Backing`]. To run them all for a store of your own, add this crate, or
+//! `entourage`, as a dev-dependency with the feature `conformance`, implement [`Backing`] for where your store
 //! keeps its rows, and expand the tests:
 //!
 //! ```text
@@ -53,7 +53,7 @@ use crate::{Result, Store};
 
 /// Where a store keeps its rows, such as a database: empty when created, and separate from every other place.
 #[async_trait]
-pub trait Place: Send + Sync + 'static {
+pub trait Backing: Send + Sync + 'static {
     /// The store under test.
     type Store: Store;
 
@@ -94,7 +94,7 @@ macro_rules! conformance_of_handles {
     };
 }
 
-/// Expands to one test for each property, given the path of a function that creates a [`Place`].
+/// Expands to one test for each property, given the path of a function that creates a [`Backing`].
 #[macro_export]
 macro_rules! conformance {
     ($place:path) => {

@@ -12,7 +12,7 @@ use proptest::{
 };
 
 use super::{
-    Place,
+    Backing,
     sample::{at, done, open, post, question, request, run, say, step, task, wakeup},
 };
 use crate::{
@@ -24,13 +24,13 @@ use crate::{
 #[derive(Debug, Clone)]
 enum Act {
     Claim(usize),
-    Commit { by: Option<usize>, stale: bool, expect: Option<Hope>, writes: Vec<Deed> },
+    Commit { by: Option<usize>, stale: bool, expect: Option<RandomExpect>, writes: Vec<RandomWrite> },
     Restart,
 }
 
 /// What a commit expects.
 #[derive(Debug, Clone)]
-enum Hope {
+enum RandomExpect {
     Agent(usize),
     Absent(u8),
     Status(u8, bool),
@@ -41,7 +41,7 @@ enum Hope {
 
 /// What a commit writes.
 #[derive(Debug, Clone)]
-enum Deed {
+enum RandomWrite {
     Root { stranger: bool },
     Child { of: usize, key: Option<u8> },
     Row { status: usize, waiting: bool, session: bool },
@@ -62,38 +62,38 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 const STATUSES: [Status; 4] = [Status::Running, Status::Waiting, Status::Succeeded, Status::Failed];
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = RandomWrite> {
     let any_agent = 0..64_usize;
     prop_oneof![
-        1 => any::<bool>().prop_map(|stranger| Deed::Root { stranger }),
-        1 => (any_agent.clone(), prop::option::of(0..2_u8)).prop_map(|(of, key)| Deed::Child { of, key }),
+        1 => any::<bool>().prop_map(|stranger| RandomWrite::Root { stranger }),
+        1 => (any_agent.clone(), prop::option::of(0..2_u8)).prop_map(|(of, key)| RandomWrite::Child { of, key }),
         4 => (0..4_usize, any::<bool>(), prop::bool::weighted(0.2))
-            .prop_map(|(status, waiting, session)| Deed::Row { status, waiting, session }),
-        4 => prop::bool::weighted(0.1).prop_map(|skip| Deed::Item { skip }),
+            .prop_map(|(status, waiting, session)| RandomWrite::Row { status, waiting, session }),
+        4 => prop::bool::weighted(0.1).prop_map(|skip| RandomWrite::Item { skip }),
         3 => (any::<bool>(), 0..4_usize, 0..6_u8)
-            .prop_map(|(new, status, calls)| Deed::Run { new, status, calls }),
-        2 => (0..4_u8, any::<bool>()).prop_map(|(key, done)| Deed::Step { key, done }),
-        3 => any_agent.clone().prop_map(|to| Deed::Post { to }),
-        2 => (0..4_usize).prop_map(|nth| Deed::Read { nth }),
+            .prop_map(|(new, status, calls)| RandomWrite::Run { new, status, calls }),
+        2 => (0..4_u8, any::<bool>()).prop_map(|(key, done)| RandomWrite::Step { key, done }),
+        3 => any_agent.clone().prop_map(|to| RandomWrite::Post { to }),
+        2 => (0..4_usize).prop_map(|nth| RandomWrite::Read { nth }),
         2 => (any_agent.clone(), 0..20_u64, any::<bool>())
-            .prop_map(|(whom, due, again)| Deed::Wake { whom, due, again }),
-        2 => (0..4_usize).prop_map(|nth| Deed::Woken { nth }),
-        1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| Deed::Task { from, to }),
-        1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| Deed::Question { of, open }),
-        1 => any_agent.prop_map(|of| Deed::Prune { of }),
+            .prop_map(|(whom, due, again)| RandomWrite::Wake { whom, due, again }),
+        2 => (0..4_usize).prop_map(|nth| RandomWrite::Woken { nth }),
+        1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
+        1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),
+        1 => any_agent.prop_map(|of| RandomWrite::Prune { of }),
         2 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), prop::option::of(0..3_u8))
-            .prop_map(|(id, stranger, open, text)| Deed::Record { id, stranger, open, text }),
+            .prop_map(|(id, stranger, open, text)| RandomWrite::Record { id, stranger, open, text }),
     ]
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let hope = prop_oneof![
-        (0..64_usize).prop_map(Hope::Agent),
-        (0..4_u8).prop_map(Hope::Absent),
-        (0..4_u8, any::<bool>()).prop_map(|(id, open)| Hope::Status(id, open)),
-        (0..4_u8, 0..4_u64).prop_map(|(id, version)| Hope::Version(id, version)),
-        (0..64_usize, 1..6_u32).prop_map(|(of, limit)| Hope::Room(of, limit)),
-        (0..64_usize, 0..4_u32).prop_map(|(of, limit)| Hope::Children(of, limit)),
+        (0..64_usize).prop_map(RandomExpect::Agent),
+        (0..4_u8).prop_map(RandomExpect::Absent),
+        (0..4_u8, any::<bool>()).prop_map(|(id, open)| RandomExpect::Status(id, open)),
+        (0..4_u8, 0..4_u64).prop_map(|(id, version)| RandomExpect::Version(id, version)),
+        (0..64_usize, 1..6_u32).prop_map(|(of, limit)| RandomExpect::Room(of, limit)),
+        (0..64_usize, 0..4_u32).prop_map(|(of, limit)| RandomExpect::Children(of, limit)),
     ];
     let commit = (
         prop::option::weighted(0.7, 0..64_usize),
@@ -123,8 +123,8 @@ impl World {
         &self,
         by: Option<usize>,
         stale: bool,
-        expect: Option<&Hope>,
-        deeds: &[Deed],
+        expect: Option<&RandomExpect>,
+        deeds: &[RandomWrite],
     ) -> Result<Commit> {
         let known = Known::read(&self.memory, self.agents().await?, by).await?;
         let mut agent = by.map(|nth| known.agent(nth));
@@ -142,7 +142,7 @@ impl World {
         for deed in deeds {
             let now = self.now;
             let forgets = commit.writes.iter().any(|write| matches!(write, Write::PruneAgent(_)));
-            if forgets && matches!(deed, Deed::Prune { .. }) {
+            if forgets && matches!(deed, RandomWrite::Prune { .. }) {
                 continue;
             }
             if let Some(write) =
@@ -183,53 +183,57 @@ impl Known {
         self.agents[nth % self.agents.len()].clone()
     }
 
-    fn expect(&self, hope: &Hope) -> Expect {
+    fn expect(&self, hope: &RandomExpect) -> Expect {
         match hope {
-            Hope::Agent(nth) => Expect::Agent(self.agent(*nth).id),
-            Hope::Absent(id) => Expect::Absent(EntityKind::REQUEST, id.to_string()),
-            Hope::Status(id, open) => Expect::Status(EntityKind::REQUEST, id.to_string(), word(*open)),
-            Hope::Version(id, version) => Expect::Version(EntityKind::REQUEST, id.to_string(), *version),
-            Hope::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
-            Hope::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
+            RandomExpect::Agent(nth) => Expect::Agent(self.agent(*nth).id),
+            RandomExpect::Absent(id) => Expect::Absent(EntityKind::REQUEST, id.to_string()),
+            RandomExpect::Status(id, open) => {
+                Expect::Status(EntityKind::REQUEST, id.to_string(), word(*open))
+            }
+            RandomExpect::Version(id, version) => {
+                Expect::Version(EntityKind::REQUEST, id.to_string(), *version)
+            }
+            RandomExpect::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
+            RandomExpect::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
         }
     }
 
     /// Returns the write if any writer may make it.
-    fn outside(&self, deed: &Deed, now: u64) -> Option<Write> {
+    fn outside(&self, deed: &RandomWrite, now: u64) -> Option<Write> {
         Some(match deed {
-            Deed::Root { stranger } => {
+            RandomWrite::Root { stranger } => {
                 Write::NewAgent(Agent::root(owner(*stranger), "helper", "helps", at(now)))
             }
-            Deed::Child { of, key } => {
+            RandomWrite::Child { of, key } => {
                 let key = key.map(|key| format!("key {key}"));
                 Write::NewAgent(self.agent(*of).child("digger", "digs", key, at(now)))
             }
-            Deed::Post { to } => Write::Post(post(self.agent(*to).id, "hello")),
-            Deed::Wake { whom, due, again: false } => {
+            RandomWrite::Post { to } => Write::Post(post(self.agent(*to).id, "hello")),
+            RandomWrite::Wake { whom, due, again: false } => {
                 Write::ScheduleWakeup(wakeup(&self.agent(*whom), at(*due)))
             }
-            Deed::Wake { whom, due, again: true } => {
+            RandomWrite::Wake { whom, due, again: true } => {
                 let mut wakeups = self.wakeups.iter().cycle().skip(*whom);
                 Write::ScheduleWakeup(entourage_types::Wakeup { due: at(*due), ..wakeups.next()?.clone() })
             }
-            Deed::Task { from, to } => {
+            RandomWrite::Task { from, to } => {
                 let task = task(&self.agent(*from), self.agent(*to).id);
                 Write::record(&Task { updated: at(now), ..task }).ok()?
             }
-            Deed::Question { of, open } => {
+            RandomWrite::Question { of, open } => {
                 let mut question = question(&self.agent(*of));
                 if !open {
                     question.status = QuestionStatus::Declined;
                 }
                 Write::record(&question).ok()?
             }
-            Deed::Record { id, stranger, open, text } => Write::entity(Entity {
+            RandomWrite::Record { id, stranger, open, text } => Write::entity(Entity {
                 text: text.map(|text| format!("word{text}")),
                 updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
             // At least one agent remains for the rest of the history.
-            Deed::Prune { of } if self.agents.len() > 1 => Write::PruneAgent(self.agent(*of).id),
+            RandomWrite::Prune { of } if self.agents.len() > 1 => Write::PruneAgent(self.agent(*of).id),
             _ => return None,
         })
     }
@@ -237,24 +241,24 @@ impl Known {
     /// Returns the write if only the activation of this agent may make it.
     fn inside(
         &self,
-        deed: &Deed,
+        deed: &RandomWrite,
         agent: &mut Agent,
         current: &mut Option<entourage_types::RunId>,
         now: u64,
     ) -> Option<Write> {
         Some(match deed {
-            Deed::Row { status, waiting, session } => {
+            RandomWrite::Row { status, waiting, session } => {
                 agent.status = STATUSES[*status];
                 agent.waiting_on = waiting.then_some(WaitingOn::Timer);
                 agent.session += u32::from(*session);
                 agent.updated = at(now);
                 return None;
             }
-            Deed::Item { skip } => {
+            RandomWrite::Item { skip } => {
                 agent.items += u64::from(*skip);
                 Write::Item(say(agent, (*current)?, "hello"))
             }
-            Deed::Run { new, status, calls } => {
+            RandomWrite::Run { new, status, calls } => {
                 let mut row = run(agent);
                 let id = current.filter(|_| !new).unwrap_or(row.id);
                 *current = Some(id);
@@ -266,13 +270,13 @@ impl Known {
                 }
                 Write::Run(Run { id, status: STATUSES[*status], started: at(now), ..row })
             }
-            Deed::Step { key, done: is_done } => {
+            RandomWrite::Step { key, done: is_done } => {
                 let state = if *is_done { done() } else { open() };
                 let step = step((*current)?, &format!("tool/{key}"), state);
                 Write::Step(Step { updated: at(now), ..step })
             }
-            Deed::Read { nth } => Write::ConsumePost(self.posts.get(*nth)?.id),
-            Deed::Woken { nth } => Write::ConsumeWakeup(self.wakeups.get(*nth)?.id),
+            RandomWrite::Read { nth } => Write::ConsumePost(self.posts.get(*nth)?.id),
+            RandomWrite::Woken { nth } => Write::ConsumeWakeup(self.wakeups.get(*nth)?.id),
             _ => return None,
         })
     }
@@ -290,7 +294,7 @@ fn everything() -> Page {
     Page { limit: 10_000, ..Page::default() }
 }
 
-async fn replay(place: impl Place, acts: &[Act]) -> Result<()> {
+async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
     let mut store = place.open().await?;
     let mut world = World { memory: MemoryStore::default(), now: 0 };
     let first = Commit::new(at(0))
@@ -378,7 +382,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
 ///
 /// # Panics
 /// If they differ, with the shortest history found that shows it.
-pub fn any_random_history_reads_as_from_the_memory_store<P: Place>(place: impl Fn() -> P) {
+pub fn any_random_history_reads_as_from_the_memory_store<P: Backing>(place: impl Fn() -> P) {
     let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => panic!("no runtime: {error}"),

@@ -4,7 +4,7 @@
 use entourage_types::{Agent, EntityKind, EventBody, RunId, Scope, Status};
 
 use super::{
-    Place,
+    Backing,
     sample::{
         at, claim, new_child, new_root, note, open, owner, post, question, request, run, say, step, wakeup,
     },
@@ -17,7 +17,7 @@ async fn numbers(store: &impl Store, root: entourage_types::AgentId) -> Result<V
 
 /// Events below a number are removed, except the last one of a tree; the next event gets the next number,
 /// also after the store was opened again.
-pub async fn pruned_events_keep_their_numbers(place: impl Place) -> Result<()> {
+pub async fn pruned_events_keep_their_numbers(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (tree, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let mut agent = claim(&store, tree.id).await?.agent;
@@ -46,7 +46,7 @@ pub async fn pruned_events_keep_their_numbers(place: impl Place) -> Result<()> {
 
 /// An agent is removed with everything that belongs to it, children before their parents, a root with its
 /// tree; other trees are untouched, and a post to a removed agent is refused.
-pub async fn a_pruned_agent_leaves_no_rows(place: impl Place) -> Result<()> {
+pub async fn a_pruned_agent_leaves_no_rows(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (tree, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &tree).await?;
@@ -114,7 +114,7 @@ pub async fn a_pruned_agent_leaves_no_rows(place: impl Place) -> Result<()> {
 
 /// If the last event of a tree is about an item of a removed agent, as after a tree was removed in part, the
 /// tree's events can still be read, without that item.
-pub async fn an_event_outlives_the_item_that_it_names(place: impl Place) -> Result<()> {
+pub async fn an_event_outlives_the_item_that_it_names(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;
     let child = new_child(&store, &tree).await?;
@@ -132,7 +132,7 @@ pub async fn an_event_outlives_the_item_that_it_names(place: impl Place) -> Resu
 
 /// An entity of no tree is removed, even twice, and can be created again; one of a tree stays with the tree,
 /// and no activation removes an entity.
-pub async fn a_pruned_entity_is_removed(place: impl Place) -> Result<()> {
+pub async fn a_pruned_entity_is_removed(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;
     let kept = note(&tree, "depth", "two metres");
@@ -163,7 +163,7 @@ fn forget(kind: EntityKind, id: &str) -> Write {
 
 /// A tree is at rest if none of its agents is queued, running or waiting, has posts or wake-ups, or has
 /// changed recently.
-pub async fn a_tree_with_open_work_is_not_at_rest(place: impl Place) -> Result<()> {
+pub async fn a_tree_with_open_work_is_not_at_rest(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;
     let child = new_child(&store, &tree).await?;

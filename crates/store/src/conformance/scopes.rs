@@ -3,7 +3,7 @@
 use entourage_types::{EntityKind, ModelUse, Record, Scope, Usage, UsageBy};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, done, new_root, note, owner, run, say, step, stranger},
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 
 /// Every read, under the owner's scope, under [`Scope::All`], and under another owner's, which reveals in no
 /// way that the rows exist.
-pub async fn no_read_shows_another_owners_rows(place: impl Place) -> Result<()> {
+pub async fn no_read_shows_another_owners_rows(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;

@@ -8,13 +8,13 @@ use entourage_types::{
 use serde_json::json;
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, new_child, new_root, next, owner, run, say, step, stranger},
 };
 use crate::{Commit, Error, ItemQuery, Page, Result, RunCount, RunQuery, Store, Write};
 
 /// An item that is not the next one is refused; the agent's row always has the number of items.
-pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()> {
+pub async fn items_are_in_order_and_without_gaps(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
@@ -61,7 +61,7 @@ pub async fn items_are_in_order_and_without_gaps(place: impl Place) -> Result<()
 }
 
 /// Items of every type read back, with text of every sort and size.
-pub async fn every_type_of_item_reads_back_unchanged(place: impl Place) -> Result<()> {
+pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let mut agent = claim(&store, known.id).await?.agent;
@@ -117,7 +117,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Place) -> Resul
 
 /// Runs keep every field, change in place, and are found by id, agent and tree, in the order in which they
 /// were first committed.
-pub async fn runs_read_back_unchanged(place: impl Place) -> Result<()> {
+pub async fn runs_read_back_unchanged(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let root = new_root(&store, owner()).await?;
     let child = new_child(&store, &root).await?;
@@ -161,7 +161,7 @@ pub async fn runs_read_back_unchanged(place: impl Place) -> Result<()> {
 }
 
 /// Runs are found while they have not ended, those of all owners or of one.
-pub async fn open_runs_are_found(place: impl Place) -> Result<()> {
+pub async fn open_runs_are_found(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
     let mut written = Vec::new();
@@ -185,7 +185,7 @@ pub async fn open_runs_are_found(place: impl Place) -> Result<()> {
 
 /// Runs are counted for each version of each kind, those of all owners or of one, with or without those that
 /// have ended.
-pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<()> {
+pub async fn runs_are_counted_by_kind_and_version(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let one = new_root(&store, owner()).await?;
     let (child, two) = (new_child(&store, &one).await?, new_root(&store, stranger()).await?);
@@ -240,7 +240,7 @@ pub async fn runs_are_counted_by_kind_and_version(place: impl Place) -> Result<(
 }
 
 /// Steps keep every field, and their order even when they change later.
-pub async fn steps_keep_the_order_in_which_they_began(place: impl Place) -> Result<()> {
+pub async fn steps_keep_the_order_in_which_they_began(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let known = new_root(&store, owner()).await?;
     let agent = claim(&store, known.id).await?.agent;

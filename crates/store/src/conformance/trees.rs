@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entourage_types::{Agent, AgentId, Event, EventBody, Scope, ShownStatus, Status, StopReason};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, join, new_child, new_root, owner, post, wakeup},
 };
 use crate::{AgentQuery, Commit, Error, Expect, Page, Result, Store, Write};
@@ -15,7 +15,7 @@ async fn ids(store: &impl Store, query: AgentQuery) -> Result<Vec<AgentId>> {
 }
 
 /// Agents are found by tree, parent, kind, key and status, alone and combined; every field reads back.
-pub async fn agents_are_found_by_tree_parent_kind_key_and_status(place: impl Place) -> Result<()> {
+pub async fn agents_are_found_by_tree_parent_kind_key_and_status(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
@@ -59,7 +59,7 @@ pub async fn agents_are_found_by_tree_parent_kind_key_and_status(place: impl Pla
 }
 
 /// An agent keeps the reason why it failed, and a query finds stopped agents apart from failed ones.
-pub async fn stopped_agents_are_found_apart_from_failed_ones(place: impl Place) -> Result<()> {
+pub async fn stopped_agents_are_found_apart_from_failed_ones(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let mut ended = Vec::new();
     for why in [None, Some(StopReason::MaxSteps), Some(StopReason::Cancelled)] {
@@ -91,7 +91,7 @@ pub async fn stopped_agents_are_found_apart_from_failed_ones(place: impl Place) 
 }
 
 /// Agents are found by whether their inbox has posts and by whether they have wake-ups.
-pub async fn agents_are_found_by_their_posts_and_wakeups(place: impl Place) -> Result<()> {
+pub async fn agents_are_found_by_their_posts_and_wakeups(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let mut agents = Vec::new();
     for _ in 0..4 {
@@ -122,7 +122,7 @@ pub async fn agents_are_found_by_their_posts_and_wakeups(place: impl Place) -> R
 }
 
 /// Lists go from the oldest or from the newest, in pages that join without gaps.
-pub async fn pages_of_agents_go_both_ways(place: impl Place) -> Result<()> {
+pub async fn pages_of_agents_go_both_ways(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let mut made = Vec::new();
     for _ in 0..7 {
@@ -171,7 +171,7 @@ async fn taken_of(
 }
 
 /// A tree accepts agents up to its limit, however many are created at once.
-pub async fn a_full_tree_refuses_new_agents(place: impl Place) -> Result<()> {
+pub async fn a_full_tree_refuses_new_agents(place: impl Backing) -> Result<()> {
     let store = Arc::new(place.open().await?);
     let (root, other) = (new_root(&*store, owner()).await?, new_root(&*store, owner()).await?);
     let spawn = |above: &Agent| {
@@ -191,7 +191,7 @@ pub async fn a_full_tree_refuses_new_agents(place: impl Place) -> Result<()> {
 
 /// An agent accepts children up to its limit, however many are created at once and whatever other agents its
 /// tree has.
-pub async fn too_many_children_are_refused(place: impl Place) -> Result<()> {
+pub async fn too_many_children_are_refused(place: impl Backing) -> Result<()> {
     let store = Arc::new(place.open().await?);
     let root = new_root(&*store, owner()).await?;
     let child = root.child("digger", "digs", None, at(1));

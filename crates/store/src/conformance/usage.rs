@@ -5,7 +5,7 @@ use std::time::Duration;
 use entourage_types::{Agent, Cost, ModelUse, Run, Scope, Tally, Time, Usage, UsageBy, UsageRow};
 
 use super::{
-    Place,
+    Backing,
     sample::{at, claim, new_child, new_root, owner, run, stranger},
 };
 use crate::{Commit, Result, Store, UsageQuery, Write};
@@ -29,7 +29,7 @@ async fn ran(store: &impl Store, agent: &Agent, answers: &[(Time, ModelUse)]) ->
 
 /// Usage is summed by every grouping and over every part, for the owner alone, and on the day on which it was
 /// counted.
-pub async fn usage_is_summed_by_every_grouping(place: impl Place) -> Result<()> {
+pub async fn usage_is_summed_by_every_grouping(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (today, tomorrow) = (at(0), at(0) + Duration::from_secs(24 * 60 * 60));
     let root = new_root(&store, owner()).await?;
@@ -109,7 +109,7 @@ pub async fn usage_is_summed_by_every_grouping(place: impl Place) -> Result<()> 
 
 /// Sums are those over the stored rows, however often a row is written, and whether or not a commit is
 /// refused.
-pub async fn usage_sums_match_the_stored_rows<P: Place>(place: P) -> Result<()> {
+pub async fn usage_sums_match_the_stored_rows<P: Backing>(place: P) -> Result<()> {
     let mut store = place.open().await?;
     let root = new_root(&store, owner()).await?;
     let mut agent = claim(&store, root.id).await?.agent;

@@ -7,7 +7,7 @@ use crate::{Commit, Error, Result};
 
 /// The state of an existing record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
+pub struct RecordState {
     /// Its status.
     pub status: String,
     /// How many times it was written.
@@ -33,7 +33,7 @@ pub trait Find {
     /// [`Lookup::Run`].
     fn run(&mut self, run: RunId) -> Result<Option<AgentId>, Self::Error>;
     /// [`Lookup::Record`].
-    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>, Self::Error>;
+    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>, Self::Error>;
     /// [`Lookup::AgentsOfTree`].
     fn agents_of_tree(&mut self, root: AgentId) -> Result<u32, Self::Error>;
     /// [`Lookup::Children`].
@@ -56,7 +56,7 @@ pub struct Facts {
     /// The runs that exist, with their agents.
     pub runs: Vec<(RunId, AgentId)>,
     /// The records that exist.
-    pub records: Vec<(EntityKind, String, Standing)>,
+    pub records: Vec<(EntityKind, String, RecordState)>,
     /// Sizes of trees, by their roots.
     pub trees: Vec<(AgentId, u32)>,
     /// Numbers of children, by their parents.
@@ -97,8 +97,8 @@ impl Facts {
         Ok(facts)
     }
 
-    pub(super) fn record(&self, kind: EntityKind, id: &str) -> Option<&Standing> {
-        let same = |known: &&(EntityKind, String, Standing)| (known.0, known.1.as_str()) == (kind, id);
+    pub(super) fn record(&self, kind: EntityKind, id: &str) -> Option<&RecordState> {
+        let same = |known: &&(EntityKind, String, RecordState)| (known.0, known.1.as_str()) == (kind, id);
         self.records.iter().find(same).map(|(_, _, standing)| standing)
     }
 

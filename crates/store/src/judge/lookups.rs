@@ -33,7 +33,7 @@ impl Commit {
     /// Returns what a store looks up before [`judge`](Commit::judge), each fact once.
     #[must_use]
     pub fn lookups(&self) -> Vec<Lookup<'_>> {
-        let mut wanted = Wanted { commit: self, lookups: Vec::with_capacity(self.writes.len()) };
+        let mut wanted = LookupList { commit: self, lookups: Vec::with_capacity(self.writes.len()) };
         if let Some(fence) = self.fence {
             wanted.add(Lookup::Writer(fence.agent));
         }
@@ -60,12 +60,12 @@ impl Commit {
     }
 }
 
-struct Wanted<'c> {
+struct LookupList<'c> {
     commit: &'c Commit,
     lookups: Vec<Lookup<'c>>,
 }
 
-impl<'c> Wanted<'c> {
+impl<'c> LookupList<'c> {
     fn add(&mut self, lookup: Lookup<'c>) {
         if !self.lookups.contains(&lookup) {
             self.lookups.push(lookup);

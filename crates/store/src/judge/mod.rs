@@ -8,7 +8,7 @@ mod rules;
 
 use entourage_types::{Agent, AgentId, Entity, EventBody};
 
-pub use facts::{Facts, Find, Standing};
+pub use facts::{Facts, Find, RecordState};
 pub use lookups::Lookup;
 
 use crate::{Commit, Error, Expect, Fence, Result, Write, derive};

@@ -20,7 +20,7 @@ use tokio::sync::broadcast;
 
 use crate::{
     AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Page, Result, RunCount,
-    RunQuery, Spender, Store, Sums, UsageQuery,
+    RunQuery, SpentBy, Store, Sums, UsageQuery,
 };
 use rows::Rows;
 
@@ -207,7 +207,7 @@ impl Store for MemoryStore {
             {
                 let kind = agent.map(|agent| agent.kind.clone());
                 let (agent, id) = (Some(run.agent), Some(run.id));
-                sums.add(&Spender { owner: run.owner.clone(), kind, tree, agent, run: id }, &run.spent);
+                sums.add(&SpentBy { owner: run.owner.clone(), kind, tree, agent, run: id }, &run.spent);
             }
         }
         let removed = rows.removed.iter().filter(|(spender, _)| scope.sees(&spender.owner));
@@ -310,10 +310,10 @@ impl Store for MemoryStore {
 #[cfg(all(test, feature = "conformance"))]
 mod tests {
     use super::*;
-    use crate::conformance::{Place, handles::Handles};
+    use crate::conformance::{Backing, handles::Handles};
 
     #[async_trait]
-    impl Place for MemoryStore {
+    impl Backing for MemoryStore {
         type Store = Self;
 
         async fn open(&self) -> Result<Self> {

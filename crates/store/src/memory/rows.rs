@@ -8,9 +8,9 @@ use entourage_types::{
 };
 
 use crate::{
-    Claim, Commit, Committed, Error, Result, Spender, Write,
+    Claim, Commit, Committed, Error, Result, SpentBy, Write,
     derive::not_before,
-    judge::{Facts, Find, Judged, Standing, is_same},
+    judge::{Facts, Find, Judged, RecordState, is_same},
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -20,7 +20,7 @@ pub(super) struct Rows {
     pub(super) runs: Vec<Run>,
     pub(super) entities: Vec<Entity>,
     /// The usage of removed runs, by owner and kind.
-    pub(super) removed: Vec<(Spender, Vec<Spent>)>,
+    pub(super) removed: Vec<(SpentBy, Vec<Spent>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
     inbox: BTreeMap<AgentId, Vec<Post>>,
@@ -194,7 +194,7 @@ impl Rows {
         let of_agent = self.runs.iter().filter(|run| run.agent == id);
         self.removed.extend(of_agent.map(|run| {
             let (owner, kind) = (run.owner.clone(), kind.clone());
-            (Spender { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
+            (SpentBy { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
         }));
         self.runs.retain(|run| run.agent != id);
         self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
@@ -231,8 +231,8 @@ impl Find for &Rows {
         Ok(self.runs.iter().find(|known| known.id == run).map(|known| known.agent))
     }
 
-    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<Standing>> {
-        let standing = |entity: &Entity| Standing {
+    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
+        let standing = |entity: &Entity| RecordState {
             status: entity.status.clone(),
             version: entity.version,
             owner: entity.owner.clone(),

@@ -13,11 +13,11 @@ use entourage_types::{
 use super::{
     Found,
     Invariant::{Deletion, Effects},
-    Whole,
+    Snapshot,
 };
 use crate::Fact;
 
-pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
     let mut begun: BTreeSet<StepKey> = BTreeSet::new();
     let mut deleted: BTreeSet<AgentId> = BTreeSet::new();
     let mut times: BTreeMap<CallId, usize> = BTreeMap::new();
@@ -106,12 +106,12 @@ impl Approvals {
 }
 
 /// How many times a person decided that the call shall run again.
-fn again(whole: &Whole, call: CallId) -> usize {
+fn again(whole: &Snapshot, call: CallId) -> usize {
     let retried = |question: &&Question| question.call == call && question.answer.as_deref() == Some("retry");
     whole.questions.iter().filter(retried).count()
 }
 
 /// The agent and all its ancestors.
-fn lineage(whole: &Whole, agent: AgentId) -> impl Iterator<Item = AgentId> {
+fn lineage(whole: &Snapshot, agent: AgentId) -> impl Iterator<Item = AgentId> {
     std::iter::successors(Some(agent), |agent| whole.agent(*agent)?.parent)
 }

@@ -6,12 +6,12 @@ mod effects;
 mod fences;
 mod owners;
 mod posts;
+mod snapshot;
 mod statuses;
 mod transcripts;
 mod trees;
 mod usage;
 mod waits;
-mod whole;
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use entourage_store::{Result, Store};
 use entourage_types::AgentId;
 
 use crate::Witness;
-use whole::Whole;
+use snapshot::Snapshot;
 
 pub use transcripts::well_formed;
 
@@ -103,7 +103,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
         Some(witness) => Some(witness.still().await),
         None => None,
     };
-    let whole = Whole::read(store).await?;
+    let whole = Snapshot::read(store).await?;
     let mut found = Found::default();
     transcripts::check(&whole, &mut found);
     waits::check(&whole, &mut found);

@@ -3,10 +3,10 @@
 
 use entourage_types::{AgentId, Owner};
 
-use super::{Found, Invariant::Owners, Whole};
+use super::{Found, Invariant::Owners, Snapshot};
 use crate::Fact;
 
-pub(super) fn check(whole: &Whole, found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     let agents = whole.agents.iter().map(|agent| (agent.root, &agent.owner, agent.id.to_string()));
     let runs = whole.runs.iter().map(|run| (run.agent, &run.owner, run.id.to_string()));
     let tasks = whole.tasks.iter().map(|task| (task.from, &task.owner, task.id.to_string()));
@@ -17,7 +17,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
     }
 }
 
-fn belongs(whole: &Whole, agent: AgentId, owner: &Owner, row: &str, found: &mut Found) {
+fn belongs(whole: &Snapshot, agent: AgentId, owner: &Owner, row: &str, found: &mut Found) {
     let whose = whole.agent(agent).map(|agent| &agent.owner);
     found.must(whose == Some(owner), Owners, agent, || {
         format!("{row} is {owner}'s, its agent is {}", whose.map_or("nobody's", Owner::as_str))

@@ -9,11 +9,11 @@ use entourage_types::{Action, AgentId, ItemBody, Post, PostBody, PostId, Status}
 use super::{
     Found,
     Invariant::{Messages, Results},
-    Whole,
+    Snapshot,
 };
 use crate::Fact;
 
-pub(super) fn check(whole: &Whole, facts: &[Fact], found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
     let mut posts: BTreeMap<PostId, Post> = BTreeMap::new();
     let mut read: BTreeSet<PostId> = BTreeSet::new();
     for fact in facts {
@@ -80,7 +80,7 @@ fn agent_of(commit: &Commit) -> Option<AgentId> {
 }
 
 /// A message that is read joins the transcript in the same commit, unless its agent is deleted.
-fn handled(whole: &Whole, commit: &Commit, post: &Post, found: &mut Found) {
+fn handled(whole: &Snapshot, commit: &Commit, post: &Post, found: &mut Found) {
     let PostBody::Message { text, .. } = &post.body else { return };
     let says = |write: &Write| {
         matches!(write, Write::Item(item)
@@ -98,7 +98,7 @@ fn is_message(body: &PostBody) -> bool {
 }
 
 /// The messages that joined a transcript, without results that arrived too late for their call.
-fn messages(whole: &Whole, agent: AgentId) -> usize {
+fn messages(whole: &Snapshot, agent: AgentId) -> usize {
     let is_result = |task| whole.tasks.iter().any(|row| Some(row.id) == task && row.from == agent);
     let items = whole.written(agent);
     items.filter(|item| matches!(&item.body, ItemBody::Message(message) if !is_result(message.task))).count()

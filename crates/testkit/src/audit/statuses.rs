@@ -7,15 +7,15 @@ use entourage_types::{
     Action, AgentId, EventBody, Post, PostBody, PostId, QuestionStatus, Status, Task, TaskId,
 };
 
-use super::{Found, Invariant::Ended, Whole};
+use super::{Found, Invariant::Ended, Snapshot};
 use crate::Fact;
 
 /// The last event's status of each row, whether that is final, and the row's agent.
-type Told<'a> = BTreeMap<String, (&'a str, bool, AgentId)>;
+type LastStatuses<'a> = BTreeMap<String, (&'a str, bool, AgentId)>;
 
-pub(super) fn check(whole: &Whole, found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for events in whole.events.values() {
-        let mut told = Told::new();
+        let mut told = LastStatuses::new();
         for event in events {
             let (row, word, ended) = match &event.body {
                 EventBody::Run { run, status, .. } => {
@@ -88,13 +88,13 @@ pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
 }
 
 /// An agent that failed and is asked to retry owes its tasks again.
-fn begun_again(agent: AgentId, told: &mut Told<'_>) {
+fn begun_again(agent: AgentId, told: &mut LastStatuses<'_>) {
     for (word, ended, whose) in told.values_mut() {
         *ended &= !(*whose == agent && *word == Status::Failed.as_str());
     }
 }
 
-fn rows(whole: &Whole, told: &Told<'_>, found: &mut Found) {
+fn rows(whole: &Snapshot, told: &LastStatuses<'_>, found: &mut Found) {
     let agents = whole.agents.iter().map(|row| (row.id.to_string(), row.status.as_str()));
     // Only the items of a run that continues with its agent report its status.
     let ended = whole.runs.iter().filter(|run| run.status.is_terminal());

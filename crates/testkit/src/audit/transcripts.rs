@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use entourage_types::{AgentId, Event, EventBody, Item, ItemBody};
 
-use super::{Found, Invariant::Transcript, Whole};
+use super::{Found, Invariant::Transcript, Snapshot};
 
 /// Verifies that every call of a transcript has exactly one output, after it, in call order, before
 /// the next turn, and that the item numbers have no gap.
@@ -49,7 +49,7 @@ fn open_calls(items: &[Item]) -> Result<usize, String> {
     Ok(open.len())
 }
 
-pub(super) fn check(whole: &Whole, found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for agent in &whole.agents {
         let items = whole.items(agent.id);
         found.must(agent.items == items.len() as u64, Transcript, agent.id, || {
@@ -84,7 +84,7 @@ fn numbers(root: AgentId, events: &[Event], found: &mut Found) {
 }
 
 /// Each item is published once, in order.
-fn told(whole: &Whole, root: AgentId, events: &[Event], found: &mut Found) {
+fn told(whole: &Snapshot, root: AgentId, events: &[Event], found: &mut Found) {
     let mut next: BTreeMap<AgentId, u64> = BTreeMap::new();
     for event in events {
         let EventBody::Item { item_seq, .. } = &event.body else { continue };

@@ -6,10 +6,10 @@ use entourage_types::{Author, ItemBody, Status, TaskResult};
 use super::{
     Found,
     Invariant::{Deletion, Results},
-    Whole,
+    Snapshot,
 };
 
-pub(super) fn check(whole: &Whole, found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for agent in &whole.agents {
         let Some(parent) = agent.parent else { continue };
         let gone = whole.agent(parent).is_none_or(|parent| parent.status == Status::Cancelled);

@@ -2,9 +2,9 @@
 
 use entourage_types::{Cost, ItemBody, ModelUse, Usage};
 
-use super::{Found, Invariant, Whole};
+use super::{Found, Invariant, Snapshot};
 
-pub(super) fn check(whole: &Whole, found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for run in &whole.runs {
         let used: Vec<&ModelUse> = whole
             .items(run.agent)

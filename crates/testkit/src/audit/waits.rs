@@ -3,9 +3,9 @@
 
 use entourage_types::{Agent, PostBody, QuestionStatus, Run, Status, Step, Task, WaitingOn};
 
-use super::{Found, Invariant::NothingStuck, Whole};
+use super::{Found, Invariant::NothingStuck, Snapshot};
 
-pub(super) fn check(whole: &Whole, found: &mut Found) {
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for agent in &whole.agents {
         let open: Vec<&Run> =
             whole.runs.iter().filter(|run| run.agent == agent.id && !run.status.is_terminal()).collect();
@@ -27,7 +27,7 @@ pub(super) fn check(whole: &Whole, found: &mut Found) {
     }
 }
 
-fn at_rest(whole: &Whole, agent: &Agent, found: &mut Found) {
+fn at_rest(whole: &Snapshot, agent: &Agent, found: &mut Found) {
     found.must(!matches!(agent.status, Status::Running | Status::Waiting), NothingStuck, agent.id, || {
         format!("it is {} without a run", agent.status)
     });
@@ -37,13 +37,13 @@ fn at_rest(whole: &Whole, agent: &Agent, found: &mut Found) {
 }
 
 /// Whether a run waits for something that is still to come.
-fn waits(whole: &Whole, run: &Run) -> bool {
+fn waits(whole: &Snapshot, run: &Run) -> bool {
     let open = whole.steps(run.id).iter().filter(|step| step.state.is_open());
     let mut open = open.peekable();
     open.peek().is_some() && open.any(|step| is_to_come(whole, step))
 }
 
-fn is_to_come(whole: &Whole, step: &Step) -> bool {
+fn is_to_come(whole: &Snapshot, step: &Step) -> bool {
     if let Some(asked) = step.question() {
         let found = whole.questions.iter().find(|row| row.id == asked.question);
         return found.is_some_and(|question| question.status == QuestionStatus::Open);
@@ -51,14 +51,14 @@ fn is_to_come(whole: &Whole, step: &Step) -> bool {
     whole.tasks.iter().any(|row| Some(row.id) == step.task() && !row.status.is_terminal())
 }
 
-fn wait_of(whole: &Whole, run: &Run) -> String {
+fn wait_of(whole: &Snapshot, run: &Run) -> String {
     let open = whole.steps(run.id).iter().filter(|step| !step.state.is_done());
     let steps: Vec<String> = open.map(|step| format!("{} {:?}", step.key, step.state)).collect();
     if steps.is_empty() { "it has no open step".into() } else { steps.join(", ") }
 }
 
 /// Whether an agent works on the task, or will.
-fn is_owed(whole: &Whole, task: &Task) -> bool {
+fn is_owed(whole: &Snapshot, task: &Task) -> bool {
     let in_run =
         |run: &Run| run.agent == task.to && !run.status.is_terminal() && run.tasks.contains(&task.id);
     let posted = |body: &PostBody| matches!(body, PostBody::Message { task: Some(id), .. } if *id == task.id);

@@ -95,7 +95,7 @@ impl Tool for ReadFile {
                 }
             };
             let mut reader =
-                BufReader::with_capacity(SNIFF_BYTES, Wanted { file, left: FARTHEST, abandoned });
+                BufReader::with_capacity(SNIFF_BYTES, PartialRead { file, left: FARTHEST, abandoned });
             if reader.fill_buf().map_err(|error| unreadable(&path, &error))?.contains(&0) {
                 return Err(Error::Failed(format!("`{path}` is a binary file; only text can be read")));
             }
@@ -107,13 +107,13 @@ impl Tool for ReadFile {
 }
 
 /// A file that is read up to a limit, and only as long as the caller waits.
-struct Wanted {
+struct PartialRead {
     file: File,
     left: u64,
     abandoned: CancellationToken,
 }
 
-impl Read for Wanted {
+impl Read for PartialRead {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.abandoned.is_cancelled() {
             return Err(io::Error::other("nobody waits for it any more"));

@@ -16,7 +16,7 @@ use rmcp::{
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use super::{lines::Trouble, silence::Heard};
+use super::{lines::LineError, silence::LastMessage};
 
 /// How many requests of a server may wait until it reads their answers.
 const MOST: usize = 1_000;
@@ -29,12 +29,12 @@ pub(super) struct Bounded<T> {
     requests: Arc<Mutex<Requests>>,
     /// Cancelled once the server has sent too much: its answers need not be sent any more.
     given_up: CancellationToken,
-    trouble: Trouble,
-    heard: Heard,
+    trouble: LineError,
+    heard: LastMessage,
 }
 
 impl<T> Bounded<T> {
-    pub(super) fn new(inner: T, trouble: Trouble, heard: Heard) -> Self {
+    pub(super) fn new(inner: T, trouble: LineError, heard: LastMessage) -> Self {
         Self { inner, requests: Arc::default(), given_up: CancellationToken::new(), trouble, heard }
     }
 }
@@ -163,9 +163,9 @@ mod tests {
         }
     }
 
-    fn bounded(sends: impl IntoIterator<Item = Value>, reads: bool) -> (Bounded<Server>, Trouble) {
-        let (server, trouble) = (Server { sends: sends.into_iter().collect(), reads }, Trouble::default());
-        (Bounded::new(server, Arc::clone(&trouble), Heard::default()), trouble)
+    fn bounded(sends: impl IntoIterator<Item = Value>, reads: bool) -> (Bounded<Server>, LineError) {
+        let (server, trouble) = (Server { sends: sends.into_iter().collect(), reads }, LineError::default());
+        (Bounded::new(server, Arc::clone(&trouble), LastMessage::default()), trouble)
     }
 
     fn ping(id: Value) -> Value {

@@ -20,10 +20,10 @@ use super::{
     bounded::Bounded,
     child::{Child, Log},
     failure::refused,
-    lines::{Lines, Trouble},
+    lines::{LineError, Lines},
     secrets::Secrets,
     settings::McpTransport,
-    silence::{Heard, PONG},
+    silence::{LastMessage, PONG},
 };
 use crate::{Error, McpSettings, Result};
 
@@ -31,8 +31,8 @@ use crate::{Error, McpSettings, Result};
 pub(super) struct Connection {
     service: RunningService<RoleClient, Client>,
     child: Option<Child>,
-    trouble: Trouble,
-    heard: Heard,
+    trouble: LineError,
+    heard: LastMessage,
 }
 
 impl Connection {
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// When the server last sent a message.
-    pub(super) fn heard(&self) -> &Heard {
+    pub(super) fn heard(&self) -> &LastMessage {
         &self.heard
     }
 
@@ -107,7 +107,7 @@ impl ClientHandler for Client {
 }
 
 async fn connect(settings: &McpSettings) -> Result<Connection, String> {
-    let (trouble, heard) = (Trouble::default(), Heard::default());
+    let (trouble, heard) = (LineError::default(), LastMessage::default());
     let why =
         |error: &ClientInitializeError| trouble.get().map_or_else(|| refused(error), |why| (*why).into());
     match &settings.transport {

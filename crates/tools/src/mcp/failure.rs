@@ -11,7 +11,7 @@ type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// What a call without an answer means for the call and its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loss {
+pub(super) enum LostCall {
     /// The connection is open, and the server refused the request.
     Refused,
     /// The connection is lost, and the server never received the call.
@@ -24,15 +24,15 @@ pub(super) enum Loss {
 
 /// Classifies an error of a call. A JSON-RPC error is an answer, and is not passed to this function. Unless
 /// the failure certainly happened before the server received the call, it may have happened afterwards.
-pub(super) fn loss(error: &ServiceError) -> Loss {
+pub(super) fn loss(error: &ServiceError) -> LostCall {
     let error = match error {
-        ServiceError::TransportClosed => return Loss::During,
+        ServiceError::TransportClosed => return LostCall::During,
         ServiceError::TransportSend(error) => error,
-        _ => return Loss::Unreadable,
+        _ => return LostCall::Unreadable,
     };
     // A pipe without a reader.
     if error.error.is::<io::Error>() {
-        return Loss::Before;
+        return LostCall::Before;
     }
     match http(error) {
         Some(
@@ -40,13 +40,13 @@ pub(super) fn loss(error: &ServiceError) -> Loss {
             | HttpError::ReinitializationFailed(_)
             | HttpError::AuthRequired(_)
             | HttpError::TransportChannelClosed,
-        ) => Loss::Before,
-        Some(HttpError::Client(error)) if error.is_connect() => Loss::Before,
+        ) => LostCall::Before,
+        Some(HttpError::Client(error)) if error.is_connect() => LostCall::Before,
         Some(HttpError::Client(_) | HttpError::UnexpectedEndOfStream | HttpError::SessionRecoveryTimeout) => {
-            Loss::During
+            LostCall::During
         }
-        Some(HttpError::InsufficientScope(_) | HttpError::ReservedHeaderConflict(_)) => Loss::Refused,
-        _ => Loss::Unreadable,
+        Some(HttpError::InsufficientScope(_) | HttpError::ReservedHeaderConflict(_)) => LostCall::Refused,
+        _ => LostCall::Unreadable,
     }
 }
 

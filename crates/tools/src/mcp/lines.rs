@@ -16,17 +16,17 @@ const LONGEST: usize = 16 << 20;
 const DEEPEST: usize = 127;
 
 /// What was wrong with a line, if one was invalid.
-pub(super) type Trouble = Arc<OnceLock<&'static str>>;
+pub(super) type LineError = Arc<OnceLock<&'static str>>;
 
 /// Forwards lines to the parser of messages.
 pub(super) struct Lines<R> {
     inner: R,
     line: Line,
-    trouble: Trouble,
+    trouble: LineError,
 }
 
 impl<R> Lines<R> {
-    pub(super) fn new(inner: R, trouble: Trouble) -> Self {
+    pub(super) fn new(inner: R, trouble: LineError) -> Self {
         Self { inner, line: Line::default(), trouble }
     }
 }

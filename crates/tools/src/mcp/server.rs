@@ -16,9 +16,9 @@ use tokio::{
 use super::{
     Problem,
     connection::Connection,
-    failure::{Loss, loss, unanswered},
+    failure::{LostCall, loss, unanswered},
     secrets::Secrets,
-    silence::{Calls, Doubt},
+    silence::{Calls, ConnectionState},
     tool::{McpTool, Naming},
 };
 use crate::{Checker, Error, McpSettings, Result, Tool};
@@ -172,13 +172,13 @@ impl McpServer {
             let why = unanswered(&error);
             let loss = loss(&error);
             match loss {
-                Loss::Refused => return Err(self.failed(&format!("refused the call: {why}"))),
-                Loss::Unreadable => return Err(self.without_answer(&why, repeatable)),
-                Loss::Before | Loss::During => {}
+                LostCall::Refused => return Err(self.failed(&format!("refused the call: {why}"))),
+                LostCall::Unreadable => return Err(self.without_answer(&why, repeatable)),
+                LostCall::Before | LostCall::During => {}
             }
             let trouble = self.discard(number).await;
             let because = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
-            if loss == Loss::During && !repeatable {
+            if loss == LostCall::During && !repeatable {
                 return Err(self.in_doubt(&format!("was lost during the call{because}")));
             }
             if again {
@@ -199,9 +199,9 @@ impl McpServer {
         }
         if let Some(connection) = &state.connection {
             let hangs = match self.calls.doubt(state.number, connection.heard()) {
-                Doubt::None => false,
-                Doubt::Ask => !connection.is_there().await,
-                Doubt::Hangs => true,
+                ConnectionState::None => false,
+                ConnectionState::Ask => !connection.is_there().await,
+                ConnectionState::Hangs => true,
             };
             if hangs {
                 tracing::warn!(server = self.settings.name, "no longer answers; reconnecting");

@@ -15,9 +15,9 @@ pub(super) const PONG: Duration = Duration::from_secs(5);
 
 /// When a server last sent a message.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Heard(Arc<Mutex<Option<Instant>>>);
+pub(super) struct LastMessage(Arc<Mutex<Option<Instant>>>);
 
-impl Heard {
+impl LastMessage {
     /// Records that the server has sent a message.
     pub(super) fn now(&self) {
         *locked(&self.0) = Some(Instant::now());
@@ -52,7 +52,7 @@ struct Call {
 
 /// The state of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(super) enum ConnectionState {
     /// No reason to doubt it.
     None,
     /// A ping must be sent.
@@ -73,20 +73,20 @@ impl Calls {
 
     /// Returns the state of the connection with this number. A server that may do one thing at a time, and is
     /// executing a call from before the cancelled one, is left alone.
-    pub(super) fn doubt(&self, connection: u64, heard: &Heard) -> Doubt {
+    pub(super) fn doubt(&self, connection: u64, heard: &LastMessage) -> ConnectionState {
         let mut state = locked(&self.0);
         let is_past = |call: &mut Call| call.connection != connection || heard.since(call.began);
         state.cut_off.take_if(is_past);
         state.asked.take_if(is_past);
         let Some(first) = state.cut_off.filter(|first| first.began.elapsed() >= DOUBTFUL) else {
-            return Doubt::None;
+            return ConnectionState::None;
         };
         let came_before = |call: &Call| call.connection == connection && call.began < first.began;
         if state.under_way.values().any(came_before) {
-            return Doubt::None;
+            return ConnectionState::None;
         }
         let asked = state.asked.get_or_insert(Call { connection, began: Instant::now() });
-        if asked.began.elapsed() >= PONG { Doubt::Hangs } else { Doubt::Ask }
+        if asked.began.elapsed() >= PONG { ConnectionState::Hangs } else { ConnectionState::Ask }
     }
 }
 
@@ -124,33 +124,33 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_server_is_pinged_after_a_cancelled_call_and_then_given_up() {
-        let (calls, heard) = (Calls::default(), Heard::default());
+        let (calls, heard) = (Calls::default(), LastMessage::default());
         drop(calls.begin(1));
-        assert_eq!(calls.doubt(1, &heard), Doubt::None, "not at once");
+        assert_eq!(calls.doubt(1, &heard), ConnectionState::None, "not at once");
         tokio::time::advance(DOUBTFUL).await;
-        assert_eq!(calls.doubt(2, &heard), Doubt::None, "a new connection");
+        assert_eq!(calls.doubt(2, &heard), ConnectionState::None, "a new connection");
         drop(calls.begin(2));
         tokio::time::advance(DOUBTFUL).await;
-        assert_eq!(calls.doubt(2, &heard), Doubt::Ask);
+        assert_eq!(calls.doubt(2, &heard), ConnectionState::Ask);
         // A caller may have less time than the server has for its answer: the next caller counts from the
         // first ping.
         tokio::time::advance(PONG / 2).await;
-        assert_eq!(calls.doubt(2, &heard), Doubt::Ask);
+        assert_eq!(calls.doubt(2, &heard), ConnectionState::Ask);
         tokio::time::advance(PONG / 2).await;
-        assert_eq!(calls.doubt(2, &heard), Doubt::Hangs);
+        assert_eq!(calls.doubt(2, &heard), ConnectionState::Hangs);
         heard.now();
-        assert_eq!(calls.doubt(2, &heard), Doubt::None);
+        assert_eq!(calls.doubt(2, &heard), ConnectionState::None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_with_an_earlier_call_in_progress_is_not_pinged() {
-        let (calls, heard) = (Calls::default(), Heard::default());
+        let (calls, heard) = (Calls::default(), LastMessage::default());
         let long = calls.begin(1);
         tokio::time::advance(Duration::from_secs(1)).await;
         drop(calls.begin(1));
         tokio::time::advance(DOUBTFUL).await;
-        assert_eq!(calls.doubt(1, &heard), Doubt::None);
+        assert_eq!(calls.doubt(1, &heard), ConnectionState::None);
         long.end();
-        assert_eq!(calls.doubt(1, &heard), Doubt::Ask);
+        assert_eq!(calls.doubt(1, &heard), ConnectionState::Ask);
     }
 }

@@ -2,7 +2,7 @@
 
 use entourage_types::{Learning, LearningStatus};
 
-use crate::{Context, Done, Error, Outcome, Reach, RecordQuery, Result, find};
+use crate::{Context, Done, Error, Outcome, RecordQuery, RecordScope, Result, find};
 
 /// How many learnings an agent may have: it reads all of them before each answer.
 pub(super) const MOST: usize = 40;
@@ -27,7 +27,7 @@ pub(super) fn checked(tool: &str, text: &str) -> Result<String> {
 /// Returns the caller's learnings that are not retired, oldest first.
 pub(super) async fn all(context: &Context) -> Result<Vec<Learning>> {
     let status = Some(LearningStatus::Kept.as_str());
-    let query = RecordQuery { status, limit: ALL, ..RecordQuery::of::<Learning>(Reach::Agent) };
+    let query = RecordQuery { status, limit: ALL, ..RecordQuery::of::<Learning>(RecordScope::Agent) };
     find(&*context.reader, query).await
 }
 

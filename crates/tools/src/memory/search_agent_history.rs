@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Effect, Outcome, Reach, RecordQuery, Result, Source, Tool, find, parse, spec_of,
+    Caller, Context, Effect, Outcome, RecordQuery, RecordScope, Result, Source, Tool, find, parse, spec_of,
 };
 
 const NAME: &str = "search_agent_history";
@@ -93,7 +93,7 @@ async fn sessions(context: &Context, words: &str, since: Time) -> Result<Vec<Ses
         newest_first: words.is_none(),
         words,
         limit: READ,
-        ..RecordQuery::of::<Session>(Reach::Agent)
+        ..RecordQuery::of::<Session>(RecordScope::Agent)
     };
     let mut found: Vec<Session> = find(&*context.reader, query).await?;
     found.retain(|session| session.completed >= since);

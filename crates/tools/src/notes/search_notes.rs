@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Effect, Outcome, Reach, Reader, RecordQuery, Result, Source, Tool, find, parse, spec_of,
+    Caller, Context, Effect, Outcome, Reader, RecordQuery, RecordScope, Result, Source, Tool, find, parse,
+    spec_of,
 };
 
 const NAME: &str = "search_notes";
@@ -80,13 +81,16 @@ impl Tool for SearchNotes {
 /// Returns the notes of the caller's tree with all of these words, best match first.
 async fn with_all(notes: &dyn Reader, words: &str, limit: u32) -> Result<Vec<Note>> {
     let words = Some(words.to_owned());
-    find(notes, RecordQuery { words, limit, ..RecordQuery::of::<Note>(Reach::Tree) }).await
+    find(notes, RecordQuery { words, limit, ..RecordQuery::of::<Note>(RecordScope::Tree) }).await
 }
 
 /// Returns the latest notes of the caller's tree, newest first.
 async fn latest(notes: &dyn Reader) -> Result<Vec<Note>> {
-    find(notes, RecordQuery { newest_first: true, limit: NAMED, ..RecordQuery::of::<Note>(Reach::Tree) })
-        .await
+    find(
+        notes,
+        RecordQuery { newest_first: true, limit: NAMED, ..RecordQuery::of::<Note>(RecordScope::Tree) },
+    )
+    .await
 }
 
 /// Returns the notes with some words of a query, sorted by the number of words, then by age, newest first.

@@ -24,9 +24,9 @@ use url::Url;
 use super::{
     client::{Lazy, Unread, body, build, builder, causes},
     content::{Form, decoded},
-    guard::{AllowedHost, GuardedResolver, Way, check, refusal},
+    guard::{AllowedHost, GuardedResolver, Route, check, refusal},
+    owner_limits::{OwnerLimits, cores},
     readable::{self, Page},
-    share::{Shares, cores},
 };
 use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
 
@@ -78,7 +78,7 @@ pub struct FetchUrl {
     /// size in memory.
     places: Arc<Semaphore>,
     /// Each owner's share of the slots.
-    shares: Shares,
+    shares: OwnerLimits,
 }
 
 /// A received body, before its conversion to readable text.
@@ -102,14 +102,14 @@ impl FetchUrl {
             guarded: LazyLock::new(|| build(plain().dns_resolver(GuardedResolver))),
             open: LazyLock::new(|| build(plain())),
             places: Arc::new(Semaphore::new(cores())),
-            shares: Shares::default(),
+            shares: OwnerLimits::default(),
         }
     }
 
-    fn client(&self, way: Way) -> Result<&Client> {
+    fn client(&self, way: Route) -> Result<&Client> {
         let client = match way {
-            Way::Guarded => &self.guarded,
-            Way::Open => &self.open,
+            Route::Guarded => &self.guarded,
+            Route::Open => &self.open,
         };
         client.as_ref().map_err(Clone::clone)
     }

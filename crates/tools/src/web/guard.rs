@@ -109,7 +109,7 @@ impl TryFrom<String> for AllowedHost {
 
 /// How to reach a URL that passed the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Route {
     /// Only by addresses of the public internet.
     Guarded,
     /// By any address: the operator allowed the host.
@@ -117,7 +117,7 @@ pub(super) enum Way {
 }
 
 /// Checks a URL before its host is resolved.
-pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Way> {
+pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Route> {
     if !matches!(url.scheme(), "http" | "https") {
         let scheme = url.scheme();
         return Err(Error::NotAllowed(format!("`{scheme}:` addresses are not fetched, only http and https")));
@@ -126,18 +126,18 @@ pub(super) fn check(url: &Url, allowed: &[AllowedHost]) -> Result<Way> {
         return Err(Error::NotAllowed("the address holds a user name or password; leave it out".to_owned()));
     }
     if allowed.iter().any(|host| host.allows(url)) {
-        return Ok(Way::Open);
+        return Ok(Route::Open);
     }
     // A literal address bypasses the resolver.
     let address = match url.host() {
         Some(Host::Ipv4(address)) => IpAddr::V4(address),
         Some(Host::Ipv6(address)) => IpAddr::V6(address),
-        Some(Host::Domain(_)) => return Ok(Way::Guarded),
+        Some(Host::Domain(_)) => return Ok(Route::Guarded),
         None => return Err(Error::NotAllowed("the address names no host".to_owned())),
     };
     match refused(address) {
         Some(why) => Err(Refused { host: address.to_string(), address, why }.into()),
-        None => Ok(Way::Guarded),
+        None => Ok(Route::Guarded),
     }
 }
 

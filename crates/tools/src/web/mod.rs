@@ -4,9 +4,9 @@ mod client;
 mod content;
 mod fetch_url;
 mod guard;
+mod owner_limits;
 mod readable;
 mod search;
-mod share;
 
 pub use fetch_url::{FetchApproval, FetchSettings, FetchUrl};
 pub use guard::AllowedHost;

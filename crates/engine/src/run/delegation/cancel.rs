@@ -31,7 +31,7 @@ impl CancelScope {
 }
 
 /// Whether a stop concerns the agent's current work.
-pub(in crate::run) enum Concerned {
+pub(in crate::run) enum StopTarget {
     Now,
     /// The agent has not read the message in question yet.
     Later,
@@ -42,16 +42,16 @@ pub(in crate::run) enum Concerned {
 impl Run<'_> {
     /// Whether this run is concerned by a stop of the answer to this message or, if none is given, of any
     /// work.
-    pub(in crate::run) fn concerns(&self, message: Option<PostId>) -> Concerned {
+    pub(in crate::run) fn concerns(&self, message: Option<PostId>) -> StopTarget {
         let Some(message) = message else {
-            return if self.has_work() { Concerned::Now } else { Concerned::Never };
+            return if self.has_work() { StopTarget::Now } else { StopTarget::Never };
         };
         if self.record.is_open() && self.answers() == Some(message) {
-            Concerned::Now
+            StopTarget::Now
         } else if self.inbox.posts().iter().any(|post| post.id == message) {
-            Concerned::Later
+            StopTarget::Later
         } else {
-            Concerned::Never
+            StopTarget::Never
         }
     }
 

@@ -15,7 +15,7 @@ use crate::run::{
 };
 use crate::{
     Error,
-    thread::{self, Place},
+    thread::{self, ThreadSlot},
     titles::title_of,
 };
 
@@ -199,8 +199,8 @@ impl Run<'_> {
         }
         let key = match thread {
             Some(thread) => match thread::find(&**store, &scope, self.agent.root, thread).await? {
-                Place::Taken(found) => return Ok((found, false)),
-                Place::Free(key) => Some(key),
+                ThreadSlot::Taken(found) => return Ok((found, false)),
+                ThreadSlot::Free(key) => Some(key),
             },
             None => None,
         };

@@ -9,16 +9,16 @@ use entourage_types::ToolCall;
 use crate::run::questions::approve::Hold;
 
 /// The outcome of a call.
-pub(in crate::run) enum Came {
+pub(in crate::run) enum CallOutcome {
     /// What its tool returned.
-    Ran(Result<Outcome, Error>),
+    CallResult(Result<Outcome, Error>),
     /// The call is held back until a person approves it.
     Held(Hold),
 }
 
-impl Came {
+impl CallOutcome {
     fn is_answer(&self) -> bool {
-        matches!(self, Self::Ran(Ok(Outcome::Done(done))) if done.answer.is_some())
+        matches!(self, Self::CallResult(Ok(Outcome::Done(done))) if done.answer.is_some())
     }
 }
 
@@ -28,7 +28,7 @@ pub(in crate::run) struct Order {
     under_way: BTreeSet<usize>,
     /// Those whose tools ask the person.
     asking: BTreeSet<usize>,
-    held: BTreeMap<usize, Came>,
+    held: BTreeMap<usize, CallOutcome>,
 }
 
 impl Order {
@@ -49,26 +49,26 @@ impl Order {
         &mut self,
         calls: &[ToolCall],
         index: usize,
-        came: Came,
-    ) -> Vec<(usize, Came)> {
+        came: CallOutcome,
+    ) -> Vec<(usize, CallOutcome)> {
         self.under_way.remove(&index);
         self.asking.remove(&index);
         self.held.insert(index, came);
-        let waits = |at: usize, came: &Came| {
+        let waits = |at: usize, came: &CallOutcome| {
             let is_same = |before: &usize| calls[*before].tool == calls[at].tool;
             let same = || self.under_way.range(..at).any(is_same);
             let asked = || self.asking.range(..at).next().is_some();
             match came {
-                Came::Ran(Ok(Outcome::Delegate(_))) => same(),
-                Came::Ran(Ok(Outcome::Ask(_))) => same() || asked(),
-                Came::Held(_) => asked(),
-                Came::Ran(_) => came.is_answer() && !self.under_way.is_empty(),
+                CallOutcome::CallResult(Ok(Outcome::Delegate(_))) => same(),
+                CallOutcome::CallResult(Ok(Outcome::Ask(_))) => same() || asked(),
+                CallOutcome::Held(_) => asked(),
+                CallOutcome::CallResult(_) => came.is_answer() && !self.under_way.is_empty(),
             }
         };
         let (held, free) =
             std::mem::take(&mut self.held).into_iter().partition(|(at, came)| waits(*at, came));
         self.held = held;
-        let free: BTreeMap<usize, Came> = free;
+        let free: BTreeMap<usize, CallOutcome> = free;
         let (answers, others): (Vec<_>, Vec<_>) = free.into_iter().partition(|(_, came)| came.is_answer());
         others.into_iter().chain(answers).collect()
     }
@@ -88,28 +88,28 @@ mod tests {
         tools.iter().map(call).collect()
     }
 
-    fn asks() -> Came {
-        Came::Ran(Ok(Outcome::Ask(Ask { text: "Which?".into(), options: Vec::new() })))
+    fn asks() -> CallOutcome {
+        CallOutcome::CallResult(Ok(Outcome::Ask(Ask { text: "Which?".into(), options: Vec::new() })))
     }
 
-    fn answers() -> Came {
-        Came::Ran(Ok(Outcome::Done(Done { answer: Some("Done.".into()), ..Done::default() })))
+    fn answers() -> CallOutcome {
+        CallOutcome::CallResult(Ok(Outcome::Done(Done { answer: Some("Done.".into()), ..Done::default() })))
     }
 
-    fn done() -> Came {
-        Came::Ran(Ok(Outcome::text("Seen.")))
+    fn done() -> CallOutcome {
+        CallOutcome::CallResult(Ok(Outcome::text("Seen.")))
     }
 
-    fn needs_approval() -> Came {
+    fn needs_approval() -> CallOutcome {
         let url = String::from("https://example.com/");
-        Came::Held(Hold::Invented(Address { written: url.clone(), url, host: "example.com".into() }))
+        CallOutcome::Held(Hold::Invented(Address { written: url.clone(), url, host: "example.com".into() }))
     }
 
     /// Ends these calls in this order, and returns which were settled after each of them. Names of tools that
     /// ask the person begin with `ask_`; calls that need approval are not begun.
-    fn settled(calls: &[ToolCall], ended: Vec<(usize, Came)>) -> Vec<Vec<usize>> {
+    fn settled(calls: &[ToolCall], ended: Vec<(usize, CallOutcome)>) -> Vec<Vec<usize>> {
         let mut order = Order::default();
-        let begun = ended.iter().filter(|(_, came)| !matches!(came, Came::Held(_)));
+        let begun = ended.iter().filter(|(_, came)| !matches!(came, CallOutcome::Held(_)));
         begun.for_each(|(index, _)| order.begun(*index, calls[*index].tool.starts_with("ask_")));
         let settle = |(index, came)| order.ended(calls, index, came).into_iter().map(|(at, _)| at).collect();
         ended.into_iter().map(settle).collect()

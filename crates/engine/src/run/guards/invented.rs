@@ -28,9 +28,9 @@ const BYTES: usize = 16 << 20;
 
 /// Caches what agents' transcripts have shown so far: whether they read private data, and which addresses
 /// they were given. Losing it costs time and nothing else.
-pub(crate) struct Reading(Mutex<Shelf>);
+pub(crate) struct Reading(Mutex<Scanned>);
 
-struct Shelf {
+struct Scanned {
     known: LruCache<(AgentId, Time), Known>,
     bytes: usize,
 }
@@ -57,7 +57,7 @@ impl Known {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self(Mutex::new(Shelf { known: LruCache::new(AGENTS), bytes: 0 }))
+        Self(Mutex::new(Scanned { known: LruCache::new(AGENTS), bytes: 0 }))
     }
 }
 
@@ -83,25 +83,25 @@ impl Reading {
 }
 
 /// An address, and the spellings in which a text may contain it.
-struct Sought {
+struct Spellings {
     address: Address,
     spellings: Vec<String>,
 }
 
-impl From<Address> for Sought {
+impl From<Address> for Spellings {
     fn from(address: Address) -> Self {
         Self { spellings: address.spellings().into_iter().map(str::to_owned).collect(), address }
     }
 }
 
-impl Sought {
+impl Spellings {
     fn stands_in(&self, text: &str) -> bool {
         self.spellings.iter().any(|needle| gives(text, needle))
     }
 }
 
 /// What an item shows of its agent's reading.
-enum Says<'a> {
+enum Shows<'a> {
     /// A text of a person, a page or a search result.
     Given(&'a str),
     /// Private data was read.
@@ -118,15 +118,15 @@ impl Run<'_> {
         if addresses.is_empty() {
             return Ok(addresses);
         }
-        let mut left: Vec<Sought> = addresses.into_iter().map(Sought::from).collect();
+        let mut left: Vec<Spellings> = addresses.into_iter().map(Spellings::from).collect();
         left.retain(|sought| !sought.stands_in(&self.kind.instructions));
         let mut private = false;
         // These items include those that are not in the store yet, and mostly contain the addresses.
         for item in self.items() {
             match self.says(item).await? {
-                Says::Given(text) => left.retain(|sought| !sought.stands_in(text)),
-                Says::Private => private = true,
-                Says::Nothing => {}
+                Shows::Given(text) => left.retain(|sought| !sought.stands_in(text)),
+                Shows::Private => private = true,
+                Shows::Nothing => {}
             }
         }
         if left.is_empty() {
@@ -170,9 +170,9 @@ impl Run<'_> {
         {
             for item in &items {
                 match self.says(item).await? {
-                    Says::Given(text) => known.learn(text),
-                    Says::Private => known.private = true,
-                    Says::Nothing => {}
+                    Shows::Given(text) => known.learn(text),
+                    Shows::Private => known.private = true,
+                    Shows::Nothing => {}
                 }
             }
         }
@@ -189,25 +189,25 @@ impl Run<'_> {
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
 
-    async fn says<'i>(&self, item: &'i Item) -> Result<Says<'i>> {
+    async fn says<'i>(&self, item: &'i Item) -> Result<Shows<'i>> {
         Ok(match &item.body {
-            ItemBody::Message(message) if message.from == Author::User => Says::Given(&message.text),
+            ItemBody::Message(message) if message.from == Author::User => Shows::Given(&message.text),
             ItemBody::Output(output) => match self.engine.inner.offers.source(&output.tool) {
                 Some(Source::Public | Source::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
-                        Says::Nothing
+                        Shows::Nothing
                     }
-                    _ => Says::Given(&output.text),
+                    _ => Shows::Given(&output.text),
                 },
                 // The text of a failed call may repeat its arguments.
-                Some(Source::Public | Source::Person | Source::Agents) => Says::Nothing,
-                Some(Source::Private) => Says::Private,
+                Some(Source::Public | Source::Person | Source::Agents) => Shows::Nothing,
+                Some(Source::Private) => Shows::Private,
                 // A tool of the agent's own, or one that existed once; with an error, perhaps one that never
                 // existed.
-                None if output.error => Says::Nothing,
-                None => Says::Private,
+                None if output.error => Shows::Nothing,
+                None => Shows::Private,
             },
-            _ => Says::Nothing,
+            _ => Shows::Nothing,
         })
     }
 
@@ -274,7 +274,7 @@ mod tests {
     fn is_given(text: &str, url: &str) -> bool {
         let (url, host) = (url.to_owned(), String::new());
         let address = Address { written: url.clone(), url, host };
-        let sought = Sought::from(address);
+        let sought = Spellings::from(address);
         let mut known = Known::default();
         known.learn(text);
         assert_eq!(sought.stands_in(&known.given), sought.stands_in(text), "{text}");

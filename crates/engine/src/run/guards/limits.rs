@@ -11,14 +11,14 @@ use crate::run::{Interrupt, Result, Run, guards::loop_detection};
 const LAST_CALL: Duration = Duration::from_secs(60);
 
 /// A limit that is met, and the text that says so.
-pub(in crate::run) struct Met {
+pub(in crate::run) struct ReachedLimit {
     reason: StopReason,
     said: String,
     /// Whether one more call fits.
     leaves_one: bool,
 }
 
-impl Met {
+impl ReachedLimit {
     fn leaving_one(reason: StopReason, said: String) -> Self {
         Self { reason, said, leaves_one: true }
     }
@@ -34,7 +34,7 @@ impl Run<'_> {
                 self.latest_first().take_while(|item| !is_last_call(item)).any(|item| is_turn(&item));
             return if is_made { Err(stopped(notice)) } else { Ok(()) };
         }
-        let Some(Met { reason, said, leaves_one }) = self.met() else { return Ok(()) };
+        let Some(ReachedLimit { reason, said, leaves_one }) = self.met() else { return Ok(()) };
         if !leaves_one {
             return Err(Interrupt::stopped(reason, said));
         }
@@ -76,34 +76,34 @@ impl Run<'_> {
     }
 
     /// Returns the limit that is met before the next model call, if any.
-    pub(in crate::run) fn met(&self) -> Option<Met> {
+    pub(in crate::run) fn met(&self) -> Option<ReachedLimit> {
         let limits = &self.kind().limits;
         let most = self.max_steps();
         let made = self.record.model_calls;
         if made >= most {
             let said = format!("the run reached its limit of {most} model calls");
-            return Some(Met { reason: StopReason::MaxSteps, said, leaves_one: false });
+            return Some(ReachedLimit { reason: StopReason::MaxSteps, said, leaves_one: false });
         }
         if let Some((reason, said)) = self.overspent() {
-            return Some(Met { reason, said, leaves_one: false });
+            return Some(ReachedLimit { reason, said, leaves_one: false });
         }
         if made + 1 == most {
             let said = format!("{made} of {most} model calls were made");
-            return Some(Met::leaving_one(StopReason::MaxSteps, said));
+            return Some(ReachedLimit::leaving_one(StopReason::MaxSteps, said));
         }
         if let Some((reason, said)) = self.nearly_spent() {
-            return Some(Met::leaving_one(reason, said));
+            return Some(ReachedLimit::leaving_one(reason, said));
         }
         if self.worked() >= Duration::from_secs(limits.max_seconds) {
             let said = format!("the run reached its limit of {} seconds of work", limits.max_seconds);
-            return Some(Met::leaving_one(StopReason::MaxTime, said));
+            return Some(ReachedLimit::leaving_one(StopReason::MaxTime, said));
         }
         if let Some(tool) = self.repeated(limits.max_same_tool) {
             let said = format!("`{tool}` was called {} times in a row", limits.max_same_tool);
-            return Some(Met::leaving_one(StopReason::SameTool, said));
+            return Some(ReachedLimit::leaving_one(StopReason::SameTool, said));
         }
         let said = loop_detection::found(self.items(), limits.max_repeats as usize)?;
-        Some(Met::leaving_one(StopReason::Stalled, said))
+        Some(ReachedLimit::leaving_one(StopReason::Stalled, said))
     }
 
     /// Returns the items of this run, latest first.

@@ -8,7 +8,7 @@ use entourage_types::{
 
 use crate::run::{
     Interrupt, Result, Run,
-    delegation::cancel::{CancelScope, Concerned},
+    delegation::cancel::{CancelScope, StopTarget},
 };
 
 impl Run<'_> {
@@ -36,7 +36,7 @@ impl Run<'_> {
         let stays_paused =
             wanted.iter().map(|(_, _, action, _)| action).fold(self.control.is_paused(), will_pause);
         let is_stopped = wanted.iter().any(|(_, _, action, of)| {
-            *action == Action::Stop && matches!(self.concerns(*of), Concerned::Now)
+            *action == Action::Stop && matches!(self.concerns(*of), StopTarget::Now)
         });
         let mut stops = Vec::new();
         for (post, id, action, of) in wanted {
@@ -58,12 +58,12 @@ impl Run<'_> {
                     continue;
                 }
                 Action::Stop => match self.concerns(of) {
-                    Concerned::Now => {
+                    StopTarget::Now => {
                         stops.push((post, id));
                         continue;
                     }
-                    Concerned::Later => continue,
-                    Concerned::Never => {}
+                    StopTarget::Later => continue,
+                    StopTarget::Never => {}
                 },
                 // A session is closed when the agent is at rest.
                 Action::CloseSession => continue,

@@ -13,7 +13,7 @@ use crate::run::{
 
 /// How much of the inbox is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Share {
+enum InboxShare {
     All,
     /// Only the first of the posts that open a run, and all posts that open none.
     First,
@@ -41,7 +41,7 @@ impl Run<'_> {
     /// # Errors
     /// An [`Interrupt`] when a limit is met, the process ends or the store fails.
     pub async fn receive(&mut self) -> Result<()> {
-        self.take_in(Share::All).await
+        self.take_in(InboxShare::All).await
     }
 
     /// Reads the first message or result, and leaves the others for runs of their own.
@@ -49,7 +49,7 @@ impl Run<'_> {
     /// # Errors
     /// As [`receive`](Self::receive).
     pub async fn receive_one(&mut self) -> Result<Arrival> {
-        self.take_in(Share::First).await?;
+        self.take_in(InboxShare::First).await?;
         let messages = || {
             self.items().iter().rev().filter_map(|item| match &item.body {
                 ItemBody::Message(message) => Some((item.run, message)),
@@ -62,7 +62,7 @@ impl Run<'_> {
         Ok(opened_by.map_or(Arrival::Said, |(_, message)| arrival(message)))
     }
 
-    async fn take_in(&mut self, share: Share) -> Result<()> {
+    async fn take_in(&mut self, share: InboxShare) -> Result<()> {
         if self.replaying() {
             return Ok(());
         }
@@ -106,14 +106,14 @@ impl Run<'_> {
     /// Takes the posts for this run. A message that needs a run of its own begins one, and the next such
     /// message waits for the next run; so does a queued message. A stop of another run waits too, and the
     /// session is closed between runs.
-    fn take_inbox(&mut self, share: Share) -> Vec<Taken> {
+    fn take_inbox(&mut self, share: InboxShare) -> Vec<Taken> {
         let mut owed = self.record.tasks.clone();
         let opened = self.record.is_open();
         let (mut is_free, mut has_one) = (!opened && owed.is_empty(), opened);
         self.inbox.take(|post| {
             let opens = opens(&post.body);
             let is_for_now = match &post.body {
-                _ if opens && has_one && share == Share::First => false,
+                _ if opens && has_one && share == InboxShare::First => false,
                 // More about a task that this run works on.
                 PostBody::Message { task: Some(task), .. } if owed.contains(task) => true,
                 _ if run_options::is_alone(post) => is_free,

@@ -19,14 +19,14 @@ use crate::{
 };
 
 /// The progress of a call over its failed attempts.
-struct Tries {
+struct FailedTries {
     /// What its step stores while the run sleeps.
     kept: Retry,
     /// How many requests were sent.
     made: u32,
 }
 
-impl Tries {
+impl FailedTries {
     /// Before the first attempt.
     fn none() -> Self {
         let due = Time::from_micros(0);
@@ -74,9 +74,9 @@ impl Run<'_> {
     async fn ask_model(&mut self, key: StepKey) -> Result<(Turn, u32)> {
         let mut tries = match self.steps.get(&key) {
             Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
-                Tries { kept: kept.clone(), made: *attempt }
+                FailedTries { kept: kept.clone(), made: *attempt }
             }
-            _ => Tries::none(),
+            _ => FailedTries::none(),
         };
         if !self.is_due(tries.kept.due) && !self.control.is_hurried() {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
@@ -250,7 +250,7 @@ impl Run<'_> {
     }
 
     /// Commits the retry and its wake-up, so that the run sleeps on disk until the next attempt.
-    async fn try_again(&mut self, key: &StepKey, Tries { kept, made }: Tries) -> Interrupt {
+    async fn try_again(&mut self, key: &StepKey, FailedTries { kept, made }: FailedTries) -> Interrupt {
         let due = kept.due;
         let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
         let step = Step { attempt: made, ..step };

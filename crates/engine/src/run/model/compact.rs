@@ -8,7 +8,7 @@ use std::sync::Arc;
 use entourage_types::{Digest, Item, ItemBody, Status};
 
 use crate::prompt::{BYTES, DENSEST, View, density};
-use crate::run::{Interrupt, Result, Run, model::summarize::Wanted};
+use crate::run::{Interrupt, Result, Run, model::summarize::SummaryRequest};
 
 /// A request of this many bytes fits into any window.
 const FITS: usize = 8 * 1024;
@@ -91,7 +91,7 @@ impl Run<'_> {
             (view.digest.map(|digest| digest.text.clone()).unwrap_or_default(), None)
         } else {
             let gone = View { items: &view.items[..plan.cut], ..view };
-            let summary = self.summarize(gone, Wanted { task: TASK, max_chars }).await?;
+            let summary = self.summarize(gone, SummaryRequest { task: TASK, max_chars }).await?;
             (summary.text, summary.used)
         };
         Ok(Some(Digest { from: first.seq, text, max_chars: plan.max_chars, used }))

@@ -13,7 +13,7 @@ use crate::run::{Interrupt, Result, Run};
 const LONGEST_TEXT: usize = 200_000;
 
 /// The summary that is wanted.
-pub(in crate::run) struct Wanted {
+pub(in crate::run) struct SummaryRequest {
     /// The system prompt, which says what the summary is for.
     pub(in crate::run) task: &'static str,
     /// Its maximum length, in characters.
@@ -29,7 +29,11 @@ pub(in crate::run) struct Summary {
 impl Run<'_> {
     /// Summarises what a view of this conversation shows. The model call counts towards this run; the caller
     /// commits the run's row.
-    pub(in crate::run) async fn summarize(&mut self, view: View<'_>, wanted: Wanted) -> Result<Summary> {
+    pub(in crate::run) async fn summarize(
+        &mut self,
+        view: View<'_>,
+        wanted: SummaryRequest,
+    ) -> Result<Summary> {
         let model = self.engine.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
         let window = self.engine.inner.model.profile(model.as_deref()).context_window;
         // Half of a window, at four bytes a token.

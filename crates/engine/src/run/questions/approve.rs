@@ -12,7 +12,7 @@ use entourage_types::{
 };
 use serde_json::Value;
 
-use crate::run::{Result, Run, questions::ask::Wanted};
+use crate::run::{Result, Run, questions::ask::QuestionRequest};
 use crate::{digest::digest, toolset::OfferedTool};
 
 /// What holds a call back.
@@ -91,7 +91,7 @@ impl Run<'_> {
                 Verdict::Reject,
             ),
         };
-        let wanted = Wanted {
+        let wanted = QuestionRequest {
             about: About::Approval,
             text,
             options: About::Approval.options(),

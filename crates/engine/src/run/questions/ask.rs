@@ -17,7 +17,7 @@ pub(in crate::run) const ASKED_BESIDE: &str =
     "Not run: this turn also asks the user. Wait for the reply, then answer.";
 
 /// What to ask.
-pub(in crate::run) struct Wanted {
+pub(in crate::run) struct QuestionRequest {
     pub(in crate::run) about: About,
     pub(in crate::run) text: String,
     pub(in crate::run) options: Vec<String>,
@@ -27,7 +27,7 @@ pub(in crate::run) struct Wanted {
     pub(in crate::run) otherwise: Option<Verdict>,
 }
 
-impl Wanted {
+impl QuestionRequest {
     /// Creates a question in which the agent wants information.
     pub(in crate::run) fn information(text: String, options: Vec<String>) -> Self {
         let about = About::Information;
@@ -49,7 +49,7 @@ impl Run<'_> {
     pub(in crate::run) async fn ask(
         &mut self,
         call: &ToolCall,
-        wanted: Wanted,
+        wanted: QuestionRequest,
         mut writes: Vec<Write>,
     ) -> Result<()> {
         let at = self.engine.now();

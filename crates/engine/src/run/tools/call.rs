@@ -18,12 +18,12 @@ use serde_json::Value;
 use crate::reader::{self, Reader};
 use crate::run::{
     Interrupt, Result, Run,
-    delegation::order::{Came, Order},
+    delegation::order::{CallOutcome, Order},
     inbox::Taken,
-    questions::ask::{ASKED_BESIDE, Wanted},
+    questions::ask::{ASKED_BESIDE, QuestionRequest},
     questions::reply::{Reply, reply_of},
     tools::kept::{failed, succeeded},
-    tools::make::{Ran, beside_others, run_tool},
+    tools::make::{CallResult, beside_others, run_tool},
     tools::output::{TurnOutcome, effect_of},
 };
 
@@ -37,7 +37,7 @@ const MOST_MADE: usize = 128;
 const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it.
-type Running = BoxStream<'static, Ran>;
+type Running = BoxStream<'static, CallResult>;
 
 impl Run<'_> {
     /// Makes all calls of a turn and commits their outputs. Returns what these mean for the run, if anything.
@@ -89,7 +89,7 @@ impl Run<'_> {
                 let Some((index, outcome)) = ran else { break };
                 // The next call begins, with a time limit of its own.
                 self.control.pulse().beat(self.engine.now());
-                for (index, came) in order.ended(calls, index, Came::Ran(outcome)) {
+                for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
                     self.settle(calls, index, came).await?;
                 }
             }
@@ -192,7 +192,7 @@ impl Run<'_> {
             if before.is_none()
                 && let Some(hold) = self.held_back(offered, call, &invented).await?
             {
-                for (index, came) in order.ended(calls, index, Came::Held(hold)) {
+                for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
                     self.settle(calls, index, came).await?;
                 }
                 continue;
@@ -221,11 +221,11 @@ impl Run<'_> {
     }
 
     /// Commits the outcome of one call.
-    async fn settle(&mut self, calls: &[ToolCall], index: usize, came: Came) -> Result<()> {
+    async fn settle(&mut self, calls: &[ToolCall], index: usize, came: CallOutcome) -> Result<()> {
         let call = &calls[index];
         let outcome = match came {
-            Came::Held(hold) => return self.request_approval(call, &hold, vec![]).await,
-            Came::Ran(outcome) => outcome,
+            CallOutcome::Held(hold) => return self.request_approval(call, &hold, vec![]).await,
+            CallOutcome::CallResult(outcome) => outcome,
         };
         match outcome {
             Ok(Outcome::Done(done)) => {
@@ -244,7 +244,9 @@ impl Run<'_> {
                 let output = Output { effect, details: done.details, ..succeeded(call, done.text) };
                 self.finish(calls, index, output, kept).await
             }
-            Ok(Outcome::Ask(ask)) => self.ask(call, Wanted::information(ask.text, ask.options), vec![]).await,
+            Ok(Outcome::Ask(ask)) => {
+                self.ask(call, QuestionRequest::information(ask.text, ask.options), vec![]).await
+            }
             Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
             Ok(Outcome::Await(time)) => {
                 let at = self.engine.now();

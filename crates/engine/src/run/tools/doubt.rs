@@ -5,7 +5,7 @@ use entourage_tools::{Effect, Error as ToolError};
 use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
 use serde_json::Value;
 
-use crate::run::{Result, Run, questions::ask::Wanted, tools::kept::failed};
+use crate::run::{Result, Run, questions::ask::QuestionRequest, tools::kept::failed};
 use crate::toolset::declared;
 
 impl Run<'_> {
@@ -58,7 +58,7 @@ impl Run<'_> {
             self.kind.name, call.tool, proposal.arguments,
         );
         let in_doubt = self.kind.in_doubt.clone();
-        let wanted = Wanted {
+        let wanted = QuestionRequest {
             about: About::Doubt,
             text,
             options: About::Doubt.options(),

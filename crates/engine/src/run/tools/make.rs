@@ -12,7 +12,7 @@ use crate::Clock;
 use crate::run::Result;
 
 /// The index of a call in its turn, and its outcome.
-pub(in crate::run) type Ran = (usize, Result<Outcome, ToolError>);
+pub(in crate::run) type CallResult = (usize, Result<Outcome, ToolError>);
 
 /// Runs a tool within its time limit; a panic of the tool is an error of the call, not of the engine.
 pub(in crate::run) async fn run_tool(
@@ -36,8 +36,8 @@ pub(in crate::run) async fn run_tool(
 /// Runs a call on a task of its own, so that a call that blocks its thread blocks no other.
 pub(in crate::run) async fn beside_others(
     index: usize,
-    call: impl Future<Output = Ran> + Send + 'static,
-) -> Ran {
+    call: impl Future<Output = CallResult> + Send + 'static,
+) -> CallResult {
     let died = |_| (index, Err(ToolError::Failed("the call was cut off by the end of its thread".into())));
     AbortOnDropHandle::new(tokio::spawn(call.in_current_span())).await.unwrap_or_else(died)
 }

@@ -12,7 +12,7 @@ use entourage_types::{Action, AgentId, Answer, GrantId, GrantStatus, PostId, Que
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 
-use super::{Backend, Left, Listed, Result, Signal, Stream, Tree, place::Place};
+use super::{AgentListing, Backend, OnExit, Result, Signal, Stream, Tree, target::Target};
 
 /// Which agents have something to do, wait, or have yet to read something.
 const UNFINISHED: [&str; 4] = ["status=queued", "status=running", "status=waiting", "unread=true"];
@@ -54,7 +54,7 @@ impl Backend {
     /// Creates an agent with something to do. With a key, sending it again creates no second agent.
     pub(crate) async fn create(&self, kind: Option<&str>, message: &str, key: Option<&str>) -> Result<Agent> {
         // A command that works on one tree begins no other.
-        if let Place::There(running) = &self.place
+        if let Target::There(running) = &self.place
             && !running.is_server()
         {
             return Err(running.busy());
@@ -74,10 +74,10 @@ impl Backend {
     /// Makes the agents of a tree work, unless another process runs them already.
     pub(crate) async fn work(&self, root: AgentId) -> Result<()> {
         match &self.place {
-            Place::Here(here) => here.work(root).await,
+            Target::LocalEngine(here) => here.work(root).await,
             // The other process works on it, or no process can.
-            Place::There(_) if self.is_at_work(Some(root)) => Ok(()),
-            Place::There(running) => Err(running.busy()),
+            Target::There(_) if self.is_at_work(Some(root)) => Ok(()),
+            Target::There(running) => Err(running.busy()),
         }
     }
 
@@ -87,12 +87,12 @@ impl Backend {
     }
 
     /// Stops waiting for the agents when a person ends the command. Nothing is lost.
-    pub(crate) async fn leave(&self) -> Left {
+    pub(crate) async fn leave(&self) -> OnExit {
         match &self.place {
-            Place::There(_) => Left::AtWork,
-            Place::Here(here) => {
+            Target::There(_) => OnExit::AtWork,
+            Target::LocalEngine(here) => {
                 here.leave().await;
-                Left::Suspended
+                OnExit::Suspended
             }
         }
     }
@@ -100,8 +100,8 @@ impl Backend {
     /// A text to show with the model's answers.
     pub(crate) fn disclaimer(&self) -> Option<&'static str> {
         match &self.place {
-            Place::There(_) => None,
-            Place::Here(here) => here.disclaimer(),
+            Target::There(_) => None,
+            Target::LocalEngine(here) => here.disclaimer(),
         }
     }
 
@@ -111,8 +111,8 @@ impl Backend {
     }
 
     /// A page of agents, newest first, and where the next one begins.
-    pub(crate) async fn agents(&self, page: &Listed) -> Result<Page<Agent>> {
-        let Listed { roots, status, limit, after } = page;
+    pub(crate) async fn agents(&self, page: &AgentListing) -> Result<Page<Agent>> {
+        let AgentListing { roots, status, limit, after } = page;
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
         let mut path = format!("agents?roots={roots}&limit={limit}");
         path.extend(status.map(|status| format!("&status={status}")));

@@ -8,7 +8,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Result, Running, here::Here, owner, place::Place};
+use super::{Result, Running, local_engine::LocalEngine, owner, target::Target};
 use crate::cli::failure::Failure;
 
 /// The variable with the token for a server that requires one.
@@ -29,7 +29,7 @@ pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
 #[derive(Clone)]
 pub(crate) struct Backend {
     http: Client,
-    pub(super) place: Place,
+    pub(super) place: Target,
     token: Option<SecretString>,
 }
 
@@ -41,7 +41,7 @@ impl Backend {
         // A user who can read the secret may make a token; for other algorithms a token must be given.
         let token =
             own.or(given).or_else(|| entourage_server::mint(&settings.server, &owner(), ONE_COMMAND).ok());
-        let place = Place::There(running.clone());
+        let place = Target::There(running.clone());
         Ok(Self { http: client(None)?, place, token: token.map(Into::into) })
     }
 
@@ -57,22 +57,22 @@ impl Backend {
 
     /// An engine of this process with everything that agents need to work.
     pub(crate) async fn to_work(settings: &Settings) -> entourage::Result<Self> {
-        Self::here(Here::to_work(settings).await?)
+        Self::here(LocalEngine::to_work(settings).await?)
     }
 
     /// Wraps this engine; no agent runs.
     pub(crate) fn at(engine: Engine) -> entourage::Result<Self> {
-        Self::here(Here::new(engine, None)?)
+        Self::here(LocalEngine::new(engine, None)?)
     }
 
-    fn here(here: Here) -> entourage::Result<Self> {
+    fn here(here: LocalEngine) -> entourage::Result<Self> {
         entourage_llm::install_tls();
         let http = Client::builder().tls_certs_only([]).no_proxy().build();
         let unmade = |error: reqwest::Error| entourage::Error::Settings {
             place: "the HTTP client".to_owned(),
             why: error.to_string(),
         };
-        Ok(Self { http: http.map_err(unmade)?, place: Place::Here(Arc::new(here)), token: None })
+        Ok(Self { http: http.map_err(unmade)?, place: Target::LocalEngine(Arc::new(here)), token: None })
     }
 
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Result, Running, owner,
-    running::{Sign, Works},
+    running::{ServedWork, Sign},
 };
 use crate::cli::failure::Failure;
 
@@ -51,7 +51,7 @@ impl Host {
         let token = entourage_server::mint(&server, &owner(), LIFE)?;
         let listener = entourage_server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
-        let (works, heartbeat) = (Works::Tree(None), server.heartbeat);
+        let (works, heartbeat) = (ServedWork::Tree(None), server.heartbeat);
         let running = Running { token: Some(token), works, heartbeat, ..Running::here(address) };
         let sign = running.announce(&settings.data)?;
         let shutdown = CancellationToken::new();
@@ -66,7 +66,7 @@ impl Host {
 
     /// Announces the tree that this process works on.
     pub(super) fn works_on(&mut self, tree: AgentId) -> Result<()> {
-        self.running.works = Works::Tree(Some(tree));
+        self.running.works = ServedWork::Tree(Some(tree));
         self.sign.rewrite(&self.running)
     }
 

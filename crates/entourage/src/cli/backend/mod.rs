@@ -3,13 +3,13 @@
 
 mod api;
 mod connection;
-mod here;
 mod host;
+mod local_engine;
 mod patience;
-mod place;
 mod running;
 mod sse;
 mod stream;
+mod target;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -51,7 +51,7 @@ pub(crate) async fn transcript(
 
 /// Which agents to list, newest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Listed {
+pub(crate) struct AgentListing {
     /// Only agents that people created.
     pub(crate) roots: bool,
     /// Only agents with this status.
@@ -64,7 +64,7 @@ pub(crate) struct Listed {
 
 /// What happens to agents when the command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum OnExit {
     /// They stay suspended on disk until a process continues them.
     Suspended,
     /// They continue in another process.

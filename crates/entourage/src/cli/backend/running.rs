@@ -37,7 +37,7 @@ pub(crate) struct Running {
     pub(super) token: Option<String>,
     /// What it works on.
     #[serde(default)]
-    pub(super) works: Works,
+    pub(super) works: ServedWork,
     /// How often it sends a heartbeat on an idle stream of events.
     #[serde(default = "usual_heartbeat")]
     pub(crate) heartbeat: Duration,
@@ -56,7 +56,7 @@ fn usual_heartbeat() -> Duration {
 /// What a process works on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Works {
+pub(super) enum ServedWork {
     /// Everything: it is a server.
     #[default]
     All,
@@ -75,7 +75,7 @@ impl Running {
         };
         let address = SocketAddr::new(ip, address.port());
         let (url, pid) = (format!("http://{address}"), std::process::id());
-        let (works, heartbeat) = (Works::All, usual_heartbeat());
+        let (works, heartbeat) = (ServedWork::All, usual_heartbeat());
         Self { url, pid, token: None, works, heartbeat, quiet: false, data: PathBuf::new() }
     }
 
@@ -113,7 +113,7 @@ impl Running {
 
     /// Whether it is a server.
     pub(crate) fn is_server(&self) -> bool {
-        self.works == Works::All
+        self.works == ServedWork::All
     }
 
     /// The silence after which a stream counts as dead.
@@ -159,8 +159,8 @@ impl Running {
     /// Whether it works on this tree, or on anything at all.
     pub(super) fn works_on(&self, tree: Option<AgentId>) -> bool {
         match self.works {
-            Works::All => true,
-            Works::Tree(one) => tree.is_none() || tree == one,
+            ServedWork::All => true,
+            ServedWork::Tree(one) => tree.is_none() || tree == one,
         }
     }
 

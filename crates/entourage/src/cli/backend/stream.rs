@@ -13,8 +13,8 @@ use tokio::{
 
 use super::{
     Backend, Result,
-    place::Place,
     sse::{Message, Parser},
+    target::Target,
 };
 use crate::cli::failure::Failure;
 
@@ -70,8 +70,8 @@ impl Stream {
         let pieces = timeout(limit, connect(&backend, root, after)).await;
         let pieces = pieces.unwrap_or_else(|_| Err(backend.place.lost("it does not answer")))?;
         let broken = match &backend.place {
-            Place::Here(here) => Some(here.broken()),
-            Place::There(_) => None,
+            Target::LocalEngine(here) => Some(here.broken()),
+            Target::There(_) => None,
         };
         let heard = Instant::now();
         Ok(Self {

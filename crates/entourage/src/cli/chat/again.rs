@@ -5,13 +5,13 @@ use std::{collections::VecDeque, ops::ControlFlow, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Talk, Wish, wish};
+use super::{ChatInput, Conversation, chat_input};
 use crate::cli::{
     backend::{self, Backend, Result},
     failure::{Exit, Failure},
     input::{self, Lines},
     out,
-    saying::Saying,
+    outgoing_message::OutgoingMessage,
     session::Session,
     text::text,
 };
@@ -19,7 +19,7 @@ use crate::cli::{
 /// The pause after the first engine that appeared and failed at once, and the longest after several.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
-impl Talk<'_> {
+impl Conversation<'_> {
     /// Continues with the next engine after the previous one is gone. Returns how the conversation ends, if
     /// the user does not wait for that.
     ///
@@ -86,15 +86,15 @@ impl Talk<'_> {
                 () = self.interrupt.cancelled() => return Ok(ControlFlow::Break(Exit::Interrupted)),
             };
             let Some(line) = line else { return Ok(ControlFlow::Break(Exit::Done)) };
-            match Wish::of(line.trim()) {
-                Wish::Quit => return Ok(ControlFlow::Break(Exit::Done)),
-                Wish::Help => wish::help_meanwhile(),
-                Wish::Say(text) if text.is_empty() => {}
-                Wish::Say(_) => {
+            match ChatInput::of(line.trim()) {
+                ChatInput::Quit => return Ok(ControlFlow::Break(Exit::Done)),
+                ChatInput::Help => chat_input::help_meanwhile(),
+                ChatInput::Say(text) if text.is_empty() => {}
+                ChatInput::Say(_) => {
                     out::note(out::stderr().dim("(kept)"));
                     kept.push_back(line);
                 }
-                Wish::Tree | Wish::Unknown(_) => {
+                ChatInput::Tree | ChatInput::Unknown(_) => {
                     out::note(text![line.trim(), " is not possible now; /quit ends the conversation"]);
                 }
             }
@@ -104,7 +104,7 @@ impl Talk<'_> {
     /// Continues where it broke off, and sends the kept lines. If the future is dropped, unsent lines stay in
     /// `kept`.
     async fn do_again(&mut self, kept: &mut VecDeque<String>) -> Result<()> {
-        Saying::leave_old(&mut self.saying, &mut self.first);
+        OutgoingMessage::leave_old(&mut self.saying, &mut self.first);
         while self.session.is_none() {
             let Some(first) = self.first.take().or_else(|| kept.pop_front()) else { return Ok(()) };
             self.create(first).await?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use entourage::Settings;
-use entourage_llm::{Choice, Error, Lack, Provider, Result};
+use entourage_llm::{Choice, Error, Missing, Provider, Result};
 
 use super::{Finding, broken, good, remark};
 use crate::cli::models::probe;
@@ -131,7 +131,7 @@ async fn finding(choice: &Choice, offers: &Offers, what: &str, model: &str, why:
                     Some(list) => {
                         format!(" {provider} offers {} other models: `entourage models`", list.len())
                     }
-                    None if matches!(error, Error::Denied { lack: Lack::Model, .. }) => format!(
+                    None if matches!(error, Error::Denied { lack: Missing::Model, .. }) => format!(
                         " There is no list of models either, so the path of {} is probably wrong; most end with \
                          `/v1`",
                         address_of(provider)

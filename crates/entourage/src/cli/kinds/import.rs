@@ -68,10 +68,10 @@ pub(super) fn import(globals: &Globals, settings: &Settings, from: &Path) -> Res
 }
 
 /// Files that are not kinds, each with the reason.
-type Others = Vec<(PathBuf, &'static str)>;
+type SkippedFiles = Vec<(PathBuf, &'static str)>;
 
 /// The files that may be kinds, and the others in the directory.
-fn found(from: &Path) -> Result<(Vec<PathBuf>, Others)> {
+fn found(from: &Path) -> Result<(Vec<PathBuf>, SkippedFiles)> {
     let unreadable = |error: std::io::Error| Failure::usage(format!("{}: {error}", from.display()));
     let entries = fs::read_dir(from).map_err(unreadable)?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

@@ -29,11 +29,11 @@ that agents would use.";
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Models {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<ModelsCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ModelsCommand {
     /// Make one short call of a model
     Test {
         /// The model, as provider::name [default: the one that agents use]
@@ -46,7 +46,7 @@ impl Models {
         let settings = globals.settings()?;
         match self.what {
             None => list(globals, &settings).await,
-            Some(What::Test { name }) => {
+            Some(ModelsCommand::Test { name }) => {
                 let choice = entourage::choice(&settings).await?;
                 let name = name.unwrap_or_else(|| choice.default_model.clone());
                 let used = probe::call(&choice, &name).await.map_err(failure)?;

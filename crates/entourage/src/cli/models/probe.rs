@@ -33,7 +33,7 @@ pub(crate) async fn call(choice: &Choice, model: &str) -> Result<String> {
         priority: Priority::Person,
         ..Request::default()
     };
-    let mut heard = Heard::default();
+    let mut heard = FirstPiece::default();
     let answer = tokio::time::timeout(CALL, choice.model.call(request, &mut heard)).await;
     match answer.unwrap_or_else(|_| Err(Error::TimedOut { model: model.to_owned(), after: CALL })) {
         Ok(reply) => Ok(used(&reply.used())),
@@ -55,12 +55,12 @@ fn used(ModelUse { usage, cost, .. }: &ModelUse) -> String {
 
 /// Records whether any part of an answer arrived.
 #[derive(Default)]
-struct Heard {
+struct FirstPiece {
     answered: bool,
     wasted: Option<ModelUse>,
 }
 
-impl Deltas for Heard {
+impl Deltas for FirstPiece {
     fn delta(&mut self, delta: Delta) {
         match delta {
             Delta::Wasted(used) => (self.answered, self.wasted) = (true, Some(used)),

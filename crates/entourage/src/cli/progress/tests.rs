@@ -98,7 +98,7 @@ fn a_tree_rests_only_once_every_message_to_it_is_done() {
     story.run(ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "the agent's own event is still to come");
     story.sets_status(story.root, ShownStatus::Succeeded);
-    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
+    assert_eq!(story.progress.rest(), Some(Standstill::Ended(Status::Succeeded)));
 
     let (first, second) = (PostId::new(), PostId::new());
     story.progress.told(first);
@@ -111,7 +111,11 @@ fn a_tree_rests_only_once_every_message_to_it_is_done() {
     assert_eq!(story.progress.rest(), None, "what somebody else said is not the second");
     story.reads_post(second);
     story.run(ShownStatus::Succeeded);
-    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)), "no change of status to tell");
+    assert_eq!(
+        story.progress.rest(),
+        Some(Standstill::Ended(Status::Succeeded)),
+        "no change of status to tell"
+    );
 }
 
 #[test]
@@ -134,7 +138,7 @@ fn a_tree_does_not_rest_until_a_background_result_is_read() {
     story.reads_message(Some(task.id));
     story.sets_status(story.root, ShownStatus::Running);
     story.sets_status(story.root, ShownStatus::Succeeded);
-    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Succeeded)));
+    assert_eq!(story.progress.rest(), Some(Standstill::Ended(Status::Succeeded)));
 }
 
 /// A dropped task has two events, from the agent that dropped it and from the agent that worked on it, and no
@@ -152,7 +156,7 @@ fn a_tree_rests_without_waiting_for_a_dropped_task() {
     story.sets_status(story.root, ShownStatus::Failed);
     task.run = Some(RunId::new());
     story.tell_task(&task);
-    assert_eq!(story.progress.rest(), Some(Rest::Ended(Status::Failed)));
+    assert_eq!(story.progress.rest(), Some(Standstill::Ended(Status::Failed)));
 }
 
 /// An agent that has an answer continues, also before an event shows it.
@@ -190,7 +194,7 @@ fn a_tree_does_not_rest_while_an_answer_is_unread() {
         EventBody::AgentStatus { status: ShownStatus::Waiting, waiting_on, stop_reason: None },
     );
     story.sets_status(story.root, ShownStatus::Succeeded);
-    assert_eq!(story.progress.rest(), Some(Rest::Asks(vec![question.clone()])));
+    assert_eq!(story.progress.rest(), Some(Standstill::Asks(vec![question.clone()])));
     story.progress.answered(question.id);
     assert_eq!(story.progress.rest(), None, "no event tells of it yet");
     let answered = Question { status: QuestionStatus::Answered, ..question };

@@ -4,7 +4,9 @@ use entourage_api::Question;
 use entourage_types::{Answer, QuestionId, Time};
 
 use super::{End, Session, Typed};
-use crate::cli::{answer, backend::Result, failure::Failure, input, out, saying::Saying, text::text};
+use crate::cli::{
+    answer, backend::Result, failure::Failure, input, out, outgoing_message::OutgoingMessage, text::text,
+};
 
 /// The commands that answer a question.
 pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
@@ -12,7 +14,7 @@ pub(crate) const ANSWERS: [&str; 3] = ["/decline", "/reject", "/edit"];
 impl Session {
     /// Sends a message to the root.
     pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
-        let saying = Saying::of(text, &mut self.saying);
+        let saying = OutgoingMessage::of(text, &mut self.saying);
         let at = Time::now();
         let sent = self.backend.send(self.root, &saying.text, Some(&saying.key)).await;
         let post = saying.sent(at, sent)?;

@@ -95,7 +95,7 @@ const BEFORE: u32 = 64;
 type Document = (&'static str, Value);
 
 impl EventSource for Chat {
-    type Heard = Signal;
+    type Input = Signal;
 
     async fn next(&mut self) -> Result<Option<Signal>, Error> {
         self.watch.next().await.map(Some)

@@ -8,7 +8,7 @@ use axum::{
 };
 use entourage_api::{Agency, AgencyChat, AgencyResponse, List, Page, Question, Respond, RunItem, Thread};
 use entourage_engine::{
-    Speech,
+    ChatMessage,
     responses::{Follow, RunResult, StreamEvent},
 };
 use entourage_types::{CallId, RunOptions};
@@ -92,7 +92,7 @@ async fn respond(
     // The same message under the same key is in the same chat.
     let new_chat = || key.as_deref().map_or_else(|| CallId::new().to_string(), str::to_owned);
     let chat_id = said.chat_id.unwrap_or_else(new_chat);
-    let speech = Speech {
+    let speech = ChatMessage {
         chat: chat_id.clone(),
         to: said.agent.unwrap_or_default(),
         from: said.sender_name,
@@ -109,7 +109,7 @@ async fn respond(
         stays.cancel();
     }
     let follow = client.respond(&name, speech, key.as_deref(), stays.clone()).await?;
-    let heard = Heard { follow, stays: stays.clone(), chat_id };
+    let heard = AgencyAnswer { follow, stays: stays.clone(), chat_id };
     let (heartbeat, shutdown) = (served.heartbeat, served.shutdown.clone());
     if said.stream {
         let ended = ended(caller.until, served);
@@ -135,15 +135,15 @@ async fn respond(
 }
 
 /// An answer that a client waits for.
-struct Heard {
+struct AgencyAnswer {
     follow: Follow,
     /// Cancelled once the run continues even if no client waits.
     stays: CancellationToken,
     chat_id: String,
 }
 
-impl EventSource for Heard {
-    type Heard = StreamEvent;
+impl EventSource for AgencyAnswer {
+    type Input = StreamEvent;
 
     async fn next(&mut self) -> entourage_engine::Result<Option<StreamEvent>> {
         let event = self.follow.next().await.transpose()?;
@@ -173,7 +173,7 @@ impl EventSource for Heard {
 }
 
 /// Waits for the end, or for a question.
-async fn whole(mut heard: Heard) -> Result<(StatusCode, AgencyResponse), Problem> {
+async fn whole(mut heard: AgencyAnswer) -> Result<(StatusCode, AgencyResponse), Problem> {
     while let Some(event) = heard.next().await? {
         match event {
             StreamEvent::Done(result) | StreamEvent::Error(result) => {

@@ -59,7 +59,7 @@ async fn follow(
 struct Tree(Watch);
 
 impl EventSource for Tree {
-    type Heard = Signal;
+    type Input = Signal;
 
     async fn next(&mut self) -> entourage_engine::Result<Option<Signal>> {
         self.0.next().await.map(Some)

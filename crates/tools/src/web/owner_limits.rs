@@ -20,7 +20,7 @@ pub(super) fn cores() -> usize {
 }
 
 /// One owner's limits.
-pub(super) struct Share {
+pub(super) struct OwnerLimit {
     /// For pages that are being fetched.
     pub(super) fetched: Arc<Semaphore>,
     /// For pages that are being converted: all slots but one, if there are several.
@@ -29,18 +29,18 @@ pub(super) struct Share {
 
 /// The shares of the owners with fetches in progress.
 #[derive(Default)]
-pub(super) struct Shares(Mutex<HashMap<Owner, Weak<Share>>>);
+pub(super) struct OwnerLimits(Mutex<HashMap<Owner, Weak<OwnerLimit>>>);
 
-impl Shares {
+impl OwnerLimits {
     /// Returns an owner's share.
-    pub(super) fn of(&self, owner: &Owner) -> Arc<Share> {
+    pub(super) fn of(&self, owner: &Owner) -> Arc<OwnerLimit> {
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(share) = shares.get(owner).and_then(Weak::upgrade) {
             return share;
         }
         shares.retain(|_, share| share.strong_count() > 0);
         let read = Arc::new(Semaphore::new((cores() - 1).max(1)));
-        let share = Arc::new(Share { fetched: Arc::new(Semaphore::new(FETCHED_AT_ONCE)), read });
+        let share = Arc::new(OwnerLimit { fetched: Arc::new(Semaphore::new(FETCHED_AT_ONCE)), read });
         shares.insert(owner.clone(), Arc::downgrade(&share));
         share
     }

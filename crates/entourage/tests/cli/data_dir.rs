@@ -15,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A data directory of its own.
-pub(crate) struct Place {
+pub(crate) struct DataDir {
     directory: TempDir,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-impl Place {
+impl DataDir {
     pub(crate) fn new() -> Self {
         Self { directory: TempDir::new().expect("a directory") }
     }

@@ -11,7 +11,7 @@ use super::{backend::Result, failure::Failure, out, text::text};
 const KNOWN: Duration = Duration::from_secs(60 * 60);
 
 /// A message on its way to an agent.
-pub(crate) struct Saying {
+pub(crate) struct OutgoingMessage {
     pub(crate) text: String,
     /// The idempotency key: the engine accepts the message once, however often it is sent.
     pub(crate) key: String,
@@ -19,7 +19,7 @@ pub(crate) struct Saying {
     pub(crate) since: Option<Time>,
 }
 
-impl Saying {
+impl OutgoingMessage {
     /// Returns the message to send: the `last` one, if it has this text and its outcome is unknown, otherwise
     /// a new one.
     pub(crate) fn of<'a>(text: &str, last: &'a mut Option<Self>) -> &'a mut Self {

@@ -7,7 +7,7 @@ use super::{Member, Progress};
 
 /// The state of a tree in which nothing continues by itself.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Rest {
+pub(crate) enum Standstill {
     /// The root has ended its run, and no other agent is at work.
     Ended(Status),
     /// Agents wait for answers of a user.
@@ -18,17 +18,17 @@ pub(crate) enum Rest {
 
 impl Progress {
     /// The agents that a user paused, if no other agent works; none otherwise.
-    pub(crate) fn paused(&self) -> Option<Rest> {
+    pub(crate) fn paused(&self) -> Option<Standstill> {
         let is_paused = |member: &&Member| member.is_held() && member.status == Status::Waiting;
         let others_are_busy =
             self.members.iter().filter(|member| !is_paused(member)).any(|member| self.is_busy(member));
         let paused: Vec<AgentId> = self.members.iter().filter(is_paused).map(|member| member.id).collect();
         let at_rest = !self.stirring && self.pending.is_empty() && !others_are_busy;
-        (at_rest && !paused.is_empty()).then_some(Rest::Paused(paused))
+        (at_rest && !paused.is_empty()).then_some(Standstill::Paused(paused))
     }
 
     /// How the tree rests, if nothing continues without a user; none while an agent works.
-    pub(crate) fn rest(&self) -> Option<Rest> {
+    pub(crate) fn rest(&self) -> Option<Standstill> {
         let results_unread = self.tasks.values().any(|task| {
             // A dropped task has no result.
             task.result.is_some()
@@ -52,10 +52,10 @@ impl Progress {
             if self.pending.values().any(|wanted| ends(wanted)) {
                 return None;
             }
-            return Some(Rest::Asks(self.questions.values().cloned().collect()));
+            return Some(Standstill::Asks(self.questions.values().cloned().collect()));
         }
         let status = self.status();
-        (status.is_terminal() || status == Status::Idle).then_some(Rest::Ended(status))
+        (status.is_terminal() || status == Status::Idle).then_some(Standstill::Ended(status))
     }
 
     /// The agents that still work after the root has ended its run.

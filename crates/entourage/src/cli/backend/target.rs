@@ -6,7 +6,7 @@ use entourage_server::InProcess;
 use entourage_types::AgentId;
 use reqwest::{RequestBuilder, Response};
 
-use super::{Result, Running, here::Here};
+use super::{Result, Running, local_engine::LocalEngine};
 use crate::cli::failure::Failure;
 
 /// How long an engine in this process may send nothing: it can only be busy.
@@ -16,19 +16,19 @@ const DEAF: &str = "it does not listen any more";
 
 /// Where the engine is.
 #[derive(Clone)]
-pub(super) enum Place {
+pub(super) enum Target {
     /// In another process on this machine.
     There(Running),
     /// In this process.
-    Here(Arc<Here>),
+    LocalEngine(Arc<LocalEngine>),
 }
 
-impl Place {
+impl Target {
     /// Its address, without a slash at the end.
     pub(super) fn url(&self) -> &str {
         match self {
             Self::There(running) => &running.url,
-            Self::Here(_) => InProcess::URL,
+            Self::LocalEngine(_) => InProcess::URL,
         }
     }
 
@@ -38,7 +38,7 @@ impl Place {
             // Another process, with other data, may now have the port of a server that has ended.
             Self::There(running) if !running.is_there() => Err(self.lost(DEAF)),
             Self::There(_) => request.send().await.map_err(|error| self.unanswered(&error)),
-            Self::Here(here) => here.answer(request).await,
+            Self::LocalEngine(here) => here.answer(request).await,
         }
     }
 
@@ -46,7 +46,7 @@ impl Place {
     pub(super) async fn waits_for<T>(&self, answer: impl Future<Output = T>) -> T {
         match self {
             Self::There(running) => running.waits_for(answer).await,
-            Self::Here(_) => answer.await,
+            Self::LocalEngine(_) => answer.await,
         }
     }
 
@@ -63,7 +63,7 @@ impl Place {
     pub(super) fn lost(&self, why: &str) -> Failure {
         match self {
             Self::There(running) => running.lost(why),
-            Self::Here(_) => Failure::failed(format!("the engine does not answer: {why}")),
+            Self::LocalEngine(_) => Failure::failed(format!("the engine does not answer: {why}")),
         }
     }
 
@@ -71,7 +71,7 @@ impl Place {
     pub(super) fn longest_silence(&self) -> Duration {
         match self {
             Self::There(running) => running.longest_silence(),
-            Self::Here(_) => NEVER,
+            Self::LocalEngine(_) => NEVER,
         }
     }
 

@@ -18,7 +18,7 @@ use hyper::body::{Frame, SizeHint};
 use crate::{Problem, connections::Connections};
 
 /// A request under way over a connection; dropping it ends it.
-pub(crate) struct Visit {
+pub(crate) struct ActiveRequest {
     connection: u64,
     connections: Arc<Connections>,
     owner: OnceLock<Owner>,
@@ -26,7 +26,7 @@ pub(crate) struct Visit {
     held: OnceLock<u64>,
 }
 
-impl Visit {
+impl ActiveRequest {
     pub(crate) fn new(connection: u64, connections: &Arc<Connections>) -> Arc<Self> {
         let connections = Arc::clone(connections);
         Arc::new(Self { connection, connections, owner: OnceLock::new(), held: OnceLock::new() })
@@ -54,7 +54,7 @@ impl Visit {
     }
 }
 
-impl Drop for Visit {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let held = self.held.get().copied().unwrap_or_default();
         self.connections.over(self.connection, self.owner.get(), held);
@@ -64,7 +64,7 @@ impl Drop for Visit {
 /// Middleware: passes a request without an owner on, unless its connection is beyond the limit.
 pub(crate) async fn stranger(request: Request, next: Next) -> Result<Response, Problem> {
     // A router that another program serves has no visits: connections are that program's.
-    if let Some(visit) = request.extensions().get::<Arc<Visit>>() {
+    if let Some(visit) = request.extensions().get::<Arc<ActiveRequest>>() {
         visit.is_of_stranger()?;
     }
     Ok(next.run(request).await)
@@ -79,11 +79,11 @@ pub(crate) struct Answering {
     body: Body,
     /// The rest of the last data of the body.
     left: Bytes,
-    _visit: Arc<Visit>,
+    _visit: Arc<ActiveRequest>,
 }
 
 impl Answering {
-    pub(crate) fn new(body: Body, visit: Arc<Visit>) -> Self {
+    pub(crate) fn new(body: Body, visit: Arc<ActiveRequest>) -> Self {
         Self { body, left: Bytes::new(), _visit: visit }
     }
 

@@ -21,7 +21,7 @@ use super::{Result, host::Host};
 use crate::cli::{failure::Failure, out};
 
 /// The engine in this process.
-pub(super) struct Here {
+pub(super) struct LocalEngine {
     engine: Engine,
     routes: InProcess,
     /// None when the engine only reads and writes rows and runs no agents.
@@ -33,7 +33,7 @@ pub(super) struct Here {
     host: Mutex<Option<Host>>,
 }
 
-impl Here {
+impl LocalEngine {
     /// An engine with everything that agents need to work.
     pub(super) async fn to_work(settings: &Settings) -> Result<Self, entourage::Error> {
         let entourage = Entourage::open(settings).await?;

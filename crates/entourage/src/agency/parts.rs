@@ -14,20 +14,20 @@ use super::{
 use crate::{Error, Result};
 
 /// The parts of an open agency. Its agents refer to it for as long as it is open.
-pub(super) struct Home {
+pub(super) struct AgencyParts {
     pub(super) client: Client,
     pub(super) stop: CancellationToken,
     pub(super) worker: Mutex<Option<JoinHandle<()>>>,
     pub(super) store: Arc<Closable>,
 }
 
-impl Drop for Home {
+impl Drop for AgencyParts {
     fn drop(&mut self) {
         self.stop.cancel();
     }
 }
 
-impl Home {
+impl AgencyParts {
     /// A token for streams: once it is cancelled, dropping a stream stops no run. Closing the agency cancels
     /// it, because unfinished runs continue when the agency is opened again.
     pub(super) fn stays(&self) -> CancellationToken {
@@ -40,7 +40,7 @@ impl Home {
 /// Agents work in the background until the agency is dropped or [closed](Agency::close); unfinished work
 /// continues when an agency is opened on the same database.
 pub struct Agency {
-    pub(super) home: Arc<Home>,
+    pub(super) home: Arc<AgencyParts>,
     pub(super) entry: Vec<Agent>,
     pub(super) agents: Vec<Agent>,
 }

@@ -8,7 +8,7 @@ use entourage_types::{
 };
 
 /// Everything that a store keeps and an audit examines.
-pub(super) struct Whole {
+pub(super) struct Snapshot {
     pub(super) agents: Vec<Agent>,
     pub(super) items: BTreeMap<AgentId, Vec<Item>>,
     pub(super) runs: Vec<Run>,
@@ -21,7 +21,7 @@ pub(super) struct Whole {
     pub(super) events: BTreeMap<AgentId, Vec<Event>>,
 }
 
-impl Whole {
+impl Snapshot {
     pub(super) async fn read(store: &dyn Store) -> Result<Self> {
         let page = || Page { limit: u32::MAX, ..Page::default() };
         let query = AgentQuery { page: page(), ..AgentQuery::default() };

@@ -34,7 +34,7 @@ impl<M: Model + ?Sized> From<Arc<M>> for ModelChoice {
 }
 
 /// All models of an agency behind one [`Model`]: the name in the request decides.
-pub(super) struct Casting {
+pub(super) struct AgencyModels {
     pub(super) default: Arc<dyn Model>,
     pub(super) own: BTreeMap<String, Arc<dyn Model>>,
 }
@@ -44,7 +44,7 @@ pub(super) fn own_model(agent: &str) -> String {
     format!("agent::{agent}")
 }
 
-impl Casting {
+impl AgencyModels {
     fn of(&self, model: Option<&str>) -> (&Arc<dyn Model>, bool) {
         match model.and_then(|name| self.own.get(name)) {
             Some(own) => (own, true),
@@ -54,7 +54,7 @@ impl Casting {
 }
 
 #[async_trait]
-impl Model for Casting {
+impl Model for AgencyModels {
     async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         let (model, is_own) = self.of(request.model.as_deref());
         if is_own {

@@ -18,7 +18,7 @@ use crate::{
 
 /// A copy of a database, deleted when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct DatabaseCopy {
     pub(crate) path: PathBuf,
     /// Shows other processes that the copy is in use.
     pub(crate) held: Lock,
@@ -42,7 +42,7 @@ pub(crate) fn is_needed(path: &Path) -> bool {
 }
 
 /// Copies the database at `path`, its log included, into a temporary directory.
-pub(crate) fn copied(path: &Path) -> Result<Aside> {
+pub(crate) fn copied(path: &Path) -> Result<DatabaseCopy> {
     // No process that can write there may have the database open.
     let _lock = lock::share(path)?;
     let unusable = |at: &Path, why: String| Error::Unusable { path: at.display().to_string(), why };
@@ -61,7 +61,7 @@ pub(crate) fn copied(path: &Path) -> Result<Aside> {
             Err(error) => return Err(unusable(&from, format!("it cannot be read: {error}"))),
         }
     }
-    Ok(Aside { path: copy, held, directory })
+    Ok(DatabaseCopy { path: copy, held, directory })
 }
 
 /// Deletes what killed processes have left: the copies whose lock no process holds any more. What cannot be

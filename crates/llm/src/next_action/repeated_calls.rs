@@ -8,13 +8,13 @@ use crate::Message;
 /// The calls since the user's last message that were made before with the same result, or twice before with
 /// any.
 #[derive(Debug, Default)]
-pub(super) struct Vain<'m> {
+pub(super) struct RepeatedCalls<'m> {
     count: usize,
     /// The tool of the latest call, if that was futile.
     latest: Option<&'m str>,
 }
 
-impl Vain<'_> {
+impl RepeatedCalls<'_> {
     /// Returns the tools left to choose from. The tool of a futile call is withheld from the next action, and
     /// from the second futile call on all tools are: the model can answer from what it has.
     pub(super) fn left<'t>(&self, tools: Vec<&'t ToolSpec>) -> Vec<&'t ToolSpec> {
@@ -26,15 +26,15 @@ impl Vain<'_> {
 }
 
 /// Finds the futile calls of a conversation.
-pub(super) fn vain(messages: &[Message]) -> Vain<'_> {
+pub(super) fn vain(messages: &[Message]) -> RepeatedCalls<'_> {
     let mut open: Vec<&ToolCall> = Vec::new();
     let mut made: Vec<(&str, &Value, String)> = Vec::new();
-    let mut vain = Vain::default();
+    let mut vain = RepeatedCalls::default();
     for message in messages {
         match message {
             Message::User(_) => {
                 made.clear();
-                vain = Vain::default();
+                vain = RepeatedCalls::default();
             }
             Message::Notice(_) => {}
             Message::Assistant { calls, .. } => open = calls.iter().collect(),

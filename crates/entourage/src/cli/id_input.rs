@@ -7,7 +7,7 @@ use entourage_api::Page;
 use entourage_types::{AgentId, GrantId, QuestionId};
 
 use super::{
-    backend::{Backend, Listed, Result},
+    backend::{AgentListing, Backend, Result},
     failure::Failure,
     words,
 };
@@ -21,7 +21,7 @@ const NAMED: usize = 5;
 
 /// What a user typed for an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Which<T> {
+pub(crate) enum IdInput<T> {
     /// The newest.
     Last,
     /// This one.
@@ -49,7 +49,7 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     async fn all(backend: &Backend) -> Result<Vec<(Self, String)>>;
 }
 
-impl<T: Named> FromStr for Which<T> {
+impl<T: Named> FromStr for IdInput<T> {
     type Err = String;
 
     fn from_str(given: &str) -> Result<Self, String> {
@@ -72,7 +72,7 @@ impl<T: Named> FromStr for Which<T> {
     }
 }
 
-impl<T: Named> Which<T> {
+impl<T: Named> IdInput<T> {
     /// Finds the id.
     pub(crate) async fn find(&self, backend: &Backend) -> Result<T> {
         let list = format!("`{}` lists them", T::LIST);
@@ -118,13 +118,13 @@ impl Named for AgentId {
     const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
-        let newest = Listed { roots: true, limit: Some(1), ..Listed::default() };
+        let newest = AgentListing { roots: true, limit: Some(1), ..AgentListing::default() };
         Ok(backend.agents(&newest).await?.data.first().map(|agent| agent.id))
     }
 
     async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let mut all = Vec::new();
-        let mut page = Listed::default();
+        let mut page = AgentListing::default();
         loop {
             let Page { data, next_cursor } = backend.agents(&page).await?;
             all.extend(data.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))));
@@ -194,14 +194,14 @@ mod tests {
     /// A text that is no id, no part of one and not `@last` is refused before any lookup.
     #[test]
     fn an_argument_is_an_id_a_part_of_one_or_last_and_nothing_else() {
-        let part = |given: &str| given.parse::<Which<AgentId>>();
+        let part = |given: &str| given.parse::<IdInput<AgentId>>();
         let id = AgentId::new();
-        assert_eq!(part("@last"), Ok(Which::Last));
-        assert_eq!(part(&id.to_string()), Ok(Which::Id(id)));
+        assert_eq!(part("@last"), Ok(IdInput::Last));
+        assert_eq!(part(&id.to_string()), Ok(IdInput::Id(id)));
         for (given, wanted) in
             [("agt_0199", "0199"), ("0199A", "0199a"), ("agt_0199…", "0199"), ("beef", "beef")]
         {
-            assert_eq!(part(given), Ok(Which::Part(wanted.into())), "{given}");
+            assert_eq!(part(given), Ok(IdInput::Part(wanted.into())), "{given}");
         }
         for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "researcher"] {
             assert!(part(wrong).is_err_and(|why| why.contains("agt_…")), "{wrong}");

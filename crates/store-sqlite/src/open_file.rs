@@ -18,14 +18,14 @@ type Identity = (u64, u64);
 
 /// Where the open file was when it was opened.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct OpenFile {
     path: Arc<Path>,
     opened: Result<Identity, ErrorKind>,
     /// When it was last found there.
     found: Option<Instant>,
 }
 
-impl Place {
+impl OpenFile {
     /// The place of a file that has just been opened.
     pub(crate) fn of(path: &Path) -> Self {
         Self { path: path.into(), opened: identity(path), found: None }

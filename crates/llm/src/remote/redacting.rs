@@ -43,7 +43,7 @@ fn strike_in(value: &mut Value, key: &str) {
 }
 
 /// Forwards the pieces of an answer without the key, even if it is split over several pieces.
-pub(super) struct Struck<'a> {
+pub(super) struct Redacting<'a> {
     deltas: &'a mut dyn Deltas,
     key: Key<'a>,
     /// Held back, since it may be the beginning of the key.
@@ -51,7 +51,7 @@ pub(super) struct Struck<'a> {
     reasoning: String,
 }
 
-impl<'a> Struck<'a> {
+impl<'a> Redacting<'a> {
     pub(super) fn new(deltas: &'a mut dyn Deltas, key: Key<'a>) -> Self {
         Self { deltas, key, text: String::new(), reasoning: String::new() }
     }
@@ -75,7 +75,7 @@ impl<'a> Struck<'a> {
     }
 }
 
-impl Deltas for Struck<'_> {
+impl Deltas for Redacting<'_> {
     fn delta(&mut self, delta: Delta) {
         let Some(key) = self.key.0 else { return self.deltas.delta(delta) };
         let passed = match delta {
@@ -125,7 +125,7 @@ mod tests {
             Delta::Text(text) => seen.push(text),
             other => panic!("{other:?}"),
         };
-        let mut struck = Struck::new(&mut deltas, Key::of(Some(key)));
+        let mut struck = Redacting::new(&mut deltas, Key::of(Some(key)));
         pieces.iter().for_each(|piece| struck.delta(Delta::Text((*piece).to_owned())));
         struck.end();
         seen

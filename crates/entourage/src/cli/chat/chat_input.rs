@@ -22,7 +22,7 @@ const ALWAYS: [(&str, &str); 2] =
     [("/help", "shows this"), ("/quit", "ends the conversation, like /exit and Ctrl-D; everything is saved")];
 
 /// What a user typed.
-pub(super) enum Wish {
+pub(super) enum ChatInput {
     Say(String),
     Tree,
     Help,
@@ -30,7 +30,7 @@ pub(super) enum Wish {
     Quit,
 }
 
-impl Wish {
+impl ChatInput {
     pub(super) fn of(text: &str) -> Self {
         match text {
             text if is_end(text) => Self::Quit,
@@ -48,7 +48,7 @@ pub(in crate::cli) fn is_end(text: &str) -> bool {
 }
 
 /// Waits for what the user types next.
-pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mut Lines) -> Wish {
+pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mut Lines) -> ChatInput {
     loop {
         if input::is_interactive() && !edited {
             out::aside(out::stderr().cyan("> "));
@@ -58,9 +58,9 @@ pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mu
             () = interrupt.cancelled() => None,
         };
         match line.as_deref().map(str::trim) {
-            None => return Wish::Quit,
+            None => return ChatInput::Quit,
             Some("") => {}
-            Some(text) => return Wish::of(text),
+            Some(text) => return ChatInput::of(text),
         }
     }
 }
