@@ -1,11 +1,15 @@
-//! Runs the tests that must catch the bugs: each first without its bug, then with it.
+//! Runs the tests that must catch the bugs: first all of them without a bug, then each with its bug.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write},
+    iter,
+    panic::resume_unwind,
     path::Path,
     process::{Command, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
 };
 
 use anyhow::{Context, Result, ensure};
@@ -20,33 +24,58 @@ struct Program {
     folder: String,
 }
 
+/// How many tests run at once: most of those that catch a bug wait for something that never happens.
+const AT_ONCE: usize = 4;
+
 /// Tries all of these bugs.
 pub(super) fn all(copy: &Path, target: &Path, bugs: &[&Bug], release: bool) -> Result<Report> {
     let programs = build(copy, target, bugs, release)?;
-    let mut report = Report::default();
-    let mut passes: BTreeMap<&str, bool> = BTreeMap::new();
-    for bug in bugs {
-        let (program, test) = place_of(copy, &bug.caught_by)?;
+    let passes = |test: &str, bug: Option<&str>| -> Result<bool> {
+        let (program, test) = place_of(copy, test)?;
         let program = programs.get(&program).with_context(|| format!("no test program {program:?}"))?;
-        if !passes.contains_key(bug.caught_by.as_str()) {
-            passes.insert(&bug.caught_by, passed(program, test, None)? == Some(true));
-        }
-        if !passes[bug.caught_by.as_str()] {
+        Ok(passed(program, test, bug)? == Some(true))
+    };
+    let tests: BTreeSet<&str> = bugs.iter().map(|bug| bug.caught_by.as_str()).collect();
+    let tests: Vec<&str> = tests.into_iter().collect();
+    let sound: BTreeMap<&str, bool> =
+        tests.iter().copied().zip(side_by_side(&tests, |test| passes(test, None))?).collect();
+    let found = side_by_side(bugs, |bug| {
+        if !sound[bug.caught_by.as_str()] {
             let what = format!("{} does not pass without `{}`", bug.caught_by, bug.name);
-            report.findings.push(bug.finding(what, "it must, to catch anything"));
-            continue;
+            return Ok(Some(bug.finding(what, "it must, to catch anything")));
         }
-        let is_caught = passed(program, test, Some(&bug.name))? != Some(true);
+        let is_caught = !passes(&bug.caught_by, Some(&bug.name))?;
         let word = if is_caught { "caught" } else { "MISSED" };
         writeln!(io::stdout(), "{word}: {} ({}), by {}", bug.name, bug.says, bug.caught_by)?;
-        if !is_caught {
-            let what = format!("`{}` is not caught by {}: {}", bug.name, bug.caught_by, bug.says);
-            report.findings.push(bug.finding(what, "write the test that is missing"));
-        }
-    }
+        let what = || format!("`{}` is not caught by {}: {}", bug.name, bug.caught_by, bug.says);
+        Ok((!is_caught).then(|| bug.finding(what(), "write the test that is missing")))
+    })?;
+    let mut report = Report::default();
+    report.findings.extend(found.into_iter().flatten());
     let caught = bugs.len() - report.findings.len();
     report.notes.push(format!("planted: {caught} of {} bugs are caught", bugs.len()));
     Ok(report)
+}
+
+/// Calls `each` with every one of `all`, several at once. Returns the results in the order of `all`.
+fn side_by_side<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let taken = iter::from_fn(|| {
+            let nth = next.fetch_add(1, Ordering::Relaxed);
+            all.get(nth).map(|one| Ok((nth, each(one)?)))
+        });
+        taken.collect::<Result<Vec<_>>>()
+    };
+    let done = thread::scope(|scope| {
+        let threads: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        let joined =
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        joined.collect::<Result<Vec<_>>>()
+    })?;
+    let mut done: Vec<_> = done.into_iter().flatten().collect();
+    done.sort_unstable_by_key(|(nth, _)| *nth);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// The test program that contains a test of the specification's form, as (package, target), and the
