@@ -69,7 +69,7 @@ impl Work for Deliveries {
             Ok(Err(error)) => error.to_string(),
             Err(crash) => crash,
         };
-        tracing::error!(delivery = %id, %cause, "the outcome of a delivery could not be recorded");
+        tracing::error!(delivery = %id, %cause, "a delivery could not be read, or its outcome not recorded; it is tried again");
         Next::NotBefore(now + AGAIN)
     }
 }
