@@ -1,5 +1,7 @@
 //! Approval rules: whether one holds a call back.
 
+use std::cmp::Ordering;
+
 use entourage_types::{ApprovalRule, Comparison, Condition, Effect};
 use serde_json::Value;
 
@@ -36,36 +38,64 @@ fn is_met_at(condition: &Condition, names: &[&str], value: &Value) -> bool {
 }
 
 fn compares(condition: &Condition, value: &Value) -> bool {
-    let by = |compare: fn(&f64, &f64) -> bool| match (number(value), number(&condition.value)) {
-        (Some(value), Some(other)) => compare(&value, &other),
-        _ => true,
-    };
+    let order = || Number::of(value)?.partial_cmp(&Number::of(&condition.value)?);
+    let by = |fits: fn(Ordering) -> bool| order().is_none_or(fits);
+    // Only a number is compared as a number: of two texts such as account numbers, `0123` is not `123`.
     let same = || {
-        let as_numbers = number(value).zip(number(&condition.value)).is_some_and(|(a, b)| a == b);
+        let as_numbers = condition.value.is_number() && order() == Some(Ordering::Equal);
         as_numbers || text(value) == text(&condition.value)
     };
     let like = || pattern::fits(&text(&condition.value), &text(value));
     match condition.comparison {
         Comparison::Equal => same(),
         Comparison::Different => !same(),
-        Comparison::Less => by(f64::lt),
-        Comparison::AtMost => by(f64::le),
-        Comparison::Greater => by(f64::gt),
-        Comparison::AtLeast => by(f64::ge),
+        Comparison::Less => by(Ordering::is_lt),
+        Comparison::AtMost => by(Ordering::is_le),
+        Comparison::Greater => by(Ordering::is_gt),
+        Comparison::AtLeast => by(Ordering::is_ge),
         Comparison::Like => like(),
         Comparison::Unlike => !like(),
     }
 }
 
-/// The value as a number, also if it is written as text.
-fn number(value: &Value) -> Option<f64> {
-    let number = match value {
-        Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse().ok(),
-        _ => None,
-    };
-    // A text such as `NaN` or `inf` is no number here: NaN is neither greater nor less than any number.
-    number.filter(|number| number.is_finite())
+/// A number, also one that is written as text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Number {
+    /// Compared as it is: a float has no room for the last digits of a long one.
+    Whole(i128),
+    Float(f64),
+}
+
+impl Number {
+    fn of(value: &Value) -> Option<Self> {
+        let text = match value {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.trim().to_owned(),
+            _ => return None,
+        };
+        if let Ok(whole) = text.parse() {
+            return Some(Self::Whole(whole));
+        }
+        // A text such as `NaN` or `inf` is no number here: NaN is neither greater nor less than any number.
+        text.parse().ok().filter(|number: &f64| number.is_finite()).map(Self::Float)
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "the other one is a float")]
+    const fn float(self) -> f64 {
+        match self {
+            Self::Whole(whole) => whole as f64,
+            Self::Float(float) => float,
+        }
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => Some(one.cmp(other)),
+            _ => self.float().partial_cmp(&other.float()),
+        }
+    }
 }
 
 fn text(value: &Value) -> String {

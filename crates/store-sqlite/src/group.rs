@@ -157,7 +157,10 @@ impl WriterState {
                 self.known.undone();
                 // Some failures (a full disk) roll back by themselves, others leave that to us.
                 if !self.connection.is_autocommit() {
-                    self.connection.prepare_cached("ROLLBACK")?.execute([])?;
+                    let undone = self.connection.execute_batch("ROLLBACK");
+                    if let Err(error) = undone {
+                        tracing::error!(%error, "a group could not be rolled back");
+                    }
                 }
             }
         }

@@ -29,6 +29,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0020_sums_of_ended_runs.sql"),
     include_str!("../migrations/0021_items_in_order.sql"),
     include_str!("../migrations/0022_views_by_row.sql"),
+    include_str!("../migrations/0023_one_schema.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

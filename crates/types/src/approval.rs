@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::{Effect, Verdict, status::words};
 
+/// Between the conditions of a rule as text.
+const AND: &str = " and ";
+
 /// Selects the calls that wait until a person has decided on them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRule {
@@ -69,6 +72,15 @@ impl Comparison {
     pub const fn is_of_numbers(self) -> bool {
         matches!(self, Self::Less | Self::AtMost | Self::Greater | Self::AtLeast)
     }
+
+    /// The value that a text stands for: JSON, or else the text itself. A pattern is always a text.
+    fn value(self, text: &str) -> Value {
+        let is_pattern = matches!(self, Self::Like | Self::Unlike);
+        match serde_json::from_str(text) {
+            Ok(value) if !is_pattern || matches!(value, Value::String(_)) => value,
+            _ => Value::String(text.to_owned()),
+        }
+    }
 }
 
 impl FromStr for Condition {
@@ -90,24 +102,28 @@ impl FromStr for Condition {
             return Err(unreadable("a part is missing"));
         }
         let comparison: Comparison = comparison.parse().map_err(|error: String| unreadable(&error))?;
-        let literal = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        let value = match (comparison, literal) {
-            (Comparison::Like | Comparison::Unlike, Value::String(text)) => Value::String(text),
-            (Comparison::Like | Comparison::Unlike, _) => Value::String(value.to_owned()),
-            (_, literal) if comparison.is_of_numbers() && !literal.is_number() => {
-                return Err(unreadable(&format!("`{value}` is no number")));
-            }
-            (_, literal) => literal,
-        };
-        Ok(Self { argument: argument.to_owned(), comparison, value })
+        let read = comparison.value(value);
+        if comparison.is_of_numbers() && !read.is_number() {
+            return Err(unreadable(&format!("`{value}` is no number")));
+        }
+        Ok(Self { argument: argument.to_owned(), comparison, value: read })
     }
 }
 
+/// The condition as text, which parses back. A text is bare if that says the same, and the rest of a rule
+/// cannot be taken for a part of it.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ", self.argument, self.comparison)?;
         match &self.value {
-            Value::String(text) => f.write_str(text),
+            Value::String(text)
+                if !text.is_empty()
+                    && text.trim() == text
+                    && !text.contains(AND)
+                    && self.comparison.value(text) == self.value =>
+            {
+                f.write_str(text)
+            }
             value => write!(f, "{value}"),
         }
     }
@@ -137,7 +153,7 @@ impl fmt::Display for ApprovalRule {
         }
         f.write_str(&self.tools.join(", "))?;
         if !self.when.is_empty() {
-            write!(f, " when {}", joined(self.when.iter().map(ToString::to_string).collect(), " and "))?;
+            write!(f, " when {}", joined(self.when.iter().map(ToString::to_string).collect(), AND))?;
         }
         Ok(())
     }
@@ -159,6 +175,12 @@ mod tests {
             ("force == true", "force", Comparison::Equal, json!(true)),
             ("code ~ 12*", "code", Comparison::Like, json!("12*")),
             ("code ~ 12", "code", Comparison::Like, json!("12")),
+            ("bcc != \"\"", "bcc", Comparison::Different, json!("")),
+            ("name == \" x\"", "name", Comparison::Equal, json!(" x")),
+            ("code == \"5\"", "code", Comparison::Equal, json!("5")),
+            ("code == 0123", "code", Comparison::Equal, json!("0123")),
+            ("code ~ \"\\\"a\\\"\"", "code", Comparison::Like, json!("\"a\"")),
+            ("a == \"x and b == y\"", "a", Comparison::Equal, json!("x and b == y")),
         ] {
             let condition: Condition = text.parse().unwrap();
             assert_eq!(condition, Condition { argument: argument.into(), comparison, value }, "{text}");

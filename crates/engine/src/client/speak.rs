@@ -178,6 +178,7 @@ impl Client {
         let is_asked = |post: &&Post| {
             matches!(&post.body, PostBody::Message { from: Author::User, options: Some(_), .. })
         };
+        let agent = self.agent(agent).await?.id;
         if let Some(post) = self.engine.store().inbox(agent).await?.iter().rev().find(is_asked) {
             return Ok(Some(post.id));
         }

@@ -21,7 +21,7 @@ fn of_task(task: Task, occasion: Occasion) -> serde_json::Result<Value> {
         Occasion::TaskCreated => TaskStatus::Pending,
         Occasion::TaskReactivated => TaskStatus::Running,
         Occasion::TaskCompleted => TaskStatus::Success,
-        _ => TaskStatus::Failed,
+        Occasion::TaskFailed => TaskStatus::Failed,
     };
     serde_json::to_value(ChatTaskView::then(task, status))
 }

@@ -8,6 +8,7 @@ mod chats;
 mod conformance;
 mod copies;
 mod crashes;
+mod introduced;
 mod older;
 mod opening;
 mod plans;

@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 22] = [
+const MIGRATIONS: [&str; 23] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -28,6 +28,7 @@ const MIGRATIONS: [&str; 22] = [
     include_str!("../../migrations/0020_sums_of_ended_runs.sql"),
     include_str!("../../migrations/0021_items_in_order.sql"),
     include_str!("../../migrations/0022_views_by_row.sql"),
+    include_str!("../../migrations/0023_one_schema.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -39,11 +40,22 @@ pub(crate) fn insert_agent(older: &Connection, id: AgentId) {
 
 /// Creates an empty database of this version.
 pub(crate) fn of_version(path: &Path, version: usize) -> Connection {
+    made_by(path, &MIGRATIONS[..version])
+}
+
+/// The same by a program whose migration of this number was another one.
+pub(crate) fn with_migration(path: &Path, version: usize, number: usize, migration: &str) -> Connection {
+    let (before, after) = (&MIGRATIONS[..number - 1], &MIGRATIONS[number..version]);
+    made_by(path, &[before, &[migration], after].concat())
+}
+
+fn made_by(path: &Path, migrations: &[&str]) -> Connection {
     let older = Connection::open(path).unwrap();
-    for migration in &MIGRATIONS[..version] {
+    older.pragma_update(None, "synchronous", "off").unwrap();
+    for migration in migrations {
         older.execute_batch(migration).unwrap();
     }
     older.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-    older.pragma_update(None, "user_version", version as i64).unwrap();
+    older.pragma_update(None, "user_version", migrations.len() as i64).unwrap();
     older
 }

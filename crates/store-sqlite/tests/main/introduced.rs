@@ -1,0 +1,53 @@
+//! Databases of the days on which a version was new: some of its migrations were changed afterwards, which
+//! must not happen again, and the databases made before that are brought to the same schema.
+
+use std::path::Path;
+
+use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use crate::older::{of_version, with_migration};
+
+/// The migrations that were changed, by number, as they were when they came to the main branch, and the last
+/// version of a database that was made with them.
+const CHANGED: [(usize, usize, &str); 5] = [
+    (8, 8, include_str!("introduced/0008.sql")),
+    (12, 14, include_str!("introduced/0012.sql")),
+    (16, 17, include_str!("introduced/0016.sql")),
+    (20, 21, include_str!("introduced/0020.sql")),
+    (20, 21, include_str!("introduced/0020_second.sql")),
+];
+
+/// Every table, index, trigger and view, with its SQL on one line.
+fn schema(path: &Path) -> Vec<(String, String)> {
+    let connection = Connection::open(path).unwrap();
+    let mut statement =
+        connection.prepare("SELECT name, coalesce(sql, '') FROM sqlite_schema ORDER BY name").unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).unwrap();
+    let on_a_line = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    rows.map(|row| row.map(|(name, sql)| (name, on_a_line(sql))).unwrap()).collect()
+}
+
+#[test]
+fn a_database_made_before_a_migration_was_changed_comes_to_the_same_schema() {
+    let directory = TempDir::new().unwrap();
+    let migrated = |name: &str| {
+        let path = directory.path().join(name);
+        drop(SqliteStore::open(&path, Settings::default()).unwrap());
+        schema(&path)
+    };
+    let fresh = migrated("fresh.db");
+    for version in 1..=VERSION as usize {
+        let name = format!("{version}.db");
+        drop(of_version(&directory.path().join(&name), version));
+        assert_eq!(migrated(&name), fresh, "version {version}");
+    }
+    for (nth, (number, last, migration)) in CHANGED.into_iter().enumerate() {
+        for version in number..=last {
+            let name = format!("{nth}-{version}.db");
+            drop(with_migration(&directory.path().join(&name), version, number, migration));
+            assert_eq!(migrated(&name), fresh, "version {version}, with an earlier migration {number}");
+        }
+    }
+}
