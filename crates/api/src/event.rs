@@ -4,7 +4,7 @@ use entourage_types::{
     self as types, AgentId, Cost, RunId, ShownStatus, StepStatus, StopReason, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{Grant, Intervention, Item, Question, Session, Task, Usage, schema};
 
@@ -187,4 +187,14 @@ impl From<types::EventBody> for EventBody {
             }
         }
     }
+}
+
+/// Where a stream of events begins.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Begin {
+    /// Begin after the event with this number; by default with the first event that is kept. `Last-Event-ID`
+    /// takes precedence.
+    pub after: Option<u64>,
 }

@@ -6,7 +6,7 @@ use entourage_types::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -189,4 +189,23 @@ impl From<Answer> for AnswerQuestion {
             Answer::Retry | Answer::GiveUp => Self { verdict, ..Self::default() },
         }
     }
+}
+
+/// Which questions to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuestions {
+    /// Only questions in this status.
+    #[param(value_type = Option<schema::QuestionStatus>)]
+    pub status: Option<QuestionStatus>,
+    /// Only questions of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

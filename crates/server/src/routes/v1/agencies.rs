@@ -6,7 +6,9 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use entourage_api::{Agency, AgencyChat, AgencyResponse, List, Page, Question, Respond, RunItem, Thread};
+use entourage_api::{
+    Agency, AgencyChat, AgencyResponse, List, Page, PageQuery, Question, Respond, RunItem, Thread,
+};
 use entourage_engine::{
     Speech,
     responses::{Follow, RunResult, StreamEvent},
@@ -19,7 +21,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
-    page::PageQuery,
+    page::Paging,
     routes::sse::{EventSource, ended, frame, streamed},
     state::AppState,
     views,
@@ -201,7 +203,7 @@ async fn chats(
     Filter(query): Filter<PageQuery>,
 ) -> Answer<AgencyChatPage> {
     let read = |rows| caller.client.agency_chats(&name, rows);
-    Ok(Json(query.paging()?.read(read, |chat| chat.id.clone()).await?))
+    Ok(Json(Paging::of(&query)?.read(read, |chat| chat.id.clone()).await?))
 }
 
 /// Delete a chat of an agency

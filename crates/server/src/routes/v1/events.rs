@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::IntoResponse};
-use entourage_api::{CaughtUp, Event, schema};
+use entourage_api::{Begin, CaughtUp, Event, schema};
 use entourage_engine::{Signal, Watch};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -13,7 +13,7 @@ use super::{Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
+    routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
     views,
 };
