@@ -18,6 +18,7 @@ mod kind;
 mod learning;
 mod note;
 mod page;
+mod problem;
 mod question;
 mod receiver;
 mod response;
@@ -42,6 +43,7 @@ pub use kind::{EarlierKind, Kind, KindFinding, KindGuardrails, Reloaded, Severit
 pub use learning::Learning;
 pub use note::{ListNotes, Note};
 pub use page::{ItemPage, List, ListItems, Page, PageQuery};
+pub use problem::Problem;
 pub use question::{AnswerQuestion, ListQuestions, Proposal, Question};
 pub use receiver::{FailedAttempt, Receiver};
 pub use response::{AgencyResponse, NestedRun, Origin, Respond, RunError, RunItem, RunItemBody, RunText};

@@ -189,7 +189,8 @@ impl Backend {
 
     /// Answers a question.
     pub(crate) async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
-        self.post_body(&format!("questions/{id}/answer"), &AnswerQuestion::from(answer)).await
+        let answer = AnswerQuestion::try_from(answer).map_err(Failure::usage)?;
+        self.post_body(&format!("questions/{id}/answer"), &answer).await
     }
 
     /// Grants in force, of one agent or of all, newest first.

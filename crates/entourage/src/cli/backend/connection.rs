@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use entourage::{Engine, Settings};
-use entourage_api::{Page, PageQuery};
-use entourage_server::{InProcess, Problem};
+use entourage_api::{Page, PageQuery, Problem};
+use entourage_server::InProcess;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Serialize, de::DeserializeOwned};

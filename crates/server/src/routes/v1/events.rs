@@ -68,8 +68,8 @@ impl EventSource for Tree {
     async fn encode(&mut self, signal: Signal, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
         match signal {
             Signal::Event(event) => {
-                let (seq, name) = (event.seq, event.body.name());
-                frame(frames, Some(seq), name, &Event::from(Arc::unwrap_or_clone(event)))?;
+                let event = Event::from(Arc::unwrap_or_clone(event));
+                frame(frames, Some(event.seq), event.body.name(), &event)?;
             }
             Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
             Signal::Delta(delta) => frame(frames, None, "delta", &views::delta(&delta))?,
