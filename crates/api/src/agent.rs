@@ -2,7 +2,7 @@
 
 use entourage_types::{self as types, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -114,4 +114,31 @@ pub struct CreateAgent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, pattern = r"\S")]
     pub message: Option<String>,
+}
+
+/// Which agents to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListAgents {
+    /// Only agents that people created.
+    #[serde(default)]
+    #[param(required = false)]
+    pub roots: bool,
+    /// Only agents in this status.
+    #[param(value_type = Option<schema::ShownStatus>)]
+    pub status: Option<ShownStatus>,
+    /// Only agents of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub tree: Option<AgentId>,
+    /// Only agents that have not read all of their inbox.
+    #[serde(default)]
+    #[param(required = false)]
+    pub unread: bool,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

@@ -1,10 +1,10 @@
 //! An event of a tree.
 
 use entourage_types::{
-    self as types, AgentId, Cost, RunId, ShownStatus, StepStatus, StopReason, Time, WaitingOn,
+    self as types, AgentId, Cost, RunId, ShownStatus, StepKey, StepStatus, StopReason, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{Grant, Intervention, Item, Question, Session, Task, Usage, schema};
 
@@ -87,7 +87,8 @@ pub enum EventBody {
         #[schema(value_type = schema::RunId)]
         run: RunId,
         /// Its key.
-        key: String,
+        #[schema(value_type = String)]
+        key: StepKey,
         /// Its state.
         #[schema(value_type = schema::StepStatus)]
         state: StepStatus,
@@ -149,6 +150,26 @@ pub enum EventBody {
     },
 }
 
+impl EventBody {
+    /// The name of the SSE event.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::AgentCreated { .. } => "agent_created",
+            Self::AgentStatus { .. } => "agent_status",
+            Self::Run { .. } => "run",
+            Self::Step { .. } => "step",
+            Self::Item { .. } => "item",
+            Self::Task { .. } => "task",
+            Self::Intervention { .. } => "intervention",
+            Self::Grant { .. } => "grant",
+            Self::Question { .. } => "question",
+            Self::Session { .. } => "session",
+            Self::Record { .. } => "record",
+        }
+    }
+}
+
 impl From<types::Event> for Event {
     fn from(event: types::Event) -> Self {
         let types::Event { root, seq, agent, at, body } = event;
@@ -170,7 +191,7 @@ impl From<types::EventBody> for EventBody {
                 Self::Run { run, status, waiting_on, stop_reason, error, usage, cost }
             }
             types::EventBody::Step { run, key, state, due, attempt, error } => {
-                Self::Step { run, key: key.to_string(), state, due, attempt, error }
+                Self::Step { run, key, state, due, attempt, error }
             }
             types::EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(Item::from) },
             types::EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
@@ -187,4 +208,14 @@ impl From<types::EventBody> for EventBody {
             }
         }
     }
+}
+
+/// Where a stream of events begins.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct Begin {
+    /// Begin after the event with this number; by default with the first event that is kept. `Last-Event-ID`
+    /// takes precedence.
+    pub after: Option<u64>,
 }

@@ -2,7 +2,7 @@
 
 use entourage_types::{self as types, AgentId, GrantId, GrantStatus, Owner, QuestionId, Time};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -44,4 +44,26 @@ impl From<types::Grant> for Grant {
         let types::Grant { id, owner, root, agent, tool, rule, question, status, created, updated } = grant;
         Self { id, owner, root, agent, tool, rule, question, status, created, updated }
     }
+}
+
+/// Which grants to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListGrants {
+    /// Only grants in the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// Only grants for this agent.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub agent: Option<AgentId>,
+    /// Only grants in this status.
+    #[param(value_type = Option<schema::GrantStatus>)]
+    pub status: Option<GrantStatus>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

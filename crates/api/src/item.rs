@@ -1,6 +1,6 @@
 //! An entry of a transcript.
 
-use entourage_types::{self as types, AgentId, CallId, PostId, RunId, TaskId, Time};
+use entourage_types::{self as types, AgentId, CallId, PostId, QuestionId, RunId, StepKey, TaskId, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -25,8 +25,8 @@ pub struct Item {
     pub at: Time,
     /// The key of the step of its run whose result it is; left out if it is no step's result.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "model/2")]
-    pub step: Option<String>,
+    #[schema(value_type = Option<String>, example = "model/2")]
+    pub step: Option<StepKey>,
     /// Its content.
     #[serde(flatten)]
     pub body: ItemBody,
@@ -86,6 +86,7 @@ pub enum ItemBody {
         error: bool,
         /// Its effect on the run; left out if it has none beyond its text.
         #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::OutputEffect>)]
         effect: Option<OutputEffect>,
         /// What a client may show beside the text, in the tool's own format; neither the model nor the server
         /// reads it.
@@ -158,7 +159,7 @@ pub struct ToolCall {
 }
 
 /// The effect of an output on the run of its call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputEffect {
     /// The run's answer, which ends it.
@@ -171,9 +172,9 @@ pub enum OutputEffect {
         by: String,
     },
     /// The id of the task that another agent works on, or has worked on.
-    Delegated(String),
+    Delegated(TaskId),
     /// The id of the question to the user; the output's text is the question's outcome.
-    Asked(String),
+    Asked(QuestionId),
 }
 
 impl From<types::OutputEffect> for OutputEffect {
@@ -182,8 +183,8 @@ impl From<types::OutputEffect> for OutputEffect {
             types::OutputEffect::Answer(words) => Self::Answer(words),
             types::OutputEffect::Said(words) => Self::Said(words),
             types::OutputEffect::Refused { by } => Self::Refused { by },
-            types::OutputEffect::Delegated(task) => Self::Delegated(task.to_string()),
-            types::OutputEffect::Asked(question) => Self::Asked(question.to_string()),
+            types::OutputEffect::Delegated(task) => Self::Delegated(task),
+            types::OutputEffect::Asked(question) => Self::Asked(question),
         }
     }
 }
@@ -225,7 +226,6 @@ impl From<types::RunOptions> for RunOptions {
 impl From<types::Item> for Item {
     fn from(item: types::Item) -> Self {
         let types::Item { agent, seq, run, session, at, step, body } = item;
-        let step = step.map(|step| step.to_string());
         Self { agent, seq, run, session, at, step, body: body.into() }
     }
 }

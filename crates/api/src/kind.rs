@@ -106,14 +106,13 @@ pub struct KindFinding {
     /// The line, from 1.
     pub line: usize,
     /// How much it matters.
-    #[schema(value_type = String, example = "remark")]
     pub severity: Severity,
     /// What was found, and what to do.
     pub text: String,
 }
 
 /// How much a finding matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The kind is not loaded.

@@ -2,7 +2,7 @@
 
 use entourage_types::{self as types, AgentId, NoteId, Owner, Time};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -35,4 +35,20 @@ impl From<types::Note> for Note {
         let types::Note { id, owner, root, agent, title, content, created } = note;
         Self { id, owner, root, agent, title, content, created }
     }
+}
+
+/// Which notes to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListNotes {
+    /// Only notes of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

@@ -6,7 +6,7 @@ use entourage_types::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -176,17 +176,76 @@ pub struct AnswerQuestion {
     pub decline: bool,
 }
 
-impl From<Answer> for AnswerQuestion {
-    fn from(answer: Answer) -> Self {
+impl TryFrom<Answer> for AnswerQuestion {
+    type Error = String;
+
+    fn try_from(answer: Answer) -> Result<Self, String> {
         let verdict = answer.verdict();
-        match answer {
+        Ok(match answer {
             Answer::Text(text) => Self { answer: Some(text), ..Self::default() },
-            Answer::Declined | Answer::Granted | Answer::Expired => Self { decline: true, ..Self::default() },
+            Answer::Declined => Self { decline: true, ..Self::default() },
             Answer::Approve { arguments, digest, .. } => {
                 Self { verdict, arguments, digest, ..Self::default() }
             }
             Answer::Reject { reason } => Self { verdict, reason, ..Self::default() },
             Answer::Retry | Answer::GiveUp => Self { verdict, ..Self::default() },
+            Answer::Granted | Answer::Expired => {
+                return Err(
+                    "only the engine closes a question by a grant or because it expired: answer it, or \
+                            decline"
+                        .to_owned(),
+                );
+            }
+        })
+    }
+}
+
+/// Which questions to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListQuestions {
+    /// Only questions in this status.
+    #[param(value_type = Option<schema::QuestionStatus>)]
+    pub status: Option<QuestionStatus>,
+    /// Only questions of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_an_answer_that_a_person_may_give_is_sent_as_one() {
+        for (answer, sent) in [
+            (Answer::Text("red".into()), json!({ "answer": "red" })),
+            (Answer::Declined, json!({ "decline": true })),
+            (Verdict::Approve.into(), json!({ "verdict": "approve" })),
+            (Verdict::ApproveAlways.into(), json!({ "verdict": "approve_always" })),
+            (
+                Answer::Reject { reason: Some("too dear".into()) },
+                json!({ "verdict": "reject", "reason": "too dear" }),
+            ),
+            (Answer::Retry, json!({ "verdict": "retry" })),
+            (Answer::GiveUp, json!({ "verdict": "give_up" })),
+        ] {
+            let request = AnswerQuestion::try_from(answer).unwrap();
+            assert_eq!(serde_json::to_value(request).unwrap(), sent);
+        }
+        for engines in [Answer::Granted, Answer::Expired] {
+            assert!(AnswerQuestion::try_from(engines).unwrap_err().contains("only the engine"));
         }
     }
 }

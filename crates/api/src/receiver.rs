@@ -12,7 +12,7 @@ pub struct Receiver {
     /// Its name in the settings.
     pub name: String,
     /// The events that it receives.
-    #[schema(value_type = Vec<String>, example = json!(["task.completed"]))]
+    #[schema(value_type = Vec<schema::Occasion>)]
     pub events: Vec<Occasion>,
     /// How many deliveries are pending.
     pub pending: u64,

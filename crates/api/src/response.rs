@@ -163,10 +163,10 @@ pub struct Respond {
     /// The text.
     #[schema(min_length = 1, pattern = r"\S")]
     pub message: String,
-    /// The name of the chat, of your choice; later messages with the same name continue the chat. A new chat
-    /// by default.
+    /// The name of the chat, of your choice, except `.` and `..`, which no path can hold; later messages with
+    /// the same name continue the chat. A new chat by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 255, pattern = r"\S")]
+    #[schema(min_length = 1, max_length = 255, pattern = r"[^\s.]|\s\.|\.\s|\.{3}")]
     pub chat_id: Option<String>,
     /// The entry point to write to; by default the agency's first.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,8 @@
 //! Runs and their steps.
 
 use entourage_types::{
-    self as types, AgentId, Cost, Intent, Owner, RunId, ShownStatus, StepState, StepStatus, StopReason,
-    TaskId, Time, WaitingOn,
+    self as types, AgentId, Cost, Intent, Owner, RunId, ShownStatus, StepKey, StepStatus, StopReason, TaskId,
+    Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -111,8 +111,8 @@ pub struct Step {
     #[schema(value_type = schema::RunId)]
     pub run: RunId,
     /// Its key in the run.
-    #[schema(example = "model/2")]
-    pub key: String,
+    #[schema(value_type = String, example = "model/2")]
+    pub key: StepKey,
     /// Its state.
     #[schema(value_type = schema::StepStatus)]
     pub state: StepStatus,
@@ -121,7 +121,7 @@ pub struct Step {
     pub value: Value,
     /// What was recorded when a call began: the class of its effect, and the arguments that a person gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<schema::Intent>)]
     pub intent: Option<Intent>,
     /// How many times it was tried.
     pub attempt: u32,
@@ -136,17 +136,15 @@ pub struct Step {
     pub updated: Time,
 }
 
-impl From<types::Step> for Step {
-    fn from(step: types::Step) -> Self {
-        let types::Step { run, key, state, intent, attempt, used, started, updated } = step;
-        let (key, state, value) = (key.to_string(), state.status(), content(&state));
-        Self { run, key, state, value, intent, attempt, used: used.map(ModelUse::from), started, updated }
-    }
-}
+impl TryFrom<types::Step> for Step {
+    type Error = serde_json::Error;
 
-/// The content of a state, without its name.
-fn content(state: &StepState) -> Value {
-    state.value().ok().and_then(|value| serde_json::from_str(&value).ok()).unwrap_or_default()
+    fn try_from(step: types::Step) -> Result<Self, serde_json::Error> {
+        let types::Step { run, key, state, intent, attempt, used, started, updated } = step;
+        let (state, value) = (state.status(), serde_json::from_str(&state.value()?)?);
+        let used = used.map(ModelUse::from);
+        Ok(Self { run, key, state, value, intent, attempt, used, started, updated })
+    }
 }
 
 /// What one model call used.

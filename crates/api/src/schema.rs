@@ -50,7 +50,7 @@ macro_rules! words {
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId }
 words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Program Reply Input Action InterventionStatus
-LearningStatus SessionEnd About Verdict GrantStatus }
+LearningStatus SessionEnd About Verdict GrantStatus Occasion }
 
 schema! {
     /// The schema of a chat's id: its orchestrator's.
@@ -60,6 +60,14 @@ schema! {
 schema! {
     /// The schema of a sub-agent's id.
     SubAgentId = agent()
+}
+
+schema! {
+    /// The schema of what is recorded before a call.
+    Intent = ObjectBuilder::new()
+        .property("effect", string().enum_values(Some(entourage_types::Effect::WORDS.iter().copied())))
+        .required("effect")
+        .property("edited", ObjectBuilder::new().schema_type(Type::Object))
 }
 
 schema! {
@@ -79,6 +87,26 @@ schema! {
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
         .minimum(Some(0))
         .description(Some("Billionths of a US dollar, so that sums are exact."))
+}
+
+// A derived schema takes no other type for the field of a tuple, so the variants with ids are repeated here.
+/// The effect of an output on the run of its call.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum OutputEffect {
+    /// The run's answer, which ends it.
+    Answer(String),
+    /// A message to the user.
+    Said(String),
+    /// An output guardrail refused the text.
+    Refused {
+        /// The name of the guardrail.
+        by: String,
+    },
+    /// The id of the task that another agent works on, or has worked on.
+    Delegated(TaskId),
+    /// The id of the question to the user; the output's text is the question's outcome.
+    Asked(QuestionId),
 }
 
 fn agent() -> ObjectBuilder {

@@ -2,7 +2,7 @@
 
 use entourage_types::{self as types, AgentId, CallId, Owner, PostId, RunId, Status, TaskId, Time};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -107,4 +107,23 @@ impl From<types::Task> for Task {
             updated,
         }
     }
+}
+
+/// Which tasks to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListTasks {
+    /// Only tasks of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// Only tasks in this status.
+    #[param(value_type = Option<schema::Status>)]
+    pub status: Option<Status>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

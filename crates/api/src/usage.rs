@@ -1,8 +1,8 @@
 //! Usage.
 
-use entourage_types::{self as types, AgentId, Cost, Day, Owner, RunId};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use entourage_types::{self as types, AgentId, Cost, Day, Owner, RunId, UsageBy};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -147,4 +147,55 @@ pub struct TreeUsage {
     pub cost: Cost,
     /// How many answers came from a model without a known price: the cost leaves them out.
     pub unpriced: u64,
+}
+
+/// What to sum up, and by what.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ReportUsage {
+    /// What to group by, separated by commas: `day`, `model`, `kind`, `tree`, `agent`, `run`, `owner`. One
+    /// sum by default.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "words")]
+    #[param(
+        value_type = Option<String>,
+        example = "day,model",
+        pattern = "^(day|model|kind|tree|agent|run|owner)(,(day|model|kind|tree|agent|run|owner))*$",
+    )]
+    pub group_by: Vec<UsageBy>,
+    /// From this day, in UTC.
+    #[serde(default, deserialize_with = "day")]
+    #[param(value_type = Option<schema::Day>)]
+    pub from: Option<Day>,
+    /// Up to and including this day, in UTC.
+    #[serde(default, deserialize_with = "day")]
+    #[param(value_type = Option<schema::Day>)]
+    pub to: Option<Day>,
+    /// Only of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub tree: Option<AgentId>,
+    /// Only of this agent.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub agent: Option<AgentId>,
+    /// Only of this run.
+    #[param(value_type = Option<schema::RunId>)]
+    pub run: Option<RunId>,
+}
+
+/// Words in one parameter, separated by commas.
+mod words {
+    use super::{Deserialize, Deserializer, Error, Serializer, UsageBy};
+
+    pub(super) fn serialize<S: Serializer>(by: &[UsageBy], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&by.iter().map(|by| by.as_str()).collect::<Vec<_>>().join(","))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<UsageBy>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.split(',').map(|word| word.parse().map_err(D::Error::custom)).collect()
+    }
+}
+
+fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Error> {
+    String::deserialize(deserializer)?.parse().map(Some).map_err(D::Error::custom)
 }

@@ -146,6 +146,26 @@ mod tests {
     }
 
     #[test]
+    fn long_numbers_and_texts_that_look_like_numbers_are_compared_exactly() {
+        let call = json!({"account": 12_345_678_901_234_568_u64, "text": "12345678901234568", "code": "123"});
+        for yes in [
+            "account != 12345678901234567",
+            "account > 12345678901234567",
+            "text != 12345678901234567",
+            "text == 12345678901234568",
+            "code == 123",
+            "code != 0123",
+            "code != \"123.0\"",
+            "code == \"123\"",
+        ] {
+            assert!(condition_holds(yes, &call), "{yes}");
+        }
+        for no in ["account == 12345678901234567", "account <= 12345678901234567", "code == \"0123\""] {
+            assert!(!condition_holds(no, &call), "{no}");
+        }
+    }
+
+    #[test]
     fn an_argument_that_cannot_be_compared_meets_every_condition() {
         let odd = json!({"amount": "NaN", "much": "1e9", "to": ["a@example.com", "b@evil.org"], "none": []});
         for yes in [

@@ -6,8 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_store::{Result as StoreResult, Write};
-use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Time};
+use entourage_store::{Result as StoreResult, RunQuery, Write};
+use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Status, Time};
 
 use crate::{
     Engine, Error, Kinds, Result,
@@ -148,14 +148,37 @@ impl Engine {
         }
     }
 
-    /// A version that some run has started with.
+    /// The kind that an agent works as now: that of its open run, or else the current one.
+    ///
+    /// # Errors
+    /// [`Error::UnknownKind`] if neither is there any more.
+    pub(crate) async fn kind_at_work(&self, agent: &Agent) -> Result<Arc<Kind>> {
+        if !matches!(agent.status, Status::Running | Status::Waiting) {
+            return self.kinds().named(&agent.kind);
+        }
+        let mut query = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
+        (query.page.limit, query.page.newest_first) = (1, true);
+        let runs = self.store().runs(&Scope::from(&agent.owner), query).await?;
+        let kind = self.kind_of(agent, runs.first().filter(|run| run.ended.is_none())).await?;
+        if kind.version.is_empty() { self.kinds().named(&agent.kind) } else { Ok(kind) }
+    }
+
+    /// A version that some run has started with; none, too, if what is stored of it cannot be read: a run can
+    /// then still go on with the current one, and be ended.
     pub(crate) async fn version(&self, version: &str) -> StoreResult<Option<Arc<Kind>>> {
         if let Some(kept) = self.inner.versions.kept().get(version) {
             return Ok(Some(Arc::clone(kept)));
         }
         let found = self.store().entity(&Scope::All, EntityKind::KIND, version).await?;
         let Some(entity) = found else { return Ok(None) };
-        let kind: Arc<Kind> = Arc::new(serde_json::from_str(&entity.body)?);
+        let kind: Kind = match serde_json::from_str(&entity.body) {
+            Ok(kind) => kind,
+            Err(error) => {
+                tracing::error!(version, %error, "the stored version of a kind cannot be read");
+                return Ok(None);
+            }
+        };
+        let kind = Arc::new(kind);
         self.kept(&kind);
         Ok(Some(kind))
     }

@@ -332,12 +332,12 @@ mod tests {
         let connections = connections(8);
         let ann = busy(&connections, 6, Some("ann"));
         let more = connections.enter(HERE).request();
-        assert_eq!(more.begin_request(&Owner::new("ann")).unwrap_err().status, 429);
+        assert_eq!(more.begin_request(&Owner::new("ann")).unwrap_err().document.status, 429);
         drop(more);
         let bob = busy(&connections, 2, Some("bob"));
         // Now every connection has a request under way.
         let late = connections.enter(HERE);
-        assert_eq!(late.request().begin_request(&Owner::new("carol")).unwrap_err().status, 503);
+        assert_eq!(late.request().begin_request(&Owner::new("carol")).unwrap_err().document.status, 503);
         drop(ann);
         late.request().begin_request(&Owner::new("carol")).unwrap();
         drop(bob);
@@ -353,13 +353,17 @@ mod tests {
         };
         let long = begin(&ann).unwrap();
         long.book_answer(UNTAKEN + 1, true).unwrap();
-        assert_eq!(begin(&ann).err().unwrap().status, 429, "nothing is done that cannot be answered");
+        assert_eq!(
+            begin(&ann).err().unwrap().document.status,
+            429,
+            "nothing is done that cannot be answered"
+        );
         begin(&bob).unwrap().book_answer(UNTAKEN, true).unwrap();
         drop(long);
         let first = begin(&ann).unwrap();
         first.book_answer(UNTAKEN - 10, true).unwrap();
         let (read, written) = (begin(&ann).unwrap(), begin(&ann).unwrap());
-        assert_eq!(read.book_answer(11, true).unwrap_err().status, 429);
+        assert_eq!(read.book_answer(11, true).unwrap_err().document.status, 429);
         written.book_answer(11, false).unwrap();
         drop((first, written));
         read.book_answer(11, true).unwrap();

@@ -26,12 +26,13 @@ mod webhook;
 pub use auth::{Algorithm, Auth, Jwt, check_auth, mint};
 pub use error::Error;
 pub use in_process::InProcess;
-pub use problem::Problem;
 pub use router::router;
 pub use routes::openapi::{openapi, openapi_json};
 pub use serve::{bind, serve};
 pub use settings::Settings;
 pub use webhook::{Webhook, WebhookSender, check_senders, outbox};
+
+use problem::Problem;
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

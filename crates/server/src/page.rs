@@ -3,11 +3,9 @@
 use std::str::FromStr;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use entourage_api::Page;
+use entourage_api::{Page, PageQuery};
 use entourage_engine::{ItemQuery, Page as Rows, Result as EngineResult};
 use entourage_types::AgentId;
-use serde::Deserialize;
-use utoipa::IntoParams;
 
 use crate::Problem;
 
@@ -21,26 +19,6 @@ const MOST: u32 = 200;
 /// The most bytes on a page, not counting its last entry.
 pub(crate) const BYTES: usize = 1 << 20;
 
-/// The paging parameters of a request.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct PageQuery {
-    /// How many entries to return; 50 by default.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// The `next_cursor` of the previous page.
-    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
-    cursor: Option<String>,
-}
-
-impl PageQuery {
-    /// Checks the parameters.
-    pub(crate) fn paging(&self) -> Result<Paging, Problem> {
-        Paging::new(self.limit, self.cursor.as_deref())
-    }
-}
-
 /// The paging parameters of a request, checked.
 #[derive(Debug)]
 pub(crate) struct Paging {
@@ -51,6 +29,11 @@ pub(crate) struct Paging {
 }
 
 impl Paging {
+    /// Checks the paging parameters of a request that has no others.
+    pub(crate) fn of(query: &PageQuery) -> Result<Self, Problem> {
+        Self::new(query.limit, query.cursor.as_deref())
+    }
+
     /// Checks the paging parameters of a request.
     pub(crate) fn new(limit: Option<u32>, cursor: Option<&str>) -> Result<Self, Problem> {
         let after = cursor.map(|cursor| decode(cursor).ok_or_else(bad_cursor)).transpose()?;

@@ -193,10 +193,31 @@ async fn an_invalid_agency_message_is_refused_without_effect() {
     assert!(told.contains("`researcher` is no entry point of `desk`; there are: assistant"), "{told}");
     site.post(RESPONSES, &json!({"message": " ", "chat_id": "first"})).await.problem(422, "invalid-request");
     site.post(RESPONSES, &json!({"message": "hello", "chat_id": " "})).await.problem(422, "invalid-request");
+    for dots in [".", ".."] {
+        let said = json!({"message": "hello", "chat_id": dots});
+        let told = site.post(RESPONSES, &said).await.problem(422, "invalid-request").detail;
+        assert!(told.starts_with(&format!("no chat can be called `{dots}`")), "{told}");
+        let unnamed = site.request(Method::POST, RESPONSES).header("idempotency-key", dots);
+        send(unnamed.json(&json!({"message": "hello"}))).await.problem(422, "invalid-request");
+    }
     site.post(RESPONSES, &json!({"message": "hello", "shout": true})).await.problem(422, "invalid-body");
     site.post("/v1/agencies/none/responses", &json!({"message": "hello"})).await.problem(404, "not-found");
     let agents = site.get("/v1/agents").await.expect(200);
     assert_eq!(agents["data"], json!([]));
+}
+
+/// The description refuses the same names as the server.
+#[tokio::test]
+async fn the_published_pattern_of_a_chats_name_excludes_exactly_what_is_refused() {
+    let site = desk().await;
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    let published = &description["components"]["schemas"]["Respond"]["properties"]["chat_id"];
+    let published = jsonschema::validator_for(published).unwrap();
+    for name in ["", " ", ".", "..", "...", ". ", " .", "..a", "a", "ü", "a.b"] {
+        let said = json!({"message": "hello", "chat_id": name});
+        let taken = site.post(RESPONSES, &said).await.status == 200;
+        assert_eq!(published.is_valid(&json!(name)), taken, "`{name}`");
+    }
 }
 
 #[tokio::test]

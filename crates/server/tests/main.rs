@@ -33,3 +33,4 @@ mod unfinished;
 mod usage;
 mod webhooks;
 mod work;
+mod written;

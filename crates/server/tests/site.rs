@@ -5,12 +5,13 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
+use entourage_api::Problem;
 use entourage_engine::{
     Engine, Kinds,
     dispatch::{Dispatcher, Embedded},
 };
 use entourage_llm::{Error as ModelError, Message, Model, Request, Script, ScriptedModel};
-use entourage_server::{Problem, Settings};
+use entourage_server::Settings;
 use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
 use entourage_types::Owner;

@@ -63,8 +63,17 @@ kinds! {
 
 impl EntityKind {
     /// A noun of an application: a word of lower-case letters and underscores that no noun of the engine has.
+    ///
+    /// # Panics
+    /// If it is no such word: in a constant, when that is compiled.
     #[must_use]
     pub const fn new(word: &'static str) -> Self {
+        assert!(is_word(word.as_bytes()), "a noun consists of lower-case letters and underscores");
+        let mut known = Self::KNOWN;
+        while let [first, rest @ ..] = known {
+            assert!(!are_equal(first.0.as_bytes(), word.as_bytes()), "the engine has a noun of this name");
+            known = rest;
+        }
         Self(word)
     }
 
@@ -80,6 +89,27 @@ impl EntityKind {
     pub fn is_of_engine(self) -> bool {
         ![Self::NOTE, Self::LEARNING].contains(&self) && Self::KNOWN.contains(&self)
     }
+}
+
+const fn is_word(mut word: &[u8]) -> bool {
+    let is_empty = word.is_empty();
+    while let [first, rest @ ..] = word {
+        if !(first.is_ascii_lowercase() || *first == b'_') {
+            return false;
+        }
+        word = rest;
+    }
+    !is_empty
+}
+
+const fn are_equal(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([first, rest @ ..], [second, others @ ..]) = (one, other) {
+        if *first != *second {
+            return false;
+        }
+        (one, other) = (rest, others);
+    }
+    one.is_empty() && other.is_empty()
 }
 
 impl fmt::Debug for EntityKind {
@@ -268,5 +298,20 @@ pub trait Record: Serialize + DeserializeOwned {
     /// If the body is not of this noun.
     fn from_entity(entity: &Entity) -> serde_json::Result<Self> {
         serde_json::from_str(&entity.body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+
+    #[test]
+    fn a_noun_of_an_application_is_a_word_that_the_engine_does_not_use() {
+        assert_eq!(EntityKind::new("line_item").as_str(), "line_item");
+        for word in ["", "Goal", "two words", "task", "counter"] {
+            assert!(catch_unwind(|| EntityKind::new(word)).is_err(), "{word}");
+        }
     }
 }

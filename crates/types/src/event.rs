@@ -132,7 +132,7 @@ pub enum EventBody {
 }
 
 impl EventBody {
-    /// The name of the event in storage and in SSE.
+    /// The name of the event in storage.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -64,7 +64,7 @@ impl Client {
     pub async fn context(&self, agent: AgentId) -> Result<Seen> {
         let agent = self.agent(agent).await?;
         let engine = &self.engine;
-        let kind = engine.kinds().named(&agent.kind)?;
+        let kind = engine.kind_at_work(&agent).await?;
         let memory = engine.memory(&agent);
         let items = self.session_items(&agent).await?;
         let position = Position::of(&agent, &kind, &items);
@@ -117,7 +117,7 @@ impl Client {
     /// [`crate::Error::NotFound`]; [`crate::Error::UnknownKind`] if the agent's kind was removed.
     pub async fn history(&self, agent: AgentId) -> Result<Vec<Message>> {
         let agent = self.agent(agent).await?;
-        let kind = self.engine.kinds().named(&agent.kind)?;
+        let kind = self.engine.kind_at_work(&agent).await?;
         let items = self.session_items(&agent).await?;
         Ok(View::of(&items, &kind).messages(false))
     }

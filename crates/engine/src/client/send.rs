@@ -38,8 +38,13 @@ impl Client {
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
-        let input = self.engine.kinds().get(&agent.kind).map_or(Input::Steer, |kind| kind.input);
         let at_work = matches!(agent.status, Status::Running | Status::Waiting);
+        let input = match self.engine.kind_at_work(&agent).await {
+            Ok(kind) => kind.input,
+            // The run that reads the message reports that its kind is gone.
+            Err(Error::UnknownKind { .. } | Error::Kinds(_)) => Input::Steer,
+            Err(error) => return Err(error),
+        };
         if at_work && input == Input::Refuse {
             return Err(Error::AtWork(to));
         }

@@ -50,7 +50,9 @@ impl Work for Deliveries {
     }
 
     fn unread(&mut self, error: &Error, _: Time) -> Duration {
-        tracing::error!(%error, "the outbox could not be read");
+        if !matches!(error, Error::Store(error) if error.is_outage()) {
+            tracing::error!(%error, "the outbox could not be read");
+        }
         AGAIN
     }
 
@@ -66,6 +68,8 @@ impl Work for Deliveries {
     fn ended(&mut self, id: DeliveryId, outcome: Result<Self::Outcome, String>, now: Time) -> Next {
         let cause = match outcome {
             Ok(Ok(again)) => return again.map_or(Next::Done, Next::At),
+            // The dispatcher reports an outage of the store, once for all.
+            Ok(Err(Error::Store(error))) if error.is_outage() => return Next::NotBefore(now + AGAIN),
             Ok(Err(error)) => error.to_string(),
             Err(crash) => crash,
         };

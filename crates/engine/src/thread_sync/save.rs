@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use entourage_store::{Changed, Commit, EntityQuery, ItemQuery, Page as RowPage, Write};
+use entourage_store::{Changed, Commit, EntityQuery, Error as StoreError, ItemQuery, Page as RowPage, Write};
 use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
 
 use super::{PATIENCE, ThreadStore, ThreadStoreError, kept};
@@ -56,7 +56,9 @@ impl Work for Saves {
     }
 
     fn unread(&mut self, error: &Error, _: Time) -> Duration {
-        tracing::error!(%error, "the items to save could not be read");
+        if !matches!(error, Error::Store(error) if error.is_outage()) {
+            tracing::error!(%error, "the items to save could not be read");
+        }
         AGAIN
     }
 
@@ -76,6 +78,8 @@ impl Work for Saves {
                 self.failures.remove(&agent);
                 if more { Next::At(now) } else { Next::Done }
             }
+            // The dispatcher reports an outage of the store, which is no failure of the thread store.
+            Err(cause) if is_outage(&*cause) => Next::NotBefore(now + AGAIN),
             Err(cause) => {
                 tracing::warn!(%agent, %cause, "a thread could not be saved elsewhere; it is tried again");
                 let failures = self.failures.entry(agent).or_insert(Failures { count: 0, until: now });
@@ -85,6 +89,11 @@ impl Work for Saves {
             }
         }
     }
+}
+
+/// Whether the engine's own store is unusable.
+fn is_outage(cause: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    cause.downcast_ref().is_some_and(StoreError::is_outage)
 }
 
 impl Saves {

@@ -147,6 +147,15 @@ async fn chats_are_listed_by_name_until_they_are_deleted() {
     assert!(matches!(world.client().delete_chat("four").await, Err(Error::NotFound { .. })));
 }
 
+#[tokio::test]
+async fn an_unread_message_is_hidden_from_other_owners() {
+    let world = ceo_and_dev().workers(0).start().await;
+    let sent = world.client().speak(speech("ceo", "hand on this"), None).await.unwrap();
+    assert_eq!(world.client().last_message(sent.agent).await.unwrap(), Some(sent.post));
+    let other = world.client_of(entourage_types::Owner::new("eve"));
+    assert!(matches!(other.last_message(sent.agent).await, Err(Error::NotFound { .. })));
+}
+
 /// A deleted chat's name begins a new chat without the old one's memory, any number of times.
 /// Shows: S2-R084.
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::{fs, path::Path};
 
 use crate::kit::first_tools;
-use entourage_engine::NewAgent;
+use entourage_engine::{Clock, Error, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
+use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Fault, Faults, World, WorldBuilder, plain};
-use entourage_types::{Agent, Answer, Status};
+use entourage_types::{Action, Agent, Answer, Entity, EntityKind, Scope, Status};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -69,6 +69,46 @@ async fn a_run_keeps_its_kind_version_if_the_file_changes_or_is_removed() {
     world.until(two.id, failed).await;
     let notice = plain(&world.client().items(two.id, 0, 100).await.unwrap()).pop().unwrap();
     assert!(notice.contains("the kind `clerk` no longer exists"), "a new run has none: {notice}");
+}
+
+#[tokio::test]
+async fn a_run_whose_stored_kind_version_cannot_be_read_continues_with_the_current_one() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "First version.");
+    let world = clerks(&directory).start().await;
+    let (agent, deleted) = (clerk(&world).await, clerk(&world).await);
+    world.asleep(&agent).await;
+    world.asleep(&deleted).await;
+    let version = world.client().runs(agent.id, Page::default()).await.unwrap()[0].kind_version.clone();
+    let stored = world.store().entity(&Scope::All, EntityKind::KIND, &version).await.unwrap().unwrap();
+    let damaged = Write::entity(Entity { body: "{}".into(), ..stored });
+    world.store().commit(Commit::new(world.clock().now()).write(damaged)).await.unwrap();
+
+    write(directory.path(), "Second version.");
+    let world = world.reborn(Faults::none()).await;
+    world.client().intervene(deleted.id, Action::Delete, None).await.unwrap();
+    assert_eq!(answer_and_read_last_line(&world, &agent).await, "turn: Second version.[]");
+}
+
+#[tokio::test]
+async fn the_input_policy_for_a_message_is_that_of_the_open_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let clerk_with = |input: &str| {
+        let text = format!("---\nname: clerk\ninput: {input}\ntools: [ask_user]\n---\nAsk.\n");
+        fs::write(directory.path().join("clerk.md"), text).unwrap();
+    };
+    clerk_with("refuse");
+    let world = clerks(&directory).start().await;
+    let agent = clerk(&world).await;
+    world.asleep(&agent).await;
+    clerk_with("steer");
+    world.engine().reload().await.unwrap();
+    let refused = world.client().send(agent.id, "Hurry.", None).await;
+    assert!(matches!(refused, Err(Error::AtWork(_))), "{refused:?}");
+    answer_and_read_last_line(&world, &agent).await;
+    world.client().send(agent.id, "Again.", None).await.unwrap();
+    world.asleep(&agent).await;
+    world.client().send(agent.id, "Hurry.", None).await.unwrap();
 }
 
 #[tokio::test]

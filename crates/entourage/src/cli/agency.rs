@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use entourage::Settings;
-use entourage_api::Page;
 use entourage_engine::{
     Agency as Found,
     agencies::{ENDING, parse},
@@ -116,24 +115,16 @@ fn graph(globals: &Globals, given: &str, mermaid: bool) -> Result<Exit> {
 
 async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
     let (backend, agency) = connected(globals, given, Purpose::Read).await?;
-    let (paint, mut after, mut any) = (out::stdout(), None::<String>, false);
-    loop {
-        let Page { data: chats, next_cursor } = backend.agency_chats(&agency, after.as_deref()).await?;
-        for chat in &chats {
-            if globals.json {
-                out::json(chat)?;
-            } else {
-                let since = paint.dim(format!("since {}", chat.created));
-                out::result(text![paint.bold(&chat.name), "  ", chat.root, "  ", since])?;
-            }
-        }
-        any |= !chats.is_empty();
-        match next_cursor {
-            Some(next) => after = Some(next),
-            None => break,
+    let (paint, chats) = (out::stdout(), backend.agency_chats(&agency).await?);
+    for chat in &chats {
+        if globals.json {
+            out::json(chat)?;
+        } else {
+            let since = paint.dim(format!("since {}", chat.created));
+            out::result(text![paint.bold(&chat.name), "  ", chat.root, "  ", since])?;
         }
     }
-    if !any && !globals.json && !globals.quiet {
+    if chats.is_empty() && !globals.json && !globals.quiet {
         out::note("no chats; each message over HTTP starts one, or continues the one that it names");
     }
     Ok(Exit::Done)

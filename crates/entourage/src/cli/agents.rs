@@ -2,12 +2,12 @@
 
 use clap::Args;
 use entourage::settings::time;
-use entourage_api::{Agent, Page};
+use entourage_api::{Agent, ListAgents, Page};
 use entourage_types::{ShownStatus, Time};
 use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
-    backend::{self, AgentListing, Purpose, Result},
+    backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
     out,
@@ -100,7 +100,7 @@ impl Agents {
         let most = self.limit as usize;
         let narrow = self.kind.is_some() || self.search.is_some();
         let limit = Some(self.limit).filter(|_| !narrow);
-        let mut page = AgentListing { roots: true, status: self.status, limit, after: None };
+        let mut page = ListAgents { roots: true, status: self.status, limit, ..ListAgents::default() };
         let mut found = Vec::new();
         loop {
             let Page { data: agents, next_cursor } = backend.agents(&page).await?;
@@ -112,7 +112,7 @@ impl Agents {
                 found.truncate(most);
                 return Ok(found);
             }
-            page.after = next_cursor;
+            page.cursor = next_cursor;
         }
     }
 

@@ -6,7 +6,7 @@ use entourage_types::{About, Answer as Reply, QuestionId, QuestionStatus, Verdic
 use serde_json::Value;
 
 use super::{
-    backend::{self, Purpose},
+    backend::{self, Backend, Purpose},
     failure::{Exit, Failure},
     globals::Globals,
     id_input::IdInput,
@@ -138,15 +138,10 @@ impl Answer {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
         let id = self.question.find(&backend).await?;
         let given = match self.given.answer(self.arguments) {
-            Reply::Text(words) => {
-                let open = backend.questions(None).await?;
-                // A question that is no longer open is refused below, with the reason.
-                let asked = open.iter().find(|question| question.id == id);
-                asked.map_or(Ok(Reply::Text(words.clone())), |question| typed(question, &words))
-            }
-            given => Ok(given),
+            Reply::Text(words) => meant(&backend, id, words).await?,
+            given => given,
         };
-        let question = backend.answer(id, given.map_err(Failure::usage)?).await?;
+        let question = backend.answer(id, given).await?;
         if globals.json {
             out::json(&question)?;
         } else if !globals.quiet {
@@ -171,6 +166,16 @@ impl Answer {
             out::note(format!("{}; {next}", question.status));
         }
         Ok(Exit::Done)
+    }
+}
+
+/// What a text means as the answer to a question.
+async fn meant(backend: &Backend, id: QuestionId, words: String) -> backend::Result<Reply> {
+    let question = backend.question(id).await?;
+    match question.status {
+        QuestionStatus::Open => typed(&question, &words).map_err(Failure::usage),
+        // The server refuses it, with the reason.
+        _ => Ok(Reply::Text(words)),
     }
 }
 
@@ -213,6 +218,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::cli::backend::tests::serving;
 
     fn question(about: About, options: &[&str]) -> Question {
         let agent = AgentId::new();
@@ -258,6 +264,16 @@ mod tests {
         assert_eq!(typed(&leave, "Yes"), Ok(Verdict::Approve.into()));
         assert_eq!(typed(&leave, "n"), Ok(Verdict::Reject.into()));
         assert_eq!(typed(&leave, "yes, but later"), text("yes, but later"));
+    }
+
+    #[tokio::test]
+    async fn a_typed_answer_is_read_for_its_question_however_many_others_are_open() {
+        let leave = question(About::Approval, &["approve", "approve always", "reject"]);
+        let written = serde_json::to_string(&leave).unwrap();
+        let (backend, asked) = serving(vec![("application/json", written)]).await;
+        assert_eq!(meant(&backend, leave.id, "yes".into()).await.unwrap(), Verdict::Approve.into());
+        let asked = asked.await.unwrap();
+        assert!(asked[0].starts_with(&format!("GET /v1/questions/{} ", leave.id)), "{asked:?}");
     }
 
     /// A client whose answer's acknowledgement was lost recognizes its answer in the stored question, and

@@ -3,11 +3,11 @@
 use std::{fmt::Display, str::FromStr};
 
 use async_trait::async_trait;
-use entourage_api::Page;
+use entourage_api::ListAgents;
 use entourage_types::{AgentId, GrantId, QuestionId};
 
 use super::{
-    backend::{AgentListing, Backend, Result},
+    backend::{Backend, Result},
     failure::Failure,
     words,
 };
@@ -118,21 +118,13 @@ impl Named for AgentId {
     const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
-        let newest = AgentListing { roots: true, limit: Some(1), ..AgentListing::default() };
+        let newest = ListAgents { roots: true, limit: Some(1), ..ListAgents::default() };
         Ok(backend.agents(&newest).await?.data.first().map(|agent| agent.id))
     }
 
     async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
-        let mut all = Vec::new();
-        let mut page = AgentListing::default();
-        loop {
-            let Page { data, next_cursor } = backend.agents(&page).await?;
-            all.extend(data.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))));
-            match next_cursor {
-                Some(next) => page.after = Some(next),
-                None => return Ok(all),
-            }
-        }
+        let all = backend.all_agents().await?;
+        Ok(all.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))).collect())
     }
 }
 

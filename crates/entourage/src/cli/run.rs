@@ -302,7 +302,7 @@ pub(super) fn beside(root: AgentId) -> String {
 }
 
 async fn newest_unfinished(backend: &Backend) -> Result<AgentId> {
-    backend.unfinished().await?.into_iter().next().ok_or_else(|| {
+    backend.newest_unfinished().await?.ok_or_else(|| {
         Failure::usage(
             "there is nothing to resume: no agent is unfinished. `entourage agents` lists all agents",
         )

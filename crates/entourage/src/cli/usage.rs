@@ -1,8 +1,7 @@
 //! `entourage usage`: shows what agents used, and what that cost.
 
 use clap::Args;
-use entourage_api::{Tally, UsageReport, UsageRow};
-use entourage_engine::UsageQuery;
+use entourage_api::{ReportUsage, Tally, UsageReport, UsageRow};
 use entourage_types::{AgentId, Cost, Day, Owner, RunId, UsageBy};
 
 use super::{
@@ -51,7 +50,7 @@ impl Usage {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let Self { by, from, to, tree, agent, run } = self;
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let root = match tree {
+        let tree = match tree {
             Some(tree) => Some(tree.find(&backend).await?),
             None => None,
         };
@@ -59,14 +58,14 @@ impl Usage {
             Some(agent) => Some(agent.find(&backend).await?),
             None => None,
         };
-        let query = UsageQuery { from, to, root, agent, run, by };
+        let query = ReportUsage { group_by: by, from, to, tree, agent, run };
         let report = backend.usage(&query).await?;
         if globals.json {
             out::json(&report)?;
             return Ok(Exit::Done);
         }
         let UsageReport { data, total } = report;
-        for line in table(&query.by, &data, total) {
+        for line in table(&query.group_by, &data, total) {
             out::result(line)?;
         }
         if total.unpriced > 0 && !globals.quiet {

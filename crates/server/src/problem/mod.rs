@@ -13,30 +13,15 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use entourage_api::Problem as Document;
 
 pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 
-/// Why a request failed, and what to do about it.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[non_exhaustive]
-pub struct Problem {
-    /// The type of the problem: a stable name for programs.
-    #[serde(rename = "type")]
-    #[schema(example = "urn:entourage:problem:not-found")]
-    pub kind: Cow<'static, str>,
-    /// A short title, the same for every problem of this type.
-    #[schema(example = "Not found")]
-    pub title: Cow<'static, str>,
-    /// The HTTP status.
-    #[schema(example = 404, minimum = 400, maximum = 599)]
-    pub status: u16,
-    /// The cause in this case, and what to do next.
-    pub detail: String,
+/// Why a request failed: the document that the caller receives, and what stays here.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    pub(crate) document: Document,
     /// The engine's error, for callers within this process.
-    #[serde(skip)]
-    #[schema(ignore)]
     cause: Cause,
 }
 
@@ -68,13 +53,13 @@ macro_rules! problems {
 
         impl Problem {
             $(pub(crate) fn $name(detail: impl Into<String>) -> Self {
-                Self {
+                let document = Document {
                     kind: Cow::Borrowed(kind::$name()),
                     title: Cow::Borrowed($title),
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
-                    cause: Cause::default(),
-                }
+                };
+                Self { document, cause: Cause::default() }
             })+
         }
     };
@@ -119,24 +104,6 @@ problems! {
 }
 
 impl Problem {
-    /// Whether the server is stopping, and accepts no more requests.
-    #[must_use]
-    pub fn is_shutting_down(&self) -> bool {
-        self.kind == kind::stopping()
-    }
-
-    /// Whether an answer was refused because its question is no longer open.
-    #[must_use]
-    pub fn is_not_open(&self) -> bool {
-        self.kind == kind::not_open()
-    }
-
-    /// Whether events were requested after a number that the server no longer has, or does not have yet.
-    #[must_use]
-    pub fn is_cursor_gone(&self) -> bool {
-        self.kind == kind::cursor_gone()
-    }
-
     pub(crate) fn no_token() -> Self {
         Self::unauthorized("send `Authorization: Bearer <token>`; `entourage token` makes one")
     }
@@ -173,15 +140,15 @@ impl Problem {
 const LONGEST: usize = 8_000;
 
 impl IntoResponse for Problem {
-    fn into_response(mut self) -> Response {
-        if let Some((end, _)) = self.detail.char_indices().nth(LONGEST) {
-            self.detail.truncate(end);
-            self.detail.push('…');
+    fn into_response(self) -> Response {
+        let Self { mut document, cause } = self;
+        if let Some((end, _)) = document.detail.char_indices().nth(LONGEST) {
+            document.detail.truncate(end);
+            document.detail.push('…');
         }
-        let scheme = if self.kind == kind::unauthorized() { "Bearer" } else { "Webhook-Signature" };
-        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let cause = std::mem::take(&mut self.cause);
-        let mut response = (status, Json(self)).into_response();
+        let scheme = if document.kind == kind::unauthorized() { "Bearer" } else { "Webhook-Signature" };
+        let status = StatusCode::from_u16(document.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(document)).into_response();
         response.extensions_mut().insert(cause);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));

@@ -7,7 +7,7 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder},
 };
 
-use crate::Problem;
+use entourage_api::Problem;
 
 /// Status, name and description of each failure that a client should be ready for.
 const EXPECTED: [(&str, &str, &str); 6] = [

@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderName, header::CONTENT_TYPE},
     routing::get,
 };
-use entourage_api::{CaughtUp, Delta};
+use entourage_api::{CaughtUp, Delta, Problem};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -14,7 +14,7 @@ use utoipa::{
 
 use super::failures;
 use crate::{
-    Problem, router,
+    router,
     views::chats::{ChatDeltaView, ToolCallDocument},
 };
 

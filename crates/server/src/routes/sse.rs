@@ -14,7 +14,7 @@ use axum::{
 };
 use entourage_types::Time;
 use futures::{FutureExt as _, Stream, StreamExt as _, stream};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::IntoParams;
 
 use crate::{Problem, state::AppState, streams::Opened};
@@ -37,15 +37,6 @@ pub(crate) trait EventSource: Send + 'static {
         heard: Self::Input,
         frames: &mut Vec<u8>,
     ) -> impl Future<Output = entourage_engine::Result<()>> + Send;
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct Begin {
-    /// Begin after the event with this number; by default with the first event that is kept. `Last-Event-ID`
-    /// takes precedence.
-    pub(crate) after: Option<u64>,
 }
 
 /// The header of a client that reconnects.

@@ -21,7 +21,8 @@ fn of_task(task: Task, occasion: Occasion) -> serde_json::Result<Value> {
         Occasion::TaskCreated => TaskStatus::Pending,
         Occasion::TaskReactivated => TaskStatus::Running,
         Occasion::TaskCompleted => TaskStatus::Success,
-        Occasion::TaskFailed => TaskStatus::Failed,
+        Occasion::TaskFailed | Occasion::TaskCancelled => TaskStatus::Failed,
+        Occasion::TaskWaiting | Occasion::QuestionOpened | Occasion::QuestionClosed => TaskStatus::Waiting,
     };
     serde_json::to_value(ChatTaskView::then(task, status))
 }

@@ -1,33 +1,43 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
-use std::collections::BTreeSet;
-
 use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
-    Intervention, Item, ItemPage, Job, Kind, List, Page, Posted, Question, Receiver, Reloaded, SendMessage,
-    Session, UsageReport,
+    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, Page,
+    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session, UsageReport,
 };
-use entourage_engine::{Error, UsageQuery};
-use entourage_types::{Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus};
+use entourage_engine::Error;
+use entourage_types::{
+    Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus, ShownStatus,
+};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 
-use super::{AgentListing, Backend, OnExit, Result, Signal, Stream, Tree, target::Target};
-
-/// Which agents have something to do, wait, or have yet to read something.
-const UNFINISHED: [&str; 4] = ["status=queued", "status=running", "status=waiting", "unread=true"];
-/// The longest page that the server returns.
-pub(super) const PAGE: u32 = 200;
+use super::{Backend, OnExit, Result, Signal, Stream, Tree, connection::PAGE, target::Target};
+use crate::cli::failure::Failure;
 
 /// The command that shows what became of a message to an agent.
 fn tail(agent: AgentId) -> String {
     format!("entourage tail {agent}")
 }
 
-/// A path of these segments, whatever characters they hold.
-fn in_path(segments: &[&str]) -> String {
+/// A path of these segments, whatever characters they hold. Refuses those that a URL cannot have.
+fn in_path(segments: &[&str]) -> Result<String> {
+    if let Some(none) = segments.iter().find(|segment| ["", ".", ".."].contains(segment)) {
+        return Err(Failure::usage(format!(
+            "nothing is called `{none}`; give the name of something that exists"
+        )));
+    }
     let encoded = segments.iter().map(|segment| utf8_percent_encode(segment, NON_ALPHANUMERIC).to_string());
-    encoded.collect::<Vec<_>>().join("/")
+    Ok(encoded.collect::<Vec<_>>().join("/"))
+}
+
+/// Which agents, of one tree or of all, have something to do, wait, or have yet to read something.
+fn unfinished(tree: Option<AgentId>) -> [ListAgents; 4] {
+    let all = ListAgents { tree, ..ListAgents::default() };
+    let of = |status| ListAgents { status: Some(status), ..all.clone() };
+    let statuses = [ShownStatus::Queued, ShownStatus::Running, ShownStatus::Waiting];
+    let [queued, running, waiting] = statuses.map(of);
+    [queued, running, waiting, ListAgents { unread: true, ..all }]
 }
 
 impl Backend {
@@ -111,30 +121,30 @@ impl Backend {
     }
 
     /// A page of agents, newest first, and where the next one begins.
-    pub(crate) async fn agents(&self, page: &AgentListing) -> Result<Page<Agent>> {
-        let AgentListing { roots, status, limit, after } = page;
-        let limit = limit.unwrap_or(PAGE).clamp(1, PAGE);
-        let mut path = format!("agents?roots={roots}&limit={limit}");
-        path.extend(status.map(|status| format!("&status={status}")));
-        path.extend(after.as_ref().map(|after| format!("&cursor={after}")));
-        self.get(&path).await
+    pub(crate) async fn agents(&self, which: &ListAgents) -> Result<Page<Agent>> {
+        let limit = Some(which.limit.unwrap_or(PAGE).min(PAGE));
+        self.find("agents", &ListAgents { limit, ..which.clone() }).await
     }
 
-    /// The roots of trees in which an agent has something to do or waits, newest first.
-    pub(crate) async fn unfinished(&self) -> Result<Vec<AgentId>> {
-        let mut roots = BTreeSet::new();
-        for of in UNFINISHED {
-            let found: Page<Agent> = self.get(&format!("agents?{of}&limit={PAGE}")).await?;
-            roots.extend(found.data.iter().map(|agent| agent.root));
+    /// All agents, newest first.
+    pub(crate) async fn all_agents(&self) -> Result<Vec<Agent>> {
+        self.whole("agents", &ListAgents::default(), None).await
+    }
+
+    /// The newest root of a tree in which an agent has something to do or waits.
+    pub(crate) async fn newest_unfinished(&self) -> Result<Option<AgentId>> {
+        let mut newest = None;
+        for which in unfinished(None) {
+            let found: Vec<Agent> = self.whole("agents", &which, None).await?;
+            newest = newest.max(found.iter().map(|agent| agent.root).max());
         }
-        Ok(roots.into_iter().rev().collect())
+        Ok(newest)
     }
 
     /// Whether an agent of a tree has something to do or waits.
     pub(crate) async fn has_work(&self, root: AgentId) -> Result<bool> {
-        for of in UNFINISHED {
-            let found: Page<Agent> = self.get(&format!("agents?{of}&tree={root}&limit=1")).await?;
-            if !found.data.is_empty() {
+        for which in unfinished(Some(root)) {
+            if !self.agents(&ListAgents { limit: Some(1), ..which }).await?.data.is_empty() {
                 return Ok(true);
             }
         }
@@ -147,45 +157,29 @@ impl Backend {
     }
 
     /// Usage, added up.
-    pub(crate) async fn usage(&self, query: &UsageQuery) -> Result<UsageReport> {
-        let UsageQuery { from, to, root, agent, run, by } = query;
-        let by = by.iter().map(|by| by.as_str()).collect::<Vec<_>>().join(",");
-        let mut path = "usage?".to_owned();
-        let restricted = [
-            ("group_by", Some(by).filter(|by| !by.is_empty())),
-            ("from", from.map(|from| from.to_string())),
-            ("to", to.map(|to| to.to_string())),
-            ("tree", root.map(|root| root.to_string())),
-            ("agent", agent.map(|agent| agent.to_string())),
-            ("run", run.map(|run| run.to_string())),
-        ];
-        for (name, value) in restricted {
-            path.extend(value.map(|value| format!("&{name}={value}")));
-        }
-        self.get(&path).await
+    pub(crate) async fn usage(&self, query: &ReportUsage) -> Result<UsageReport> {
+        self.find("usage", query).await
     }
 
     /// A part of the conversation with an agent, oldest entry first, and the cursor of the part before it:
     /// the last part, or the one that ends at `before`.
     pub(crate) async fn entries(&self, agent: AgentId, before: Option<String>) -> Result<Page<Entry>> {
-        let cursor = before.map(|before| format!("&cursor={before}")).unwrap_or_default();
-        self.get(&format!("agents/{agent}/messages?limit={PAGE}{cursor}")).await
+        let page = PageQuery { limit: Some(PAGE), cursor: before };
+        self.find(&format!("agents/{agent}/messages"), &page).await
     }
 
     /// A page of an agent's transcript items, starting at an item; empty after the last.
     pub(crate) async fn items(&self, agent: AgentId, from: u64) -> Result<Vec<Item>> {
-        let path = format!("agents/{agent}/items?from={from}&limit={PAGE}");
-        Ok(self.get::<ItemPage>(&path).await?.data)
+        let which = ListItems { from, limit: Some(PAGE) };
+        Ok(self.find::<ItemPage>(&format!("agents/{agent}/items"), &which).await?.data)
     }
 
     /// Open questions, of one tree or of all, oldest first.
     pub(crate) async fn questions(&self, root: Option<AgentId>) -> Result<Vec<Question>> {
-        let open = QuestionStatus::Open;
-        let of = root.map(|root| format!("&root={root}")).unwrap_or_default();
-        let mut found: Page<Question> =
-            self.get(&format!("questions?status={open}&limit={PAGE}{of}")).await?;
-        found.data.reverse();
-        Ok(found.data)
+        let open = ListQuestions { status: Some(QuestionStatus::Open), root, ..ListQuestions::default() };
+        let mut found = self.whole("questions", &open, None).await?;
+        found.reverse();
+        Ok(found)
     }
 
     /// A question, open or not.
@@ -195,14 +189,14 @@ impl Backend {
 
     /// Answers a question.
     pub(crate) async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
-        self.post_body(&format!("questions/{id}/answer"), &AnswerQuestion::from(answer)).await
+        let answer = AnswerQuestion::try_from(answer).map_err(Failure::usage)?;
+        self.post_body(&format!("questions/{id}/answer"), &answer).await
     }
 
     /// Grants in force, of one agent or of all, newest first.
     pub(crate) async fn grants(&self, agent: Option<AgentId>) -> Result<Vec<Grant>> {
-        let of = agent.map(|agent| format!("&agent={agent}")).unwrap_or_default();
-        let standing = GrantStatus::Standing;
-        Ok(self.get::<Page<Grant>>(&format!("grants?status={standing}&limit={PAGE}{of}")).await?.data)
+        let standing = ListGrants { agent, status: Some(GrantStatus::Standing), ..ListGrants::default() };
+        self.whole("grants", &standing, None).await
     }
 
     /// Revokes a grant.
@@ -226,21 +220,19 @@ impl Backend {
         self.get(&format!("agents/{agent}/context")).await
     }
 
-    /// The closed sessions of an agent, newest first.
-    pub(crate) async fn sessions(&self, agent: AgentId, limit: u32) -> Result<Vec<Session>> {
-        let limit = limit.clamp(1, PAGE);
-        Ok(self.get::<Page<Session>>(&format!("agents/{agent}/sessions?limit={limit}")).await?.data)
+    /// The closed sessions of an agent, newest first; at most so many.
+    pub(crate) async fn sessions(&self, agent: AgentId, most: u32) -> Result<Vec<Session>> {
+        self.whole(&format!("agents/{agent}/sessions"), &PageQuery::default(), Some(most)).await
     }
 
-    /// A page of an agency's chats that were not deleted, and where the next one begins.
-    pub(crate) async fn agency_chats(&self, agency: &str, after: Option<&str>) -> Result<Page<AgencyChat>> {
-        let cursor = after.map(|after| format!("&cursor={after}")).unwrap_or_default();
-        self.get(&format!("{}?limit={PAGE}{cursor}", in_path(&["agencies", agency, "chats"]))).await
+    /// An agency's chats that were not deleted.
+    pub(crate) async fn agency_chats(&self, agency: &str) -> Result<Vec<AgencyChat>> {
+        self.whole(&in_path(&["agencies", agency, "chats"])?, &PageQuery::default(), None).await
     }
 
     /// Deletes a chat of an agency, with all its agents.
     pub(crate) async fn delete_agency_chat(&self, agency: &str, chat: &str) -> Result<()> {
-        let path = in_path(&["agencies", agency, "chats", chat]);
+        let path = in_path(&["agencies", agency, "chats", chat])?;
         self.place.waits_for(self.ask(Method::DELETE, &path)).await.map(drop)
     }
 
@@ -251,12 +243,12 @@ impl Backend {
 
     /// Runs a job now.
     pub(crate) async fn run_job(&self, name: &str) -> Result<Job> {
-        self.post(&format!("jobs/{name}/run")).await
+        self.post(&in_path(&["jobs", name, "run"])?).await
     }
 
     /// Everything that a job would find at this moment.
     pub(crate) async fn inconsistencies(&self, job: &str) -> Result<Vec<Inconsistency>> {
-        Ok(self.get::<List<Inconsistency>>(&format!("jobs/{job}/inconsistencies")).await?.data)
+        Ok(self.get::<List<Inconsistency>>(&in_path(&["jobs", job, "inconsistencies"])?).await?.data)
     }
 
     /// The receivers of webhooks, each with its state.
@@ -266,7 +258,7 @@ impl Backend {
 
     /// Sends everything again that did not arrive at a receiver.
     pub(crate) async fn retry_receiver(&self, name: &str) -> Result<Receiver> {
-        self.post(&format!("webhooks/{name}/retry")).await
+        self.post(&in_path(&["webhooks", name, "retry"])?).await
     }
 
     /// The events of a tree after an event, or since the first that is kept, up to now.

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use entourage::{Engine, Settings};
-use entourage_server::{InProcess, Problem};
+use entourage_api::{Page, PageQuery, Problem};
+use entourage_server::InProcess;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Serialize, de::DeserializeOwned};
@@ -17,6 +18,9 @@ const TOKEN: &str = "ENTOURAGE_TOKEN";
 const KEY: &str = "idempotency-key";
 /// How long a token made for one command is valid.
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
+/// The longest page that the server returns.
+pub(super) const PAGE: u32 = 200;
+
 /// An HTTP client. The server is on this machine and speaks plain HTTP: no certificates are read.
 pub(super) fn client(limit: Option<Duration>) -> Result<Client> {
     entourage_llm::install_tls();
@@ -79,6 +83,33 @@ impl Backend {
         self.call(Method::GET, path).await
     }
 
+    /// Sends a request with a query, and reads its answer.
+    pub(super) async fn find<T: DeserializeOwned>(&self, path: &str, query: &impl Serialize) -> Result<T> {
+        self.answer_to(self.request(Method::GET, path).query(query)).await
+    }
+
+    /// Reads a list page by page: whole, or its first entries. The query names no page.
+    pub(super) async fn whole<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &impl Serialize,
+        most: Option<u32>,
+    ) -> Result<Vec<T>> {
+        let most = most.map_or(usize::MAX, |most| most as usize);
+        let (mut all, mut cursor) = (Vec::new(), None);
+        loop {
+            let left = u32::try_from(most - all.len()).unwrap_or(PAGE);
+            let page = PageQuery { limit: Some(left.min(PAGE)), cursor };
+            let request = self.request(Method::GET, path).query(query).query(&page);
+            let Page { data, next_cursor } = self.answer_to(request).await?;
+            all.extend(data);
+            if next_cursor.is_none() || all.len() >= most {
+                return Ok(all);
+            }
+            cursor = next_cursor;
+        }
+    }
+
     pub(super) async fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         self.call(Method::POST, path).await
     }
@@ -113,6 +144,11 @@ impl Backend {
     /// Sends a request. Returns its answer if the status is a success.
     pub(super) async fn ask(&self, method: Method, path: &str) -> Result<Response> {
         self.answered(self.request(method, path)).await
+    }
+
+    /// Begins to read a stream.
+    pub(super) async fn begin(&self, path: &str, query: &impl Serialize) -> Result<Response> {
+        self.answered(self.request(Method::GET, path).query(query)).await
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

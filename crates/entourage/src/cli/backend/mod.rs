@@ -16,7 +16,7 @@ use std::{path::PathBuf, time::Duration};
 use entourage_api::{Entry, Page, Tree};
 use entourage_llm::MODEL_VARIABLE;
 use entourage_tools::FilesSettings;
-use entourage_types::{AgentId, Owner, ShownStatus};
+use entourage_types::{AgentId, Owner};
 
 use super::{failure::Failure, globals::Globals, out};
 
@@ -47,19 +47,6 @@ pub(crate) async fn transcript(
             return Ok(parts.into_iter().rev().flatten().collect());
         }
     }
-}
-
-/// Which agents to list, newest first.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AgentListing {
-    /// Only agents that people created.
-    pub(crate) roots: bool,
-    /// Only agents with this status.
-    pub(crate) status: Option<ShownStatus>,
-    /// At most this many, and at most one page.
-    pub(crate) limit: Option<u32>,
-    /// Where the page before ended.
-    pub(crate) after: Option<String>,
 }
 
 /// What happens to agents when the command ends.

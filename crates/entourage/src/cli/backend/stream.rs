@@ -2,10 +2,9 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use entourage_api::{Delta, Event};
+use entourage_api::{Begin, Delta, Event};
 use entourage_types::{AgentId, Backoff};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
-use reqwest::Method;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until, timeout, timeout_at},
@@ -185,8 +184,7 @@ impl Stream {
 }
 
 async fn connect(backend: &Backend, root: AgentId, after: Option<u64>) -> Result<Pieces> {
-    let after = after.map(|after| format!("?after={after}")).unwrap_or_default();
-    let response = backend.ask(Method::GET, &format!("agents/{root}/events{after}")).await?;
+    let response = backend.begin(&format!("agents/{root}/events"), &Begin { after }).await?;
     Ok(response.bytes_stream().map(|piece| piece.map(Vec::from)).boxed())
 }
 

@@ -8,7 +8,7 @@ use entourage::{Engine, Kinds, NewAgent, Settings};
 use entourage_api::{Agent, Tally, TreeUsage};
 use entourage_llm::Rehearsal;
 use entourage_store::MemoryStore;
-use entourage_types::{Action, AgentId, Time};
+use entourage_types::{Action, AgentId, CallId, GrantId, QuestionId, RunId, Time};
 use serde_json::json;
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
@@ -77,6 +77,73 @@ async fn a_transcript_is_read_only_as_many_pages_back_as_needed() {
     }
 }
 
+/// What only a later page of a list has is found, too.
+#[tokio::test]
+async fn open_questions_grants_and_unfinished_trees_are_read_beyond_the_first_page() {
+    let (agent, now) = (AgentId::new(), Time::now());
+    let row = |id: String, more: serde_json::Value| {
+        let mut row = json!({ "id": id, "owner": "local", "root": agent, "agent": agent, "tool": "create_note",
+            "created": now, "updated": now });
+        row.as_object_mut().unwrap().append(&mut more.as_object().unwrap().clone());
+        row
+    };
+    let pages = |rows: [serde_json::Value; 2]| {
+        let [first, last] = rows;
+        let page = |row, next: Option<&str>| json!({ "data": [row], "next_cursor": next }).to_string();
+        [page(first, Some("there")), page(last, None)].map(|page| ("application/json", page)).to_vec()
+    };
+
+    let questions = [QuestionId::new(), QuestionId::new()];
+    let question = |id: QuestionId| {
+        let more = json!({ "kind": "worker", "run": RunId::new(), "call": CallId::new(),
+            "about": "approval", "text": "May I?", "status": "open" });
+        row(id.to_string(), more)
+    };
+    let (backend, asked) = serving(pages(questions.map(question))).await;
+    let found: Vec<_> = backend.questions(None).await.unwrap().iter().map(|open| open.id).collect();
+    assert_eq!(found, [questions[1], questions[0]], "oldest first");
+    assert!(asked.await.unwrap()[1].starts_with("GET /v1/questions?status=open&limit=200&cursor=there "));
+
+    let grants = [GrantId::new(), GrantId::new()];
+    let grant = |id: GrantId| {
+        let more = json!({ "rule": "create_note", "question": QuestionId::new(), "status": "standing" });
+        row(id.to_string(), more)
+    };
+    let (backend, _) = serving(pages(grants.map(grant))).await;
+    let found: Vec<_> = backend.grants(Some(agent)).await.unwrap().iter().map(|grant| grant.id).collect();
+    assert_eq!(found, grants);
+
+    let roots = [AgentId::new(), AgentId::new()].map(|id| entourage_types::Agent {
+        root: id,
+        ..entourage_types::Agent::root(owner(), "assistant", "", now)
+    });
+    let newest = roots[1].root;
+    let none = json!({ "data": [], "next_cursor": null }).to_string();
+    let waiting = pages(roots.map(|root| serde_json::to_value(Agent::from(root)).unwrap()));
+    let rest = vec![("application/json", none); 3];
+    let (backend, _) = serving([waiting, rest].concat()).await;
+    assert_eq!(backend.newest_unfinished().await.unwrap(), Some(newest));
+}
+
+/// A name may hold any character: it is one segment of a path. What a URL resolves is refused.
+#[tokio::test]
+async fn a_name_is_one_segment_of_a_path_whatever_it_holds() {
+    let (backend, asked) = serving(vec![("application/problem+json", "{}".into()); 3]).await;
+    assert!(backend.retry_receiver("a/b?c#d").await.is_err());
+    assert!(backend.run_job("a b").await.is_err());
+    assert!(backend.inconsistencies("ä").await.is_err());
+    let asked = asked.await.unwrap();
+    let asked: Vec<&str> = asked.iter().filter_map(|head| head.split_whitespace().nth(1)).collect();
+    assert_eq!(
+        asked,
+        ["/v1/webhooks/a%2Fb%3Fc%23d/retry", "/v1/jobs/a%20b/run", "/v1/jobs/%C3%A4/inconsistencies"]
+    );
+    for none in ["", ".", ".."] {
+        let refused = backend.run_job(none).await.unwrap_err();
+        assert!(refused.is_usage() && refused.text().contains(&format!("nothing is called `{none}`")));
+    }
+}
+
 /// A tree is read however deep it is, although the JSON parser limits its depth.
 #[tokio::test]
 async fn a_tree_deeper_than_the_limit_of_the_json_parser_is_read() {
@@ -106,7 +173,7 @@ async fn has_work_finds_the_work_of_a_tree_among_many_waiting_agents() {
     let engine = engine.build();
     let client = engine.client(owner());
     let idle = client.create(NewAgent::default(), None).await.unwrap().id;
-    for _ in 0..=super::api::PAGE {
+    for _ in 0..=super::connection::PAGE {
         client.create(NewAgent { message: Some("Go".into()), ..NewAgent::default() }, None).await.unwrap();
     }
     let backend = Backend::at(engine).unwrap();

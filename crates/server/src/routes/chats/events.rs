@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use axum::{extract::State, response::IntoResponse};
-use entourage_api::{CaughtUp, schema};
+use entourage_api::{Begin, CaughtUp, schema};
 use entourage_engine::{Client, Entry, Error, Signal, TranscriptRenderer, Watch};
 use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::{Failures, Gone, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
+    routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
     views::chats::{
         ChatDeltaView, ChatMessageView, ChatTaskView, SubAgentView, ToolCallDocument, TreeIndex, tool_calls,

@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_api::{Page, schema};
+use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::NewAgent;
 use entourage_types::{Action, AgentId};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use super::{Answer, Conflict, Failures, ORCHESTRATOR, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::PageQuery,
+    page::Paging,
     state::AppState,
     views::chats::ChatView,
 };
@@ -68,7 +68,7 @@ async fn create(
     responses((status = 200, description = "A page of chats.", body = ChatPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<ChatPage> {
-    let paging = query.paging()?;
+    let paging = Paging::of(&query)?;
     let read = |rows| caller.client.roots_of(ORCHESTRATOR, rows);
     Ok(Json(paging.read(read, |chat| chat.id.to_string()).await?))
 }

@@ -1,7 +1,7 @@
 //! The messages of the main chat: send one, list them.
 
 use axum::{Json, extract::State, http::StatusCode};
-use entourage_api::{Page, schema};
+use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::{Answer, Conflict, Failures, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{BYTES, PageQuery, page_of},
+    page::{BYTES, Paging, page_of},
     state::AppState,
     views::chats::{ChatMessageView, TreeIndex},
 };
@@ -72,7 +72,7 @@ async fn list(
     Filter(query): Filter<PageQuery>,
 ) -> Answer<ChatMessagePage> {
     chat(&caller.client, id).await?;
-    let (before, limit) = query.paging()?.items::<PageEnd<QuestionId>>()?;
+    let (before, limit) = Paging::of(&query)?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     let family = TreeIndex::told_of(&caller.client, id, &entries).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &family));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use axum::Json;
-use entourage_api::{List, Page, schema};
+use entourage_api::{List, Page, PageQuery, schema};
 use entourage_engine::Client;
 use entourage_types::{Agent, AgentId, Item};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -12,7 +12,7 @@ use super::{Answer, Failures, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    page::{PageQuery, page_of},
+    page::{Paging, page_of},
     state::AppState,
     views::chats::{SubAgentMessageView, SubAgentView, TreeIndex, documents},
 };
@@ -75,7 +75,7 @@ async fn messages(
     let client = &caller.client;
     let agent = sub_agent(client, id).await?;
     // Items first, so that the question of each answer among them is in the store when questions are read.
-    let items = client.transcript_part(query.paging()?.items_of(id)?).await?;
+    let items = client.transcript_part(Paging::of(&query)?.items_of(id)?).await?;
     let questions = client.questions_of(id).await?;
     let next = beginning(&items);
     let mut told = documents(&items, &questions);

@@ -1,14 +1,14 @@
 //! The tasks of a chat.
 
 use axum::Json;
-use entourage_api::{Page, schema};
+use entourage_api::{Page, PageQuery, schema};
 use entourage_types::{AgentId, Task, TaskId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::PageQuery,
+    page::Paging,
     state::AppState,
     views::chats::{ChatTaskView, TreeIndex},
 };
@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<ChatTaskPage> {
     chat(&caller.client, id).await?;
     let read = |rows| caller.client.tasks(Some(id), None, rows);
-    let page: Page<Task> = query.paging()?.read(read, |task: &Task| task.id.to_string()).await?;
+    let page: Page<Task> = Paging::of(&query)?.read(read, |task: &Task| task.id.to_string()).await?;
     let family = TreeIndex::with(&caller.client, id, Vec::new()).await?;
     let data = page.data.into_iter().map(|task| ChatTaskView::of(task, &family)).collect();
     Ok(Json(Page { data, next_cursor: page.next_cursor }))

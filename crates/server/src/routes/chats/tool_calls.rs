@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use axum::Json;
-use entourage_api::{Page, schema};
+use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::{Client, ItemQuery, Page as Rows, PageBudget, PageEnd};
 use entourage_types::{AgentId, CallId, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    page::{BYTES, PageQuery, page_of},
+    page::{BYTES, Paging, page_of},
     state::AppState,
     views::chats::{ToolCallDocument, tool_calls},
 };
@@ -41,7 +41,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<ToolCallPage> {
     let client = &caller.client;
     sub_agent(client, id).await?;
-    let (before, limit) = query.paging()?.items::<PageEnd<CallId>>()?;
+    let (before, limit) = Paging::of(&query)?.items::<PageEnd<CallId>>()?;
     let last = client.runs(id, Rows { limit: 1, newest_first: true, ..Rows::default() }).await?;
     let steps = match last.first() {
         Some(run) if !run.status.is_terminal() => client.steps(run.id).await?,

@@ -6,7 +6,9 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use entourage_api::{Agency, AgencyChat, AgencyResponse, List, Page, Question, Respond, RunItem, Thread};
+use entourage_api::{
+    Agency, AgencyChat, AgencyResponse, List, Page, PageQuery, Question, Respond, RunItem, Thread,
+};
 use entourage_engine::{
     ChatMessage,
     responses::{Follow, RunResult, StreamEvent},
@@ -19,7 +21,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
-    page::PageQuery,
+    page::Paging,
     routes::sse::{EventSource, ended, frame, streamed},
     state::AppState,
     views,
@@ -91,7 +93,7 @@ async fn respond(
     let (client, opened) = served.streams.open(&caller.client)?;
     // The same message under the same key is in the same chat.
     let new_chat = || key.as_deref().map_or_else(|| CallId::new().to_string(), str::to_owned);
-    let chat_id = said.chat_id.unwrap_or_else(new_chat);
+    let chat_id = addressable(said.chat_id.unwrap_or_else(new_chat))?;
     let speech = ChatMessage {
         chat: chat_id.clone(),
         to: said.agent.unwrap_or_default(),
@@ -131,6 +133,16 @@ async fn respond(
             views::final_text(response).map(IntoResponse::into_response)
         }
         answer => Ok((answer.0, Json(answer.1)).into_response()),
+    }
+}
+
+/// Refuses the name of a chat that has no path of its own: clients resolve such a segment before they ask.
+fn addressable(chat_id: String) -> Result<String, Problem> {
+    match chat_id.as_str() {
+        "." | ".." => Err(Problem::invalid(format!(
+            "no chat can be called `{chat_id}`: clients leave it out of a path. Give another `chat_id`"
+        ))),
+        _ => Ok(chat_id),
     }
 }
 
@@ -201,7 +213,7 @@ async fn chats(
     Filter(query): Filter<PageQuery>,
 ) -> Answer<AgencyChatPage> {
     let read = |rows| caller.client.agency_chats(&name, rows);
-    Ok(Json(query.paging()?.read(read, |chat| chat.id.clone()).await?))
+    Ok(Json(Paging::of(&query)?.read(read, |chat| chat.id.clone()).await?))
 }
 
 /// Delete a chat of an agency

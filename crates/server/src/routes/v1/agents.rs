@@ -5,11 +5,9 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_api::{Agent, CreateAgent, Item, ItemPage, Page, Tree, schema};
+use entourage_api::{Agent, CreateAgent, Item, ItemPage, ListAgents, ListItems, Page, Tree, schema};
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
-use entourage_types::{AgentId, ShownStatus};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
@@ -53,40 +51,14 @@ async fn create(
     Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Agent::from(agent))))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Agents {
-    /// Only agents that people created.
-    #[serde(default)]
-    #[param(required = false)]
-    roots: bool,
-    /// Only agents in this status.
-    #[param(value_type = Option<schema::ShownStatus>)]
-    status: Option<ShownStatus>,
-    /// Only agents of the tree with this root.
-    #[param(value_type = Option<schema::AgentId>)]
-    tree: Option<AgentId>,
-    /// Only agents that have not read all of their inbox.
-    #[serde(default)]
-    #[param(required = false)]
-    unread: bool,
-    /// How many entries to return; 50 by default.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// The `next_cursor` of the previous page.
-    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
-    cursor: Option<String>,
-}
-
 /// List agents, newest first
 #[utoipa::path(
-    get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(Agents),
+    get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(ListAgents),
     responses((status = 200, description = "A page of agents.", body = AgentPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<Agents>) -> Answer<AgentPage> {
+async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let Agents { roots, status, tree, unread, .. } = query;
+    let ListAgents { roots, status, tree, unread, .. } = query;
     let read = |page| caller.client.select_agents(AgentFilter { roots, status, root: tree, unread, page });
     Ok(Json(paging.read(read, |agent| agent.id.to_string()).await?))
 }
@@ -114,26 +86,13 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<Tree> {
     Ok(Json(tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Items {
-    /// The number of the first item; 0 by default.
-    #[serde(default)]
-    #[param(required = false, maximum = 9_223_372_036_854_775_807_i64)]
-    from: u64,
-    /// How many entries to return; 50 by default.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-}
-
 /// List the items of an agent's transcript, as the agent itself has them
 #[utoipa::path(
     get, path = "/v1/agents/{id}/items", tag = "agents", operation_id = "listItems",
-    params(("id" = schema::AgentId, Path, description = "The agent."), Items),
+    params(("id" = schema::AgentId, Path, description = "The agent."), ListItems),
     responses((status = 200, description = "Items in their order.", body = ItemPage), Failures)
 )]
-async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<Items>) -> Answer<ItemPage> {
+async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<ListItems>) -> Answer<ItemPage> {
     let limit = checked_limit(query.limit)?;
     if i64::try_from(query.from).is_err() {
         return Err(Problem::bad_query(format!("from: {} is not within 0 to {}", query.from, i64::MAX)));

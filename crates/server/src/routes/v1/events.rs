@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{extract::State, response::IntoResponse};
-use entourage_api::{CaughtUp, Event, schema};
+use entourage_api::{Begin, CaughtUp, Event, schema};
 use entourage_engine::{Signal, Watch};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -13,7 +13,7 @@ use super::{Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
-    routes::sse::{Begin, EventSource, LastEventId, ended, frame, streamed},
+    routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
     views,
 };
@@ -68,8 +68,8 @@ impl EventSource for Tree {
     async fn encode(&mut self, signal: Signal, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
         match signal {
             Signal::Event(event) => {
-                let (seq, name) = (event.seq, event.body.name());
-                frame(frames, Some(seq), name, &Event::from(Arc::unwrap_or_clone(event)))?;
+                let event = Event::from(Arc::unwrap_or_clone(event));
+                frame(frames, Some(event.seq), event.body.name(), &event)?;
             }
             Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
             Signal::Delta(delta) => frame(frames, None, "delta", &views::delta(&delta))?,

@@ -1,7 +1,7 @@
 //! Interventions: steer an agent at any time, and list what was done to it.
 
 use axum::{Json, http::StatusCode};
-use entourage_api::{Intervene, Intervention, Page, schema};
+use entourage_api::{Intervene, Intervention, Page, PageQuery, schema};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -9,7 +9,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::PageQuery,
+    page::Paging,
     state::AppState,
 };
 
@@ -53,7 +53,7 @@ async fn list(
     Id(id): Id<AgentId>,
     Filter(query): Filter<PageQuery>,
 ) -> Answer<InterventionPage> {
-    let paging = query.paging()?;
+    let paging = Paging::of(&query)?;
     let read = |rows| caller.client.interventions(id, rows);
     Ok(Json(paging.read(read, |done| done.id.to_string()).await?))
 }

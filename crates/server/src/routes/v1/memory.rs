@@ -1,14 +1,14 @@
 //! What agents remember.
 
 use axum::Json;
-use entourage_api::{Context, Learning, List, Page, Session, schema};
+use entourage_api::{Context, Learning, List, Page, PageQuery, Session, schema};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::PageQuery,
+    page::Paging,
     state::AppState,
     views,
 };
@@ -41,7 +41,7 @@ async fn sessions(
     Id(id): Id<AgentId>,
     Filter(query): Filter<PageQuery>,
 ) -> Answer<SessionPage> {
-    let paging = query.paging()?;
+    let paging = Paging::of(&query)?;
     let read = |rows| caller.client.sessions(id, rows);
     Ok(Json(paging.read(read, |session| session.id.to_string()).await?))
 }

@@ -1,7 +1,7 @@
 //! The conversation with an agent: write to the agent, read what a person sees.
 
 use axum::{Json, http::StatusCode};
-use entourage_api::{Entry, Page, Posted, SendMessage, schema};
+use entourage_api::{Entry, Page, PageQuery, Posted, SendMessage, schema};
 use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -10,7 +10,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{BYTES, PageQuery, page_of},
+    page::{BYTES, Paging, page_of},
     state::AppState,
     views,
 };
@@ -60,7 +60,7 @@ async fn transcript(
     Id(id): Id<AgentId>,
     Filter(query): Filter<PageQuery>,
 ) -> Answer<EntryPage> {
-    let (before, limit) = query.paging()?.items::<PageEnd<QuestionId>>()?;
+    let (before, limit) = Paging::of(&query)?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     Ok(Json(page_of(entries.into_iter().map(views::entry), next)))
 }

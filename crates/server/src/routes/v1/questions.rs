@@ -1,10 +1,8 @@
 //! Questions that wait for a person: list and answer them.
 
 use axum::Json;
-use entourage_api::{AnswerQuestion, Page, Question, schema};
-use entourage_types::{AgentId, Answer as Given, QuestionId, QuestionStatus};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use entourage_api::{AnswerQuestion, ListQuestions, Page, Question, schema};
+use entourage_types::{Answer as Given, QuestionId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
@@ -21,30 +19,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(answer))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Questions {
-    /// Only questions in this status.
-    #[param(value_type = Option<schema::QuestionStatus>)]
-    status: Option<QuestionStatus>,
-    /// Only questions of the tree with this root.
-    #[param(value_type = Option<schema::AgentId>)]
-    root: Option<AgentId>,
-    /// How many entries to return; 50 by default.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// The `next_cursor` of the previous page.
-    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
-    cursor: Option<String>,
-}
-
 /// List questions, newest first
 #[utoipa::path(
-    get, path = "/v1/questions", tag = "questions", operation_id = "listQuestions", params(Questions),
+    get, path = "/v1/questions", tag = "questions", operation_id = "listQuestions", params(ListQuestions),
     responses((status = 200, description = "A page of questions.", body = QuestionPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<Questions>) -> Answer<QuestionPage> {
+async fn list(caller: Caller, Filter(query): Filter<ListQuestions>) -> Answer<QuestionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let read = |rows| caller.client.questions(query.root, query.status, rows);
     Ok(Json(paging.read(read, |question| question.id.to_string()).await?))

@@ -1,15 +1,15 @@
 //! Runs: what an agent did, step by step, and the usage of its tree.
 
 use axum::Json;
-use entourage_api::{Page, Run, Step, TreeUsage, schema};
-use entourage_engine::Page as Rows;
-use entourage_types::{AgentId, RunId};
+use entourage_api::{Page, PageQuery, Run, Step, TreeUsage, schema};
+use entourage_engine::{Error, Page as Rows};
+use entourage_types::{self as types, AgentId, RunId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
-    page::PageQuery,
+    page::Paging,
     state::AppState,
     views,
 };
@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "A page of runs.", body = RunPage), Failures)
 )]
 async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<RunPage> {
-    let paging = query.paging()?;
+    let paging = Paging::of(&query)?;
     let read = |rows| caller.client.runs(id, rows);
     Ok(Json(paging.read(read, |run| run.id.to_string()).await?))
 }
@@ -55,7 +55,10 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
 )]
 async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuery>) -> Answer<StepPage> {
     let read = |rows| caller.client.steps_page(id, Rows { newest_first: false, ..rows });
-    Ok(Json(query.paging()?.read(read, |step| step.key.to_string()).await?))
+    let page: Page<types::Step> =
+        Paging::of(&query)?.read(read, |step: &types::Step| step.key.to_string()).await?;
+    let data = page.data.into_iter().map(Step::try_from).collect::<Result<_, _>>().map_err(Error::from)?;
+    Ok(Json(Page { data, next_cursor: page.next_cursor }))
 }
 
 /// Get the usage of the whole tree of an agent

@@ -1,10 +1,8 @@
 //! The tasks that agents delegate to each other, and the notes that they write.
 
 use axum::Json;
-use entourage_api::{Note, Page, Task, schema};
-use entourage_types::{AgentId, Status, TaskId};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use entourage_api::{ListNotes, ListTasks, Note, Page, Task, schema};
+use entourage_types::TaskId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
@@ -21,30 +19,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Tasks {
-    /// Only tasks of the tree with this root.
-    #[param(value_type = Option<schema::AgentId>)]
-    root: Option<AgentId>,
-    /// Only tasks in this status.
-    #[param(value_type = Option<schema::Status>)]
-    status: Option<Status>,
-    /// How many entries to return; 50 by default.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// The `next_cursor` of the previous page.
-    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
-    cursor: Option<String>,
-}
-
 /// List tasks, newest first
 #[utoipa::path(
-    get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(Tasks),
+    get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(ListTasks),
     responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
 )]
-async fn tasks(caller: Caller, Filter(query): Filter<Tasks>) -> Answer<TaskPage> {
+async fn tasks(caller: Caller, Filter(query): Filter<ListTasks>) -> Answer<TaskPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let read = |rows| caller.client.tasks(query.root, query.status, rows);
     Ok(Json(paging.read(read, |task| task.id.to_string()).await?))
@@ -60,27 +40,12 @@ async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<Task> {
     Ok(Json(caller.client.task(id).await?.into()))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct Notes {
-    /// Only notes of the tree with this root.
-    #[param(value_type = Option<schema::AgentId>)]
-    root: Option<AgentId>,
-    /// How many entries to return; 50 by default.
-    #[param(minimum = 1, maximum = 200)]
-    limit: Option<u32>,
-    /// The `next_cursor` of the previous page.
-    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
-    cursor: Option<String>,
-}
-
 /// List notes, newest first
 #[utoipa::path(
-    get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(Notes),
+    get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(ListNotes),
     responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
 )]
-async fn notes(caller: Caller, Filter(query): Filter<Notes>) -> Answer<NotePage> {
+async fn notes(caller: Caller, Filter(query): Filter<ListNotes>) -> Answer<NotePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let read = |rows| caller.client.notes(query.root, rows);
     Ok(Json(paging.read(read, |note| note.id.to_string()).await?))
