@@ -14,7 +14,7 @@ use entourage_engine::{
     dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Connection, Provider, Router, Settings as ModelSettings};
-use entourage_store::{Changed, Store};
+use entourage_store::{CommittedEvents, Store};
 use entourage_store_sqlite::{Durability, Settings, SqliteStore};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
 use entourage_types::{AgentId, EventBody, Kind, Owner, Status, ToolSpec};
@@ -192,7 +192,7 @@ impl Endings {
         endings
     }
 
-    fn tell(&self, change: &Changed) {
+    fn tell(&self, change: &CommittedEvents) {
         for event in &change.events {
             let EventBody::AgentStatus { status, .. } = event.body else { continue };
             if !status.is_terminal() {

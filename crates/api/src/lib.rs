@@ -51,4 +51,4 @@ pub use run::{ModelUse, Run, Step};
 pub use session::Session;
 pub use task::{ListTasks, Task, TaskResult};
 pub use tree::{Node, Tree};
-pub use usage::{ReportUsage, Spent, Tally, TreeUsage, Usage, UsageReport, UsageRow};
+pub use usage::{DailyUsage, ReportUsage, Tally, TreeUsage, Usage, UsageReport, UsageRow};

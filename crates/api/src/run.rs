@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Spent, Usage, schema};
+use crate::{DailyUsage, Usage, schema};
 
 /// A run: the work from reading a message until the agent stops. It may sleep in between, for any length of time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -51,7 +51,7 @@ pub struct Run {
     #[schema(value_type = schema::Cost)]
     pub cost: Cost,
     /// The same by day and model.
-    pub spent: Vec<Spent>,
+    pub spent: Vec<DailyUsage>,
     /// When it started.
     #[schema(value_type = schema::Time)]
     pub started: Time,
@@ -82,7 +82,7 @@ impl From<types::Run> for Run {
             ended,
         } = run;
         let status = ShownStatus::of(status, stop_reason);
-        let (usage, spent) = (usage.into(), spent.into_iter().map(Spent::from).collect());
+        let (usage, spent) = (usage.into(), spent.into_iter().map(DailyUsage::from).collect());
         Self {
             id,
             agent,

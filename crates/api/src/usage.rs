@@ -55,7 +55,7 @@ impl From<types::Tally> for Tally {
 
 /// The usage of one model on one day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Spent {
+pub struct DailyUsage {
     /// The day in UTC.
     #[schema(value_type = schema::Day)]
     pub day: Day,
@@ -66,8 +66,8 @@ pub struct Spent {
     pub tally: Tally,
 }
 
-impl From<types::Spent> for Spent {
-    fn from(types::Spent { day, model, tally }: types::Spent) -> Self {
+impl From<types::DailyUsage> for DailyUsage {
+    fn from(types::DailyUsage { day, model, tally }: types::DailyUsage) -> Self {
         Self { day, model, tally: tally.into() }
     }
 }

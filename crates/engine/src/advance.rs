@@ -10,7 +10,7 @@ use crate::{
     Engine, Error, Result,
     activations::ActivationGuard,
     dispatch::Due,
-    restart::TakeUp,
+    restart::ResumeDecision,
     run::{Interrupt, Run, session},
 };
 
@@ -68,12 +68,12 @@ impl Engine {
             return Err(Error::NotYet { agent, after: NO_LEASE });
         }
         let (alone, given_up) = match self.take_up(agent, entered).await {
-            Ok(TakeUp::GoOn(alone)) => (alone, None),
+            Ok(ResumeDecision::GoOn(alone)) => (alone, None),
             // An agent that has something new to read comes again at once.
-            Ok(TakeUp::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
-            Ok(TakeUp::Later(after)) => return Err(Error::NotYet { agent, after }),
-            Ok(TakeUp::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
-            Ok(TakeUp::GiveUp(alone, cause)) => (alone, Some(cause)),
+            Ok(ResumeDecision::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
+            Ok(ResumeDecision::Later(after)) => return Err(Error::NotYet { agent, after }),
+            Ok(ResumeDecision::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
+            Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),
             Err(error) => return Err(error),
         };
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
@@ -90,7 +90,7 @@ impl Engine {
         let span = run.log_span();
         let closed = match given_up {
             Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(span).await,
-            None => run.go_on().instrument(span).await,
+            None => run.run_until_idle().instrument(span).await,
         };
         if closed.is_ok() {
             let (agent, items) = run.into_committed();

@@ -10,6 +10,7 @@ mod approval;
 mod budget;
 mod client;
 mod clock;
+mod commit_retry;
 mod delete_tree;
 mod digest;
 pub mod dispatch;
@@ -18,7 +19,6 @@ mod engine;
 mod error;
 mod feed;
 mod guardrail;
-mod in_time;
 mod interventions;
 pub mod kinds;
 pub mod maintenance;
@@ -45,15 +45,15 @@ mod titles;
 mod toolset;
 pub mod trace;
 mod transcript_cache;
-mod unknown;
 mod versions;
 mod watchdog;
+mod with_timeout;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
     AcceptedMessage, AgentFilter, Block, ChatMessage, Client, Entry, FailedAttempt, FoundInconsistency,
-    JobRecord, KindInUse, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, RecordFilter, Role,
-    RunBelow, Seen, TranscriptRenderer, TreeUsage, Versioned,
+    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, RecordFilter,
+    Role, Seen, TranscriptRenderer, TreeUsage, Versioned,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
@@ -64,7 +64,7 @@ pub use kinds::Kinds;
 pub use outbox::{Outbox, Receiver, Transport, Undelivered};
 pub use retention::{Pruned, Retention};
 pub use run::{Arrival, Interrupt, Run, Stop, TurnOutcome};
-pub use signals::{LocalSignals, News, Signals};
+pub use signals::{LocalSignals, NodeSignal, Signals};
 pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use ::metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
-use entourage_llm::{Door, GateState};
+use entourage_llm::{GateState, GateStatus};
 use entourage_store::metrics::{COMMIT, READ};
 use entourage_types::{Delivery, DeliveryStatus, ModelUse, Scope, Status, StopReason};
 
@@ -136,16 +136,16 @@ impl Engine {
 fn stands(gate: &GateState) {
     let model = || gate.model.clone();
     let stands = match gate.door {
-        Door::Open => "open",
-        Door::Paused(_) => "paused",
-        Door::Broken(_) => "broken",
+        GateStatus::Open => "open",
+        GateStatus::Paused(_) => "paused",
+        GateStatus::Broken(_) => "broken",
     };
     for door in ["open", "paused", "broken"] {
         gauge!(GATE_DOOR, "model" => model(), "door" => door).set(f64::from(door == stands));
     }
     gauge!(GATE_IN_FLIGHT, "model" => model()).set(float(gate.in_flight));
     gauge!(GATE_WAITING, "model" => model()).set(float(gate.waiting));
-    gauge!(GATE_KEPT_AWAY, "model" => model()).set(float(gate.kept_away));
+    gauge!(GATE_KEPT_AWAY, "model" => model()).set(float(gate.blocked_owners));
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of agents and calls are far below 2^53")]

@@ -65,7 +65,7 @@ impl entourage_tools::Reader for Reader {
 /// Refuses the engine's own records, except for sessions: what waits for a person or for a receiver is none of a
 /// tool's business.
 fn readable(kind: EntityKind) -> Result<()> {
-    if kind.is_of_engine() && kind != EntityKind::SESSION {
+    if kind.is_reserved() && kind != EntityKind::SESSION {
         return Err(Error::NotAllowed(format!("a tool reads no {kind}")));
     }
     Ok(())
@@ -80,7 +80,7 @@ pub(crate) fn refused(agent: &Agent, write: &RecordWrite) -> Option<String> {
     let (Entity { kind, id, owner, root, parent, .. }, event) = (write.entity(), write.event());
     let is_foreign = |event: &RecordEvent| event.root != agent.root || event.agent != agent.id;
     let is_of_record = |event: &RecordEvent| matches!(event.body, EventBody::Record { .. });
-    if kind.is_of_engine() {
+    if kind.is_reserved() {
         Some(format!("tools cannot write records of kind `{kind}`"))
     } else if *owner != agent.owner {
         Some(format!("{kind} {id} would belong to another owner"))

@@ -113,18 +113,18 @@ impl Drop for Turn {
 }
 
 /// Held by a run that is resumed alone, until its first commit; none of any other run.
-pub(crate) type Alone = Option<Turn>;
+pub(crate) type ExclusiveTurn = Option<Turn>;
 
 /// Whether a run is resumed, and how.
-pub(crate) enum TakeUp {
+pub(crate) enum ResumeDecision {
     /// It continues.
-    GoOn(Alone),
+    GoOn(ExclusiveTurn),
     /// Not now: others go first, and it comes again after this pause.
     Later(Duration),
     /// Ending it ended the process, too: it waits for a person.
     Left,
     /// It has ended its process too often, and is ended for this cause.
-    GiveUp(Alone, String),
+    GiveUp(ExclusiveTurn, String),
 }
 
 impl Restarts {
@@ -163,18 +163,18 @@ impl Engine {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) async fn take_up(&self, id: AgentId, entered: &ActivationGuard) -> Result<TakeUp> {
+    pub(crate) async fn take_up(&self, id: AgentId, entered: &ActivationGuard) -> Result<ResumeDecision> {
         let restarts = &self.inner.restarts;
         let Some(mut taken) = restarts.take(&*self.inner.store, id).await? else {
-            return Ok(TakeUp::GoOn(None));
+            return Ok(ResumeDecision::GoOn(None));
         };
         let came = self.count_restart(&taken, entered).await;
         // In any other case, also if the store fails or this is cancelled, the agent is looked at again.
-        taken.is_done = matches!(came, Ok(TakeUp::GoOn(_)));
+        taken.is_done = matches!(came, Ok(ResumeDecision::GoOn(_)));
         came
     }
 
-    async fn count_restart(&self, taken: &Resumed<'_>, entered: &ActivationGuard) -> Result<TakeUp> {
+    async fn count_restart(&self, taken: &Resumed<'_>, entered: &ActivationGuard) -> Result<ResumeDecision> {
         let (id, left) = (taken.agent, taken.left);
         // An agent that waits for a turn need not be read again before a place to wait is free.
         let store = &self.inner.store;
@@ -182,13 +182,15 @@ impl Engine {
         let is_in_line = is_full && locked(&left.in_line).contains(&id);
         let is_asked = |inbox: &[Post]| inbox.iter().any(|post| action(&post.body).is_some());
         if is_in_line && !is_asked(&store.inbox(id).await?) {
-            return Ok(TakeUp::Later(COMES_AGAIN));
+            return Ok(ResumeDecision::Later(COMES_AGAIN));
         }
         // Without the transcript.
-        let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(TakeUp::GoOn(None)) };
-        let Claim { agent, run: Some(run), steps, inbox, .. } = claim else { return Ok(TakeUp::GoOn(None)) };
+        let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(ResumeDecision::GoOn(None)) };
+        let Claim { agent, run: Some(run), steps, inbox, .. } = claim else {
+            return Ok(ResumeDecision::GoOn(None));
+        };
         if run.status != Status::Running {
-            return Ok(TakeUp::GoOn(None));
+            return Ok(ResumeDecision::GoOn(None));
         }
         let recorded = |key| steps.iter().find(|step| step.key == key).map_or(0, |step| step.attempt);
         let in_order = recorded(StepKey::ProcessEnded) > 0;
@@ -208,7 +210,7 @@ impl Engine {
                      `entourage stop {id}` ends it"
                 );
             }
-            return Ok(TakeUp::Left);
+            return Ok(ResumeDecision::Left);
         }
         let is_held = is_ended || wanted(|action| action == Action::Pause);
         let mut alone = None;
@@ -216,7 +218,7 @@ impl Engine {
             locked(&left.in_line).insert(id);
             alone = entered.pulse().beating(&**self.clock(), self.wait_for_turn(id, entered)).await;
             if alone.is_none() {
-                return Ok(TakeUp::Later(COMES_AGAIN));
+                return Ok(ResumeDecision::Later(COMES_AGAIN));
             }
         }
         let at = self.now();
@@ -228,15 +230,15 @@ impl Engine {
         store.commit(commit).await?;
         locked(&left.counted).insert(id);
         if ends < most {
-            return Ok(TakeUp::GoOn(alone));
+            return Ok(ResumeDecision::GoOn(alone));
         }
         let often = if ends == 1 { "once".to_owned() } else { format!("{ends} times in a row") };
         let cause = "the process ended during this work";
-        Ok(TakeUp::GiveUp(alone, format!("{cause}, {often}, without progress in between")))
+        Ok(ResumeDecision::GiveUp(alone, format!("{cause}, {often}, without progress in between")))
     }
 
     /// Waits until no other run is resumed alone, and returns the turn. None if the run has to come again.
-    async fn wait_for_turn(&self, agent: AgentId, entered: &ActivationGuard) -> Alone {
+    async fn wait_for_turn(&self, agent: AgentId, entered: &ActivationGuard) -> ExclusiveTurn {
         let Restarts { turns, waiting, .. } = &self.inner.restarts;
         let _waiting = waiting.try_acquire().ok()?;
         loop {

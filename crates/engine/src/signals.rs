@@ -10,7 +10,7 @@ use crate::{AgentDelta, Engine};
 
 /// What a node tells the other nodes.
 #[derive(Debug, Clone)]
-pub enum News {
+pub enum NodeSignal {
     /// The tree has new events.
     Tree(AgentId),
     /// The agent has something new to read, so that what it does now is of no use.
@@ -31,7 +31,7 @@ pub enum News {
 #[async_trait]
 pub trait Signals: Send + Sync + 'static {
     /// Sends news to all other nodes. Never blocks.
-    fn tell(&self, news: News);
+    fn tell(&self, news: NodeSignal);
 
     /// Whether a subscriber at another node follows the tree: only then pieces are sent.
     fn is_followed(&self, root: AgentId) -> bool;
@@ -52,7 +52,7 @@ pub trait Signals: Send + Sync + 'static {
     fn holds(&self) -> bool;
 
     /// How often subscribers look for events whose news may have been lost; none if no news can be lost.
-    fn look_every(&self) -> Option<Duration>;
+    fn poll_interval(&self) -> Option<Duration>;
 }
 
 /// The only node.
@@ -61,7 +61,7 @@ pub struct LocalSignals;
 
 #[async_trait]
 impl Signals for LocalSignals {
-    fn tell(&self, _: News) {}
+    fn tell(&self, _: NodeSignal) {}
 
     fn is_followed(&self, _: AgentId) -> bool {
         false
@@ -77,19 +77,19 @@ impl Signals for LocalSignals {
         true
     }
 
-    fn look_every(&self) -> Option<Duration> {
+    fn poll_interval(&self) -> Option<Duration> {
         None
     }
 }
 
 impl Engine {
     /// Receives news of another node.
-    pub fn hear(&self, news: News) {
+    pub fn hear(&self, news: NodeSignal) {
         match news {
-            News::Tree(root) => self.inner.feed.fall_behind(Some(root)),
-            News::Behind => self.inner.feed.fall_behind(None),
-            News::Interrupted { agent, answering } => self.inner.live.interrupt(agent, answering),
-            News::Piece(root, piece) => self.inner.feed.hear(root, &piece),
+            NodeSignal::Tree(root) => self.inner.feed.fall_behind(Some(root)),
+            NodeSignal::Behind => self.inner.feed.fall_behind(None),
+            NodeSignal::Interrupted { agent, answering } => self.inner.live.interrupt(agent, answering),
+            NodeSignal::Piece(root, piece) => self.inner.feed.hear(root, &piece),
         }
     }
 
@@ -102,6 +102,6 @@ impl Engine {
     /// `answering`, only if it answers this message.
     pub(crate) fn interrupt(&self, agent: AgentId, answering: Option<PostId>) {
         self.inner.live.interrupt(agent, answering);
-        self.inner.signals.tell(News::Interrupted { agent, answering });
+        self.inner.signals.tell(NodeSignal::Interrupted { agent, answering });
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_tools::{Caller, Checker, Error as ToolError, Source, Tool, Toolbox};
+use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Source, Tool, Toolbox};
 use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ToolSpec};
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ pub(crate) struct OfferedTool {
     pub(crate) effect: Effect,
     /// The JSON schema of its arguments.
     pub(crate) parameters: Value,
-    checker: Checker,
+    checker: ArgumentValidator,
     /// The kind's approval rules that may hold a call back.
     rules: Vec<Arc<ApprovalRule>>,
 }
@@ -167,7 +167,7 @@ impl Toolsets {
         let is_offered = |name: &str| wants(kind, name) && !withheld.iter().any(|other| other == name);
         for tool in self.tools().iter().filter(|tool| is_offered(tool.name())) {
             let Some(spec) = tool.offer(&caller) else { continue };
-            match Checker::new(&spec) {
+            match ArgumentValidator::new(&spec) {
                 Ok(checker) => {
                     let effect = declared(kind, tool.name()).unwrap_or_else(|| tool.effect());
                     let concerned = rules.iter().filter(|rule| concerns(rule, &spec.name, effect));

@@ -21,7 +21,7 @@ const ITEM: usize = 256;
 const VALUE: usize = 32;
 
 /// The cached sessions; the least recently used one is evicted first.
-pub(crate) struct Recent {
+pub(crate) struct TranscriptCache {
     held: Mutex<(LruCache<AgentId, Held>, usize)>,
     room: usize,
 }
@@ -56,13 +56,13 @@ impl Held {
     }
 }
 
-impl Default for Recent {
+impl Default for TranscriptCache {
     fn default() -> Self {
         Self::new(ROOM)
     }
 }
 
-impl Recent {
+impl TranscriptCache {
     fn new(room: usize) -> Self {
         Self { held: Mutex::new((LruCache::unbounded(), 0)), room }
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_full_cache_drops_the_least_recently_used_transcript() {
         let [one, two, three] = [agent(), agent(), agent()];
-        let recent = Recent::new(weight(&items(&one, 0, 0, 20)) * 2);
+        let recent = TranscriptCache::new(weight(&items(&one, 0, 0, 20)) * 2);
         recent.put(&one, items(&one, 0, 0, 20));
         recent.put(&two, items(&two, 0, 0, 20));
         let held = recent.take(one.id);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_short_transcript_is_not_cached() {
-        let (agent, recent) = (agent(), Recent::default());
+        let (agent, recent) = (agent(), TranscriptCache::default());
         for (count, held) in [(WORTH_HOLDING - 1, 0), (WORTH_HOLDING, WORTH_HOLDING)] {
             recent.put(&agent, items(&agent, 0, 0, count as u64));
             assert_eq!(recent.take(agent.id).items.len(), held);
@@ -192,7 +192,7 @@ mod tests {
         };
         let turn = Turn { text: String::new(), calls: vec![call], used: None };
         for body in [ItemBody::Turn(turn), ItemBody::Output(output)] {
-            let recent = Recent::new(20 * 1_000);
+            let recent = TranscriptCache::new(20 * 1_000);
             let all = items(&agent, 0, 0, 20).into_iter().map(|item| Item { body: body.clone(), ..item });
             recent.put(&agent, all.collect());
             assert_eq!(recent.take(agent.id), Held::default(), "it does not fit");
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_cached_transcript_is_not_used_for_a_recreated_agent() {
-        let (agent, recent) = (agent(), Recent::default());
+        let (agent, recent) = (agent(), TranscriptCache::default());
         recent.put(&agent, items(&agent, 0, 0, 20));
         let held = recent.take(agent.id);
         let anew = Agent { created: Time::from_micros(2), ..agent.clone() };

@@ -114,7 +114,7 @@ pub enum Delta {
     /// The provider has accepted the request: what it sends from now on is the answer.
     Taken,
     /// How many more requests the provider says it accepts now.
-    Allows(u32),
+    RequestsRemaining(u32),
     /// The next piece of text.
     Text(String),
     /// The next piece of reasoning, where the provider shows it.
@@ -125,7 +125,7 @@ pub enum Delta {
         tool: String,
     },
     /// The usage of an unusable answer: an error that says why follows, or another answer.
-    Wasted(ModelUse),
+    DiscardedUsage(ModelUse),
 }
 
 /// Receives the pieces. It must not block: it is called between two reads of the stream.

@@ -10,7 +10,7 @@ use genai_prices::{PriceRequest, UsageKey};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Provider, table};
+use crate::{Provider, price_table};
 
 /// The price of one model, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ impl Prices {
         if self.unknown.read().unwrap_or_else(PoisonError::into_inner).contains(model) {
             return None;
         }
-        let (table, id) = table::of(provider)?;
+        let (table, id) = price_table::of(provider)?;
         let counts = counts(usage);
         match table.calculate(&PriceRequest::new(name, &counts).with_provider_id(id)) {
             Ok(price) => cost(price.total_price),

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Provider, table};
+use crate::{Provider, price_table};
 
 /// What is known about a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Profile {
         let weak = SMALL.iter().any(|family| name.contains(family))
             || parameters(&name).is_some_and(|millions| millions <= WEAK);
         let split = Provider::split(model).ok();
-        let context_window = split.and_then(|(provider, name)| table::window(provider, name));
+        let context_window = split.and_then(|(provider, name)| price_table::window(provider, name));
         let window_from = if context_window.is_some() { KnownFrom::Table } else { KnownFrom::Nowhere };
         Self { native_tools: !weak, context_window, window_from }
     }

@@ -176,7 +176,7 @@ impl Model for ScriptedModel {
         let model = "scripted::script".to_owned();
         let cost = self.price(None, &script.usage);
         if script.unusable {
-            deltas.delta(Delta::Wasted(ModelUse { model: model.clone(), usage: script.usage, cost }));
+            deltas.delta(Delta::DiscardedUsage(ModelUse { model: model.clone(), usage: script.usage, cost }));
             return Err(Error::BadAnswer { model, what: "cut off".into() });
         }
         if !script.text.is_empty() {

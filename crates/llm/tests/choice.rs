@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_llm::{
-    Choice, Connection, Door, Error, Local, Message, Model, NoDeltas, Provider, Request, Router, Settings,
-    choose, choose_offline,
+    Choice, Connection, Error, GateStatus, Local, Message, Model, NoDeltas, Provider, Request, Router,
+    Settings, choose, choose_offline,
 };
 
 use crate::{
@@ -242,8 +242,8 @@ async fn a_pause_applies_to_all_callers_of_that_model_only() {
     assert_eq!(server.seen().len(), 1, "it was not asked again");
     router.call(ask(Some("compatible::b")), &mut NoDeltas).await.expect("the other model has its own gate");
     let doors: Vec<_> = router.gates().into_iter().map(|gate| (gate.model, gate.door)).collect();
-    assert!(matches!(&doors[0], (model, Door::Paused(_)) if model == "compatible::a"), "{doors:?}");
-    assert_eq!(doors[1], ("compatible::b".into(), Door::Open));
+    assert!(matches!(&doors[0], (model, GateStatus::Paused(_)) if model == "compatible::a"), "{doors:?}");
+    assert_eq!(doors[1], ("compatible::b".into(), GateStatus::Open));
 }
 
 #[test]

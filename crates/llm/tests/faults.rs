@@ -125,7 +125,7 @@ async fn the_usage_of_a_bad_answer_is_reported() {
         let server = Server::start([Says::text("It is").stop(Stop::Length).answer(provider)]).await;
         let mut wasted = Vec::new();
         let mut deltas = |delta| {
-            if let Delta::Wasted(used) = delta {
+            if let Delta::DiscardedUsage(used) = delta {
                 wasted.push(used);
             }
         };

@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_llm::{
-    Connection, Delta, Deltas, Door, Error, Gated, Gates, Model, NoDeltas, Priority, Provider, Reply,
+    Connection, Delta, Deltas, Error, GateStatus, Gated, Gates, Model, NoDeltas, Priority, Provider, Reply,
     Request, Result, Router, Settings,
 };
 use entourage_types::Owner;
@@ -160,7 +160,7 @@ async fn waiting_calls_pass_the_gate_in_order_of_arrival() {
     assert_eq!(order, ["0", "1", "3", "4", "5"]);
     assert_eq!(held.most.load(Ordering::SeqCst), 2);
     let state = &gated.gates()[0];
-    assert_eq!((state.door, state.in_flight, state.waiting), (Door::Open, 0, 0));
+    assert_eq!((state.door, state.in_flight, state.waiting), (GateStatus::Open, 0, 0));
 }
 
 #[tokio::test]
@@ -241,12 +241,12 @@ async fn a_long_pause_rejects_calls_and_a_short_one_is_waited_out() {
     assert_eq!(expect_busy(call_once(&gated).await), 30 * SECOND);
     advance(10 * SECOND).await;
     assert_eq!(expect_busy(call_once(&gated).await), 20 * SECOND);
-    assert_eq!(gated.gates()[0].door, Door::Paused(20 * SECOND));
+    assert_eq!(gated.gates()[0].door, GateStatus::Paused(20 * SECOND));
     assert_eq!(scripted.asked(), 1, "nobody else was told the same");
     advance(20 * SECOND).await;
     assert_eq!(call_once(&gated).await, Err(slower(Some(2))));
     call_once(&gated).await.expect("waits in memory");
-    assert_eq!((scripted.asked(), gated.gates()[0].door), (3, Door::Open));
+    assert_eq!((scripted.asked(), gated.gates()[0].door), (3, GateStatus::Open));
 }
 
 /// Shows: S4-R114.
@@ -254,7 +254,7 @@ async fn a_long_pause_rejects_calls_and_a_short_one_is_waited_out() {
 async fn a_requested_pause_lasts_at_most_five_minutes() {
     let (scripted, gated) = ScriptedAnswers::gated([slower(Some(86_400))], Connection::default());
     assert_eq!(call_once(&gated).await, Err(slower(Some(86_400))));
-    assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
+    assert_eq!(gated.gates()[0].door, GateStatus::Paused(300 * SECOND));
     advance(300 * SECOND).await;
     call_once(&gated).await.expect("it is asked again");
     // The limit also applies to a call that was pending when the gate closed.
@@ -266,7 +266,7 @@ async fn a_requested_pause_lasts_at_most_five_minutes() {
     for call in calls {
         call.await.expect("no panic").expect_err("refused");
     }
-    assert_eq!(gated.gates()[0].door, Door::Paused(300 * SECOND));
+    assert_eq!(gated.gates()[0].door, GateStatus::Paused(300 * SECOND));
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,11 +280,11 @@ async fn a_call_with_priority_now_passes_a_closed_gate_and_may_reopen_it() {
     tokio::task::yield_now().await;
     assert_eq!(expect_busy(gated.call(from("", Priority::Now), &mut NoDeltas).await), 200 * SECOND);
     assert_eq!(asked.await.expect("no panic"), Err(slower(Some(100))));
-    assert_eq!((scripted.asked(), gated.gates()[0].door), (2, Door::Paused(100 * SECOND)));
+    assert_eq!((scripted.asked(), gated.gates()[0].door), (2, GateStatus::Paused(100 * SECOND)));
     assert_eq!(expect_busy(call_once(&gated).await), 100 * SECOND);
     // The provider accepts the next one: later callers pass.
     gated.call(from("", Priority::Now), &mut NoDeltas).await.expect("a reply");
-    assert_eq!(gated.gates()[0].door, Door::Open);
+    assert_eq!(gated.gates()[0].door, GateStatus::Open);
     call_once(&gated).await.expect("a reply");
     assert_eq!(scripted.asked(), 4);
 }
@@ -304,7 +304,7 @@ async fn a_pause_of_unknown_length_doubles_until_a_request_is_accepted() {
         ScriptedAnswers::gated([slower(None), slower(None), slower(None)], Connection::default());
     for seconds in [2, 4, 8] {
         assert_eq!(call_once(&gated).await, Err(slower(None)));
-        assert_eq!(gated.gates()[0].door, Door::Paused(seconds * SECOND));
+        assert_eq!(gated.gates()[0].door, GateStatus::Paused(seconds * SECOND));
         advance(seconds * SECOND).await;
     }
     call_once(&gated).await.expect("a reply");
@@ -387,7 +387,7 @@ impl Model for ReportsItsLimit {
         self.0.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_millis(10)).await;
         deltas.delta(Delta::Taken);
-        deltas.delta(Delta::Allows(30));
+        deltas.delta(Delta::RequestsRemaining(30));
         tokio::time::sleep(Duration::from_millis(500)).await;
         Ok(Reply::default())
     }
@@ -479,7 +479,7 @@ async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
         assert_eq!(call_once(&gated).await, Err(down()));
     }
     for seconds in [5, 10, 20] {
-        assert_eq!(gated.gates()[0].door, Door::Broken(seconds * SECOND));
+        assert_eq!(gated.gates()[0].door, GateStatus::Broken(seconds * SECOND));
         assert_eq!(expect_busy(call_once(&gated).await), seconds * SECOND);
         advance(seconds * SECOND).await;
         if seconds < 20 {
@@ -488,7 +488,7 @@ async fn five_failures_in_a_row_open_the_breaker_for_a_growing_time() {
     }
     assert_eq!(scripted.asked(), 7);
     call_once(&gated).await.expect("it is back");
-    assert_eq!(gated.gates()[0].door, Door::Open);
+    assert_eq!(gated.gates()[0].door, GateStatus::Open);
 }
 
 /// Fails for the owner `hurt`, never answers `slow`, and replies to all others.
@@ -553,8 +553,8 @@ async fn failures_of_one_owner_do_not_block_other_owners() {
     let of = |owner: &str| asked.iter().filter(|asked| *asked == owner).count();
     assert_eq!(of("well"), calls);
     assert!((5..30).contains(&of("hurt")), "its breaker is open nearly all the time: {}", of("hurt"));
-    assert_eq!(gated.gates()[0].door, Door::Open, "the provider answers");
-    assert_eq!(gated.gates()[0].kept_away, 1);
+    assert_eq!(gated.gates()[0].door, GateStatus::Open, "the provider answers");
+    assert_eq!(gated.gates()[0].blocked_owners, 1);
 }
 
 /// Refuses the owner `hurt`, and replies to all others until it refuses all.
@@ -670,7 +670,7 @@ async fn one_failure_opens_an_owners_breaker_while_another_owners_is_open() {
         assert_eq!(gated.call(of_owner(owner), &mut NoDeltas).await, Err(down()));
         assert_eq!(expect_busy(gated.call(of_owner(owner), &mut NoDeltas).await), 5 * SECOND);
     }
-    assert!(matches!(gated.gates()[0].door, Door::Broken(_)));
+    assert!(matches!(gated.gates()[0].door, GateStatus::Broken(_)));
     // Each failed test doubles the pause of its owner, whatever opened its breaker.
     for seconds in [5, 10, 20] {
         advance(seconds * SECOND).await;
@@ -679,7 +679,7 @@ async fn one_failure_opens_an_owners_breaker_while_another_owners_is_open() {
     }
     fragile.is_down.store(false, Ordering::SeqCst);
     gated.call(of_owner("fourth"), &mut NoDeltas).await.expect("a reply");
-    assert_eq!(gated.gates()[0].door, Door::Open);
+    assert_eq!(gated.gates()[0].door, GateStatus::Open);
     advance(60 * SECOND).await;
     for owner in ["first", "second", "third"] {
         gated.call(of_owner(owner), &mut NoDeltas).await.expect("a reply");
@@ -708,9 +708,9 @@ async fn a_reply_resets_the_failure_count_of_the_breaker() {
     for _ in 0..4 {
         assert_eq!(call_once(&gated).await, Err(down()));
     }
-    assert_eq!(gated.gates()[0].door, Door::Open);
+    assert_eq!(gated.gates()[0].door, GateStatus::Open);
     assert_eq!(call_once(&gated).await, Err(down()));
-    assert_eq!(gated.gates()[0].door, Door::Broken(5 * SECOND));
+    assert_eq!(gated.gates()[0].door, GateStatus::Broken(5 * SECOND));
     assert_eq!(scripted.asked(), 10);
 }
 

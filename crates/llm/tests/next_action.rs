@@ -240,7 +240,7 @@ async fn a_reply_that_copies_the_example_is_retried_once_and_then_rejected() {
             .await
             .expect("a reply");
         assert_eq!(reply.text, "It says A.");
-        assert!(matches!(&deltas[..], [Delta::Wasted(_), Delta::Text(_)]), "{deltas:?}");
+        assert!(matches!(&deltas[..], [Delta::DiscardedUsage(_), Delta::Text(_)]), "{deltas:?}");
         let requests = scripted.requests();
         assert_eq!(requests[0].messages, requests[1].messages[..1], "the prefix is stable");
         let [Message::Assistant { text, .. }, Message::Notice(told)] = &requests[1].messages[1..] else {
@@ -257,7 +257,7 @@ async fn a_reply_that_copies_the_example_is_retried_once_and_then_rejected() {
             matches!(error, Error::BadAnswer { .. }) && error.to_string().contains("the example"),
             "{error}"
         );
-        assert!(matches!(&deltas[..], [Delta::Wasted(_), Delta::Wasted(_)]), "{deltas:?}");
+        assert!(matches!(&deltas[..], [Delta::DiscardedUsage(_), Delta::DiscardedUsage(_)]), "{deltas:?}");
     }
 }
 

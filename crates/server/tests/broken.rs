@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
-    Store, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Result, RunCount,
+    RunQuery, Store, UsageQuery,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -98,7 +98,7 @@ impl Store for Broken {
         None
     }
 
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {
         broadcast::Sender::new(1).subscribe()
     }
 

@@ -1,6 +1,6 @@
 //! The writes of one commit, inside the transaction of its group.
 
-use entourage_store::{Changed, Commit, Committed, Write, judge::Judged};
+use entourage_store::{Commit, Committed, CommittedEvents, Write, judge::AcceptedCommit};
 use entourage_types::Agent;
 use rusqlite::Connection;
 
@@ -14,7 +14,7 @@ pub(crate) fn commit(
     connection: &Connection,
     known: &mut WriterCache,
     commit: &Commit,
-    Judged { writer, events: told }: Judged,
+    AcceptedCommit { writer, events: told }: AcceptedCommit,
 ) -> Result<Done> {
     let mut after = writer.clone();
     let mut epoch_written = false;
@@ -23,7 +23,7 @@ pub(crate) fn commit(
         match (write, &writer) {
             (Write::NewAgent(agent), _) => {
                 let row = agents::insert(connection, agent)?;
-                known.agent_is_new(agent, row);
+                known.put_new_agent(agent, row);
             }
             (Write::Agent(row), Some(agent)) => {
                 let row = Agent { epoch: agent.epoch, ..row.clone() };
@@ -50,12 +50,12 @@ pub(crate) fn commit(
                     kept,
                     usage::kept_of(run.status, &run.spent),
                 )?;
-                known.run_stands(run);
+                known.put_run(run);
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
             (Write::Post(post), _) => {
                 inbox::put(connection, post, known.next_arrival(connection)?)?;
-                known.inbox_has_posts(post.agent);
+                known.mark_inbox_nonempty(post.agent);
             }
             (Write::ConsumePost(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
             (Write::ScheduleWakeup(wakeup), _) => {
@@ -69,22 +69,22 @@ pub(crate) fn commit(
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
                 prune::agent(connection, *agent)?;
-                known.agent_is_gone(*agent);
+                known.remove_agent(*agent);
             }
             (Write::PruneEntity(kind, id), _) => prune::entity(connection, *kind, id)?,
             (Write::Record(entity, _), _) => entities::upsert(connection, entity)?,
         }
     }
     if let Some(agent) = after {
-        if !epoch_written && known.is_ahead(agent.id) {
+        if !epoch_written && known.has_unpersisted_epoch(agent.id) {
             agents::set_epoch(connection, agent.id, agent.epoch)?;
         }
-        known.agent_stands(agent);
+        known.put_agent(agent);
     }
     let events = events::append(connection, known, commit.at, told)?;
     let inbox = match writer {
         Some(agent) => known.has_posts(connection, agent.id)?,
         None => false,
     };
-    Ok(Done { committed: Committed { inbox }, changed: Changed { events }, wakeups, claimed: None })
+    Ok(Done { committed: Committed { inbox }, changed: CommittedEvents { events }, wakeups, claimed: None })
 }

@@ -5,9 +5,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     agents,
-    block::{Block, number},
     fault::Result,
     items,
+    key_range::{KeyRange, number},
     readers::snapshot,
     rows::{count, int, json, time, word, word_if_any},
     select::Select,
@@ -30,7 +30,7 @@ pub(crate) fn list(
 ) -> Result<Vec<Event>> {
     // In one snapshot: if the root is removed meanwhile, another agent may get its row number.
     snapshot(connection, || {
-        let Some(tree) = Block::of(connection, root)? else { return Ok(Vec::new()) };
+        let Some(tree) = KeyRange::of(connection, root)? else { return Ok(Vec::new()) };
         Select::new(
             "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body, i.step \
          FROM events e LEFT JOIN agents a ON a.id = e.agent LEFT JOIN items i ON i.n = a.n << 32 | e.item_seq \
@@ -64,7 +64,7 @@ fn read(root: AgentId, row: &Row<'_>) -> rusqlite::Result<Event> {
 pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -> Result<u64> {
     snapshot(connection, || {
         let seen = agents::get(connection, root)?.is_some_and(|agent| scope.sees(&agent.owner));
-        match Block::of(connection, root)?.filter(|_| seen) {
+        match KeyRange::of(connection, root)?.filter(|_| seen) {
             Some(tree) => Ok(last(connection, tree)?.0),
             None => Ok(0),
         }
@@ -89,7 +89,7 @@ pub(crate) fn append(
 }
 
 /// Returns the number and the time of the tree's last event, 0 and [`NEVER`] if it has none.
-pub(crate) fn last(connection: &Connection, tree: Block) -> Result<(u64, Time)> {
+pub(crate) fn last(connection: &Connection, tree: KeyRange) -> Result<(u64, Time)> {
     let mut statement = connection
         .prepare_cached("SELECT n, at FROM events WHERE n > ?1 AND n <= ?2 ORDER BY n DESC LIMIT 1")?;
     let read = |row: &Row<'_>| Ok((number(row.get(0)?), time(row, 1)?));
@@ -97,7 +97,7 @@ pub(crate) fn last(connection: &Connection, tree: Block) -> Result<(u64, Time)> 
     Ok(last.unwrap_or((0, NEVER)))
 }
 
-fn insert(connection: &Connection, tree: Block, event: &Event) -> Result<()> {
+fn insert(connection: &Connection, tree: KeyRange, event: &Event) -> Result<()> {
     let (item_seq, body) = match &event.body {
         EventBody::Item { item_seq, .. } => (Some(int(*item_seq)), None),
         other => (None, Some(serde_json::to_string(other)?)),

@@ -150,8 +150,8 @@ impl WriterState {
         match &durable {
             Ok(outcomes) => {
                 self.course.failing.store(false, Ordering::Relaxed);
-                self.known.is_durable();
-                self.epochs_stand(group, outcomes);
+                self.known.mark_durable();
+                self.mark_epochs_persisted(group, outcomes);
             }
             Err(_) => {
                 self.known.undone();
@@ -197,15 +197,15 @@ impl WriterState {
     }
 
     /// Records that the epochs of the commits that are durable now are in their rows.
-    fn epochs_stand(&mut self, group: &[Job], outcomes: &[Reply<Done>]) {
+    fn mark_epochs_persisted(&mut self, group: &[Job], outcomes: &[Reply<Done>]) {
         for (job, outcome) in group.iter().zip(outcomes) {
             let (Work::Commit(Commit { fence, writes, .. }), Ok(_)) = (&job.work, outcome) else { continue };
             if let Some(Fence { agent, epoch }) = fence {
-                self.known.epoch_stands(*agent, *epoch);
+                self.known.epoch_persisted(*agent, *epoch);
             }
             for write in writes {
                 if let Write::PruneAgent(agent) = write {
-                    self.known.epoch_is_gone(*agent);
+                    self.known.forget_epoch(*agent);
                 }
             }
         }
@@ -217,7 +217,7 @@ impl WriterState {
     }
 
     /// Whether the log should be merged; checks only once in many groups.
-    pub(crate) fn is_log_long(&mut self) -> bool {
+    pub(crate) fn wal_needs_checkpoint(&mut self) -> bool {
         self.groups += 1;
         if !self.groups.is_multiple_of(64) {
             return false;
@@ -233,7 +233,7 @@ impl WriterState {
         if let Err(error) = self.connection.busy_timeout(self.patience) {
             tracing::warn!(%error, "the end does not wait for other programs");
         }
-        if let Err(error) = self.known.write_down(&self.connection) {
+        if let Err(error) = self.known.persist_epochs(&self.connection) {
             tracing::warn!(?error, "the last epochs were not written; nobody holds them any more");
         }
         if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
@@ -252,7 +252,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::{block::Block, events, job::Hints};
+    use crate::{events, job::Hints, key_range::KeyRange};
 
     fn record(owner: &str, id: &str, body: &str) -> Commit {
         let now = Time::now();
@@ -329,7 +329,7 @@ mod tests {
         let large = record("ann", "large", &"x".repeat(1_000_000));
         let told = settle_all(&mut desk, [Commit::new(root.created).write(child), large]);
         assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]), "{told:?}");
-        let tree = Block::of(&desk.connection, root.id).unwrap().unwrap();
+        let tree = KeyRange::of(&desk.connection, root.id).unwrap().unwrap();
         assert_eq!(events::last(&desk.connection, tree).unwrap().0, 2, "one event for each agent");
     }
 

@@ -5,8 +5,8 @@ use entourage_types::{AgentId, Item, ItemBody, RunId, Scope, StepKey};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
-    block::{Block, number},
     fault::Result,
+    key_range::{KeyRange, number},
     rows::{time, unreadable, word},
     select::Select,
 };
@@ -109,7 +109,7 @@ pub(crate) fn of_session(
 }
 
 /// Writes a new item into its agent's block.
-pub(crate) fn insert(connection: &Connection, transcript: Block, item: &Item) -> Result<()> {
+pub(crate) fn insert(connection: &Connection, transcript: KeyRange, item: &Item) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO items (n, run, session, at, type, body, step) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_store::{Changed, Commit, Committed, Error};
+use entourage_store::{Commit, Committed, CommittedEvents, Error};
 use entourage_types::{AgentId, Wakeup};
 use tokio::sync::{broadcast, oneshot};
 
@@ -11,7 +11,7 @@ use crate::claim::Claimed;
 /// The senders of hints to subscribers.
 #[derive(Debug, Clone)]
 pub(crate) struct Hints {
-    pub(crate) changed: broadcast::Sender<Arc<Changed>>,
+    pub(crate) changed: broadcast::Sender<Arc<CommittedEvents>>,
     pub(crate) woken: broadcast::Sender<Arc<[Wakeup]>>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Work {
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     pub(crate) committed: Committed,
-    pub(crate) changed: Changed,
+    pub(crate) changed: CommittedEvents,
     pub(crate) wakeups: Vec<Wakeup>,
     pub(crate) claimed: Option<Claimed>,
 }

@@ -8,7 +8,6 @@
 
 mod agents;
 mod apply;
-mod block;
 mod claim;
 mod copy;
 mod database;
@@ -21,6 +20,7 @@ mod health;
 mod inbox;
 mod items;
 mod job;
+mod key_range;
 mod lock;
 mod look_up;
 mod migrate;
@@ -47,8 +47,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
-    Store, UsageQuery, metrics as named,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Result, RunCount,
+    RunQuery, Store, UsageQuery, metrics as named,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -387,7 +387,7 @@ impl Store for SqliteStore {
         self.database.damaged.get().cloned()
     }
 
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {
         self.hints.changed.subscribe()
     }
 

@@ -3,7 +3,7 @@
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
-use crate::{block::Block, fault::Result, rows::word};
+use crate::{fault::Result, key_range::KeyRange, rows::word};
 
 /// Whether any agent in a tree is queued, running or waiting, has posts or wake-ups, or has changed after
 /// this time.
@@ -28,7 +28,7 @@ pub(crate) fn dependents(connection: &Connection, agent: AgentId) -> Result<Vec<
 
 /// Removes the events of a tree below a number, except the last event.
 pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Result<()> {
-    let Some(tree) = Block::of(connection, root)? else { return Ok(()) };
+    let Some(tree) = KeyRange::of(connection, root)? else { return Ok(()) };
     let mut statement = connection.prepare_cached(
         "DELETE FROM events WHERE n > ?1 AND n < min(?2, (SELECT max(n) FROM events WHERE n <= ?3))",
     )?;

@@ -1,7 +1,7 @@
 //! Runs and their steps.
 
 use entourage_store::{Error, RunCount, RunQuery};
-use entourage_types::{AgentId, Cost, Owner, Run, RunId, Scope, Spent, Status, Step, StepState, Usage};
+use entourage_types::{AgentId, Cost, DailyUsage, Owner, Run, RunId, Scope, Status, Step, StepState, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
@@ -98,7 +98,7 @@ pub(crate) struct StoredRun {
     /// Its status so far.
     pub(crate) status: Status,
     /// What it used so far.
-    pub(crate) spent: Vec<Spent>,
+    pub(crate) spent: Vec<DailyUsage>,
 }
 
 /// Returns the agent of a run, and the run's status and usage; none if there is no such run.

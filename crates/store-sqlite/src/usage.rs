@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 
 use entourage_store::{SpentBy, Sums, UsageQuery};
-use entourage_types::{Cost, Owner, Scope, Spent, Status, Tally, Usage, UsageRow};
+use entourage_types::{Cost, DailyUsage, Owner, Scope, Status, Tally, Usage, UsageRow};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
@@ -71,7 +71,7 @@ pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
         .only("runs.agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
 }
 
-fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<Spent>)> {
+fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<DailyUsage>)> {
     let spender = SpentBy {
         owner: Owner::new(row.get::<_, String>(0)?),
         agent: Some(word(row, 1)?),
@@ -92,7 +92,7 @@ pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
         .only("day <= ?", query.to)
 }
 
-fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Spent)> {
+fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, DailyUsage)> {
     let owner = Owner::new(row.get::<_, String>(0)?);
     let kind = Some(row.get::<_, String>(3)?).filter(|kind| !kind.is_empty());
     let usage = Usage {
@@ -104,12 +104,12 @@ fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Spent)> {
     };
     let cost = Cost::from_nanos(count(row, 11)?);
     let tally = Tally { calls: count(row, 4)?, unpriced: count(row, 5)?, usage, cost };
-    let spent = Spent { day: word(row, 1)?, model: row.get(2)?, tally };
+    let spent = DailyUsage { day: word(row, 1)?, model: row.get(2)?, tally };
     Ok((SpentBy { owner, kind, tree: None, agent: None, run: None }, spent))
 }
 
 /// What the kept sums contain of a run: all that it used, once it has ended.
-pub(crate) fn kept_of(status: Status, spent: &[Spent]) -> &[Spent] {
+pub(crate) fn kept_of(status: Status, spent: &[DailyUsage]) -> &[DailyUsage] {
     if status.is_terminal() { spent } else { &[] }
 }
 
@@ -119,10 +119,10 @@ pub(crate) fn keep(
     connection: &Connection,
     owner: &Owner,
     kind: &str,
-    before: &[Spent],
-    after: &[Spent],
+    before: &[DailyUsage],
+    after: &[DailyUsage],
 ) -> Result<()> {
-    let same = |one: &Spent, other: &Spent| one.day == other.day && one.model == other.model;
+    let same = |one: &DailyUsage, other: &DailyUsage| one.day == other.day && one.model == other.model;
     for now in after {
         let then = before.iter().find(|then| same(then, now)).map(|then| then.tally).unwrap_or_default();
         add(connection, owner, kind, now, difference(then, now.tally))?;
@@ -144,7 +144,7 @@ fn difference(then: Tally, now: Tally) -> [i64; 8] {
     std::array::from_fn(|at| now[at] - then[at])
 }
 
-fn add(connection: &Connection, owner: &Owner, kind: &str, of: &Spent, change: [i64; 8]) -> Result<()> {
+fn add(connection: &Connection, owner: &Owner, kind: &str, of: &DailyUsage, change: [i64; 8]) -> Result<()> {
     if change == [0; 8] {
         return Ok(());
     }

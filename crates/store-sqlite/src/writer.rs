@@ -90,7 +90,7 @@ impl Writer {
     /// because of its content, tries the disk.
     pub(crate) async fn ready(&self, hints: &Hints) -> Reply<()> {
         self.shared.place.check()?;
-        self.is_not_held(SLOW)?;
+        self.check_not_blocked(SLOW)?;
         if self.shared.course.failing.load(Ordering::Relaxed) {
             self.ask(Work::Probe, hints).await?;
         }
@@ -98,7 +98,7 @@ impl Writer {
     }
 
     /// Checks that no group has been under way for this long.
-    fn is_not_held(&self, long: Duration) -> Reply<()> {
+    fn check_not_blocked(&self, long: Duration) -> Reply<()> {
         match self.shared.course.under_way() {
             Some(time) if time >= long => Err(Error::Unavailable {
                 cause: "a commit has been under way for more than two seconds: another program holds the file, such \
@@ -141,7 +141,7 @@ impl Writer {
             let mut left = UnservedJob(Some(self));
             tokio::task::yield_now().await;
             left.0 = None;
-            is_for_thread = !self.shared.work_at_once();
+            is_for_thread = !self.shared.try_write_inline();
         }
         if is_for_thread || self.shared.long.load(Ordering::Relaxed) {
             self.wake();
@@ -208,7 +208,7 @@ impl Shared {
     /// Writes the waiting jobs, unless another caller is writing, which then writes these, too: it checks
     /// once more after it has released the desk. False if jobs are left for the thread, which must then be
     /// woken.
-    fn work_at_once(&self) -> bool {
+    fn try_write_inline(&self) -> bool {
         while !locked(&self.waiting).is_empty() {
             let mut desk = match self.desk.try_lock() {
                 Ok(desk) => desk,
@@ -236,7 +236,7 @@ impl Shared {
                 return true;
             }
             let left = desk.settle(group, busy);
-            if desk.is_log_long() {
+            if desk.wal_needs_checkpoint() {
                 self.long.store(true, Ordering::Relaxed);
             }
             if !left.is_empty() {
@@ -300,7 +300,7 @@ mod tests {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("entourage.db");
         let store = SqliteStore::open(&path, Settings::default()).unwrap();
-        store.database.writer.is_not_held(Duration::ZERO).unwrap();
+        store.database.writer.check_not_blocked(Duration::ZERO).unwrap();
         let other = Connection::open(&path).unwrap();
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let agent = Agent::root(Owner::local(), "helper", "", Time::from_micros(0));
@@ -311,11 +311,11 @@ mod tests {
             assert!(begun.elapsed() < Duration::from_secs(30), "no commit is under way");
             thread::yield_now();
         }
-        let refused = store.database.writer.is_not_held(Duration::ZERO).unwrap_err();
+        let refused = store.database.writer.check_not_blocked(Duration::ZERO).unwrap_err();
         assert!(matches!(&refused, Error::Unavailable { cause, .. } if cause.contains("another program")));
-        store.database.writer.is_not_held(Duration::MAX).unwrap();
+        store.database.writer.check_not_blocked(Duration::MAX).unwrap();
         other.execute_batch("ROLLBACK").unwrap();
         commit.await.unwrap();
-        store.database.writer.is_not_held(Duration::ZERO).unwrap();
+        store.database.writer.check_not_blocked(Duration::ZERO).unwrap();
     }
 }

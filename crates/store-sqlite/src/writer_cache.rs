@@ -7,17 +7,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use entourage_store::{Error, not_before};
+use entourage_store::{Error, monotonic_time};
 use entourage_types::{Agent, AgentId, Epoch, Run, RunId, Time};
 use lru::LruCache;
 use rusqlite::Connection;
 
 use crate::{
-    agents,
-    block::Block,
-    events,
+    agents, events,
     fault::Result,
     inbox,
+    key_range::KeyRange,
     runs::{self, StoredRun},
 };
 
@@ -34,9 +33,9 @@ fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
 /// Rows as they are inside the current transaction.
 pub(crate) struct WriterCache {
     agents: LruCache<AgentId, Agent>,
-    blocks: LruCache<AgentId, Block>,
+    blocks: LruCache<AgentId, KeyRange>,
     /// The row of each tree's root, and the number and the time of the tree's last event.
-    told: LruCache<AgentId, (Block, u64, Time)>,
+    told: LruCache<AgentId, (KeyRange, u64, Time)>,
     /// Runs that were looked up or written recently: their agents, with status and usage; none if there is no
     /// such run.
     runs: LruCache<RunId, Option<(AgentId, StoredRun)>>,
@@ -96,16 +95,16 @@ impl WriterCache {
     }
 
     /// Records that an agent was created in this row; also its tree, if it is the root.
-    pub(crate) fn agent_is_new(&mut self, agent: &Agent, row: i64) {
-        self.blocks.put(agent.id, Block::of_row(row));
+    pub(crate) fn put_new_agent(&mut self, agent: &Agent, row: i64) {
+        self.blocks.put(agent.id, KeyRange::of_row(row));
         if agent.root == agent.id {
-            self.told.put(agent.root, (Block::of_row(row), 0, events::NEVER));
+            self.told.put(agent.root, (KeyRange::of_row(row), 0, events::NEVER));
         }
         self.agents.put(agent.id, agent.clone());
     }
 
     /// Records that an agent was removed; also its tree, if it is the root.
-    pub(crate) fn agent_is_gone(&mut self, id: AgentId) {
+    pub(crate) fn remove_agent(&mut self, id: AgentId) {
         self.agents.pop(&id);
         self.blocks.pop(&id);
         self.told.pop(&id);
@@ -117,17 +116,17 @@ impl WriterCache {
     ///
     /// # Errors
     /// [`entourage_store::Error::NoAgent`] if there is no such agent.
-    pub(crate) fn block(&mut self, connection: &Connection, id: AgentId) -> Result<Block> {
+    pub(crate) fn block(&mut self, connection: &Connection, id: AgentId) -> Result<KeyRange> {
         if let Some(block) = self.blocks.get(&id) {
             return Ok(*block);
         }
-        let block = Block::of(connection, id)?.ok_or(Error::NoAgent { agent: id })?;
+        let block = KeyRange::of(connection, id)?.ok_or(Error::NoAgent { agent: id })?;
         self.blocks.put(id, block);
         Ok(block)
     }
 
     /// Records an agent's row as it was just written.
-    pub(crate) fn agent_stands(&mut self, agent: Agent) {
+    pub(crate) fn put_agent(&mut self, agent: Agent) {
         self.agents.put(agent.id, agent);
     }
 
@@ -141,12 +140,12 @@ impl WriterCache {
     }
 
     /// Whether the agent's epoch is ahead of its row.
-    pub(crate) fn is_ahead(&self, id: AgentId) -> bool {
+    pub(crate) fn has_unpersisted_epoch(&self, id: AgentId) -> bool {
         self.raised.contains_key(&id)
     }
 
     /// Records that an epoch is durable in its row.
-    pub(crate) fn epoch_stands(&mut self, id: AgentId, epoch: Epoch) {
+    pub(crate) fn epoch_persisted(&mut self, id: AgentId, epoch: Epoch) {
         if self.raised.get(&id) == Some(&epoch) {
             self.raised.remove(&id);
         }
@@ -154,7 +153,7 @@ impl WriterCache {
 
     /// Records that an agent's removal is durable. Not before: if the removal is rolled back, the agent still
     /// has its epoch.
-    pub(crate) fn epoch_is_gone(&mut self, id: AgentId) {
+    pub(crate) fn forget_epoch(&mut self, id: AgentId) {
         self.raised.remove(&id);
     }
 
@@ -174,7 +173,7 @@ impl WriterCache {
         connection: &Connection,
         root: AgentId,
         at: Time,
-    ) -> Result<(Block, u64, Time)> {
+    ) -> Result<(KeyRange, u64, Time)> {
         let (tree, last, before) = match self.told.get(&root) {
             Some(told) => *told,
             None => {
@@ -186,7 +185,7 @@ impl WriterCache {
         if last >= u64::from(u32::MAX) {
             return Err(Error::Corrupt(format!("the tree of agent {root} has {last} events")).into());
         }
-        let next = (tree, last + 1, not_before(before, at));
+        let next = (tree, last + 1, monotonic_time(before, at));
         self.told.put(root, next);
         Ok(next)
     }
@@ -208,7 +207,7 @@ impl WriterCache {
     }
 
     /// Records a run's row as it was just written.
-    pub(crate) fn run_stands(&mut self, run: &Run) {
+    pub(crate) fn put_run(&mut self, run: &Run) {
         match self.runs.get_mut(&run.id) {
             Some(Some((_, before))) if before.spent == run.spent => before.status = run.status,
             _ => {
@@ -242,7 +241,7 @@ impl WriterCache {
     }
 
     /// Records that an agent's inbox has posts.
-    pub(crate) fn inbox_has_posts(&mut self, id: AgentId) {
+    pub(crate) fn mark_inbox_nonempty(&mut self, id: AgentId) {
         self.empty_inboxes.lock().pop(&id);
     }
 
@@ -252,7 +251,7 @@ impl WriterCache {
     }
 
     /// Records that the current transaction is durable.
-    pub(crate) fn is_durable(&mut self) {
+    pub(crate) fn mark_durable(&mut self) {
         let mut empty = self.empty_inboxes.lock();
         for agent in self.emptied.drain(..) {
             // A post may have arrived since.
@@ -273,7 +272,7 @@ impl WriterCache {
     }
 
     /// Writes the epochs that are ahead of their rows.
-    pub(crate) fn write_down(&self, connection: &Connection) -> Result<()> {
+    pub(crate) fn persist_epochs(&self, connection: &Connection) -> Result<()> {
         self.raised.iter().try_for_each(|(agent, epoch)| agents::set_epoch(connection, *agent, *epoch))
     }
 }
@@ -293,19 +292,19 @@ mod tests {
         empty(&mut known);
         assert!(!readers.has(agent), "the transaction is under way");
         known.undone();
-        known.is_durable();
+        known.mark_durable();
         assert!(!readers.has(agent), "it was undone");
 
         empty(&mut known);
-        known.is_durable();
+        known.mark_durable();
         assert!(readers.has(agent));
 
-        known.inbox_has_posts(agent);
+        known.mark_inbox_nonempty(agent);
         assert!(!readers.has(agent), "somebody wrote");
 
         empty(&mut known);
-        known.inbox_has_posts(agent);
-        known.is_durable();
+        known.mark_inbox_nonempty(agent);
+        known.mark_durable();
         assert!(!readers.has(agent), "somebody wrote in the same transaction");
     }
 }

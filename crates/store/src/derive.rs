@@ -95,7 +95,7 @@ const CLOCKS_DIFFER: Duration = Duration::from_secs(3600);
 /// tree: never earlier than `before`, whatever the writers' clocks say, unless the clock behind `before` was
 /// plainly wrong.
 #[must_use]
-pub fn not_before(before: Time, at: Time) -> Time {
+pub fn monotonic_time(before: Time, at: Time) -> Time {
     if before > at && before <= at + CLOCKS_DIFFER { before } else { at }
 }
 

@@ -11,8 +11,8 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
-    UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, ItemQuery, Result, RunCount,
+    RunQuery, Store, UsageQuery,
 };
 
 /// A layer between an engine and its store. The default methods change nothing.
@@ -166,7 +166,7 @@ impl<B: StoreLayer> Store for Layered<B> {
         self.store.damage()
     }
 
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {
         self.store.changed()
     }
 

@@ -28,10 +28,10 @@ use entourage_types::{
 };
 use tokio::sync::broadcast;
 
-pub use changed::Changed;
+pub use changed::CommittedEvents;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use database::Database;
-pub use derive::not_before;
+pub use derive::monotonic_time;
 pub use error::Error;
 pub use layer::{Layered, StoreLayer};
 pub use memory::MemoryStore;
@@ -121,7 +121,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Subscribes to a hint for each commit through this handle that has events: these events, sent once they
     /// are durable. A subscriber that lags loses hints but no facts: it reads `events` again.
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>>;
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>>;
 
     /// Subscribes to a hint for each commit through this handle that schedules wake-ups: these wake-ups, due
     /// or not, sent once they are durable. A subscriber that lags reads `due` again.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage_types::{AgentId, Day, Owner, RunId, Spent, Tally, UsageBy, UsageRow};
+use entourage_types::{AgentId, DailyUsage, Day, Owner, RunId, Tally, UsageBy, UsageRow};
 
 /// Which usage to add up, and how to group it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -92,9 +92,9 @@ impl Sums {
     }
 
     /// Adds what a spender spent on the days of the query.
-    pub fn add(&mut self, spender: &SpentBy, spent: &[Spent]) {
+    pub fn add(&mut self, spender: &SpentBy, spent: &[DailyUsage]) {
         let Self { query, sums } = self;
-        let asked = |spent: &&Spent| {
+        let asked = |spent: &&DailyUsage| {
             query.from.is_none_or(|from| from <= spent.day) && query.to.is_none_or(|to| spent.day <= to)
         };
         for spent in spent.iter().filter(asked) {

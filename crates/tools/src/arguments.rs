@@ -5,7 +5,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Error, Result, inlined::inlined};
+use crate::{Error, Result, inline_refs::inlined};
 
 /// Arguments are validated only if the schema's weight times their own is at most this.
 const MOST_WORK: usize = 5_000_000;
@@ -98,12 +98,12 @@ fn placed(error: &jsonschema::ValidationError<'_>) -> String {
 
 /// A tool's schema, compiled once and applied before each call.
 #[derive(Debug)]
-pub struct Checker {
+pub struct ArgumentValidator {
     tool: String,
     compiled: Compiled,
 }
 
-impl Checker {
+impl ArgumentValidator {
     /// Compiles a tool's schema. A third party may have written it, so a schema with which even a few
     /// arguments would take too long to validate is refused.
     ///
@@ -205,9 +205,9 @@ mod tests {
 
     use super::*;
 
-    fn checker(parameters: Value) -> Checker {
+    fn checker(parameters: Value) -> ArgumentValidator {
         let spec = ToolSpec { name: "t".to_owned(), description: String::new(), parameters };
-        Checker::new(&spec).unwrap()
+        ArgumentValidator::new(&spec).unwrap()
     }
 
     #[test]

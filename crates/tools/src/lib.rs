@@ -9,7 +9,7 @@ mod arguments;
 mod context;
 mod error;
 mod files;
-mod inlined;
+mod inline_refs;
 mod mcp;
 mod memory;
 mod notes;
@@ -23,7 +23,7 @@ mod web;
 
 pub use agents::{AskUser, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, Wait};
 pub use all::{Settings, builtin};
-pub use arguments::{Checker, TextSchema, parse, schema_of, spec_of};
+pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};
 pub use context::Context;
 pub use entourage_types::Effect;
 pub use error::Error;

@@ -1,6 +1,6 @@
 //! The contents of the toolbox and their offers.
 
-use entourage_tools::{Checker, Effect, Settings, builtin};
+use entourage_tools::{ArgumentValidator, Effect, Settings, builtin};
 use serde_json::json;
 
 use crate::support::{offered, speaker};
@@ -44,7 +44,7 @@ fn every_tool_offer_has_a_simple_documented_schema() {
         assert_eq!(spec.name, tool.name());
         assert_eq!(spec, offered(tool.as_ref(), &kind, true).unwrap(), "the same caller gets the same offer");
         assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
-        Checker::new(&spec).unwrap();
+        ArgumentValidator::new(&spec).unwrap();
         let text = spec.parameters.to_string();
         assert!(!text.contains("$ref") && !text.contains("anyOf"), "{text}");
         let properties = spec.parameters["properties"].as_object().unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_tools::{
-    Caller, Checker, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, Result, Tool,
+    ArgumentValidator, Caller, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, Result, Tool,
 };
 use entourage_types::{AgentId, CallId, Entity, EntityKind, Kind, Owner, Record, Reply, Time, ToolSpec};
 use serde_json::Value;
@@ -86,7 +86,7 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<Too
 pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
     let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
     let renamed = tool.renamed(&arguments);
-    Checker::new(&spec)?.check(renamed.as_ref().unwrap_or(&arguments))?;
+    ArgumentValidator::new(&spec)?.check(renamed.as_ref().unwrap_or(&arguments))?;
     tool.call(&Context { effect: tool.effect(), ..context.clone() }, arguments).await
 }
 

@@ -86,7 +86,7 @@ impl EntityKind {
     /// Whether only the engine writes records of this noun. Notes, learnings and the nouns of applications are
     /// also written by tools.
     #[must_use]
-    pub fn is_of_engine(self) -> bool {
+    pub fn is_reserved(self) -> bool {
         ![Self::NOTE, Self::LEARNING].contains(&self) && Self::KNOWN.contains(&self)
     }
 }

@@ -86,5 +86,5 @@ pub use task::{Task, TaskResult};
 pub use thread::{KeptThread, PendingSave, ThreadKey};
 pub use time::Time;
 pub use tool::{Effect, EffectClasses, ToolSpec};
-pub use usage::{Cost, ModelUse, Spent, Tally, Usage};
+pub use usage::{Cost, DailyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, ModelUse, Owner, RunId, Spent, Status, Tally, TaskId, Time, Usage, WaitingOn,
+    AgentId, Cost, DailyUsage, ModelUse, Owner, RunId, Status, Tally, TaskId, Time, Usage, WaitingOn,
     status::words,
 };
 
@@ -43,7 +43,7 @@ pub struct Run {
     pub cost: Cost,
     /// The same by day and model.
     #[serde(default)]
-    pub spent: Vec<Spent>,
+    pub spent: Vec<DailyUsage>,
     /// When it started.
     pub started: Time,
     /// When it ended.
@@ -57,13 +57,13 @@ impl Run {
         self.usage += used.usage;
         self.cost += used.cost.unwrap_or_default();
         let day = at.day();
-        let same = |spent: &&mut Spent| spent.day == day && spent.model == used.model;
+        let same = |spent: &&mut DailyUsage| spent.day == day && spent.model == used.model;
         match self.spent.iter_mut().find(same) {
             Some(spent) => spent.tally += used,
             None => {
                 let mut tally = Tally::default();
                 tally += used;
-                self.spent.push(Spent { day, model: used.model.clone(), tally });
+                self.spent.push(DailyUsage { day, model: used.model.clone(), tally });
             }
         }
     }

@@ -143,7 +143,7 @@ impl Sum for Tally {
 
 /// What one model used on one day. A run keeps a list of these: reports add usage up from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct DailyUsage {
     /// The day in UTC on which the answers were charged.
     pub day: Day,
     /// The model, as `provider::name`.

@@ -1,7 +1,7 @@
 //! Answering a question. The first answer counts.
 
 use entourage_store::{Commit, Error as StoreError};
-use entourage_tools::Checker;
+use entourage_tools::ArgumentValidator;
 use entourage_types::{Answer, Proposal, Question, QuestionId, QuestionStatus, ToolSpec, Verdict};
 
 use super::{Client, LONGEST_TEXT, checked_text};
@@ -19,7 +19,7 @@ impl Client {
     pub async fn answer(&self, id: QuestionId, answer: Answer) -> Result<Question> {
         loop {
             let question = self.question(id).await?;
-            let answer = fitting(&question, answer.clone())?;
+            let answer = normalize_answer(&question, answer.clone())?;
             if question.status != QuestionStatus::Open {
                 return Err(Error::not_open(&question));
             }
@@ -39,7 +39,7 @@ impl Client {
 }
 
 /// Returns the answer in the form that the question takes, or refuses it.
-fn fitting(question: &Question, answer: Answer) -> Result<Answer> {
+fn normalize_answer(question: &Question, answer: Answer) -> Result<Answer> {
     let verdicts = question.about.verdicts();
     match &answer {
         Answer::Text(text) => {
@@ -84,6 +84,6 @@ fn checked(proposal: &Proposal, arguments: &serde_json::Value) -> Result<()> {
     }
     let Proposal { tool, parameters, .. } = proposal;
     let spec = ToolSpec { name: tool.clone(), description: String::new(), parameters: parameters.clone() };
-    let fits = Checker::new(&spec).and_then(|checker| checker.check(arguments));
+    let fits = ArgumentValidator::new(&spec).and_then(|checker| checker.check(arguments));
     fits.map_err(|error| Error::Invalid(error.to_string()))
 }

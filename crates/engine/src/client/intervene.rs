@@ -18,7 +18,7 @@ impl Client {
     /// [`Error::NotNow`] if the agent's state does not allow the action, such as a retry of what did not
     /// fail, or a resume of what is not paused.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
-        self.do_to(id, action, text, None, None).await
+        self.apply_intervention(id, action, text, None, None).await
     }
 
     /// Like [`Client::intervene`], once per `key`, however often the request is sent.
@@ -32,7 +32,7 @@ impl Client {
         text: Option<&str>,
         key: Option<&str>,
     ) -> Result<Intervention> {
-        self.do_to(id, action, text, None, key).await
+        self.apply_intervention(id, action, text, None, key).await
     }
 
     /// Withdraws a message: ends the run that answers it, with all work that this run delegated. Does nothing
@@ -41,10 +41,10 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent.
     pub async fn withdraw(&self, agent: AgentId, message: PostId) -> Result<Intervention> {
-        self.do_to(agent, Action::Stop, None, Some(message), None).await
+        self.apply_intervention(agent, Action::Stop, None, Some(message), None).await
     }
 
-    async fn do_to(
+    async fn apply_intervention(
         &self,
         id: AgentId,
         action: Action,
@@ -60,7 +60,7 @@ impl Client {
             return self.done_before(id, action, &first).await;
         }
         if of.is_none() || agent.status == Status::Cancelled {
-            self.is_possible(&agent, action).await?;
+            self.check_allowed(&agent, action).await?;
         }
         let now = self.engine.now();
         let (mut done, post) = intervention(&agent, action, text, of, now);
@@ -105,7 +105,7 @@ impl Client {
         self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
     }
 
-    async fn is_possible(&self, agent: &Agent, action: Action) -> Result<()> {
+    async fn check_allowed(&self, agent: &Agent, action: Action) -> Result<()> {
         if agent.status == Status::Cancelled && action != Action::Comment {
             return Err(Error::Gone(agent.id));
         }

@@ -10,7 +10,7 @@ use crate::Result;
 
 /// A kind, and the number of open runs of each of its versions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KindInUse {
+pub struct KindUsage {
     /// The current kind; if it was removed, a version of it that has open runs.
     pub kind: Arc<Kind>,
     /// Whether it was removed.
@@ -38,16 +38,16 @@ impl Client {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn kinds_in_use(&self) -> Result<Vec<KindInUse>> {
+    pub async fn kinds_in_use(&self) -> Result<Vec<KindUsage>> {
         let open = RunQuery { open: true, ..RunQuery::default() };
         let open = self.engine.store().count_runs(&self.scope, open).await?;
-        let in_use = |kind: &Arc<Kind>, is_gone, open_runs| KindInUse {
+        let in_use = |kind: &Arc<Kind>, is_gone, open_runs| KindUsage {
             kind: Arc::clone(kind),
             is_gone,
             open_runs,
             earlier: vec![],
         };
-        let mut kinds: BTreeMap<String, KindInUse> = BTreeMap::new();
+        let mut kinds: BTreeMap<String, KindUsage> = BTreeMap::new();
         for kind in self.engine.kinds().iter() {
             kinds.insert(kind.name.clone(), in_use(kind, false, 0));
         }

@@ -77,7 +77,7 @@ impl Client {
     pub async fn save<R: Record>(&self, record: &R, version: u64) -> Result<()> {
         let write = RecordWrite::of(record)?;
         let entity = write.entity();
-        if entity.kind.is_of_engine() {
+        if entity.kind.is_reserved() {
             let why = format!("only the engine writes records of kind `{}`", entity.kind);
             return Err(Error::Invalid(why));
         }

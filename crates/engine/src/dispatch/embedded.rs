@@ -124,7 +124,7 @@ struct Activations {
     store: Arc<dyn Store>,
     failures: HashMap<AgentId, Failures>,
     /// Agents whose part of the database is damaged.
-    left_alone: HashSet<AgentId>,
+    quarantined: HashSet<AgentId>,
     outage: Outage,
 }
 
@@ -144,7 +144,7 @@ impl Work for Activations {
     async fn page(&self, until: Time, after: Option<Self::Cursor>) -> Result<Page<Self>> {
         let page = self.store.due(until, after, PAGE).await?;
         let next = page.last().map(order).filter(|_| page.len() == PAGE as usize);
-        let wakeups = page.into_iter().filter(|wakeup| !self.left_alone.contains(&wakeup.agent));
+        let wakeups = page.into_iter().filter(|wakeup| !self.quarantined.contains(&wakeup.agent));
         let due = wakeups.map(|wakeup| {
             // Wake-ups of an agent that failed keep their delay, however often they are read.
             let until = self.failures.get(&wakeup.agent).and_then(|failures| failures.until);
@@ -159,8 +159,8 @@ impl Work for Activations {
         LONGEST
     }
 
-    fn hinted(&self, wakeups: &Arc<[Wakeup]>, _: Time, mut put: impl FnMut(AgentId, &Owner, Time)) {
-        for wakeup in wakeups.iter().filter(|wakeup| !self.left_alone.contains(&wakeup.agent)) {
+    fn on_hint(&self, wakeups: &Arc<[Wakeup]>, _: Time, mut put: impl FnMut(AgentId, &Owner, Time)) {
+        for wakeup in wakeups.iter().filter(|wakeup| !self.quarantined.contains(&wakeup.agent)) {
             put(wakeup.agent, &wakeup.owner, wakeup.due);
         }
     }
@@ -197,8 +197,8 @@ impl Work for Activations {
                 self.put_off(agent, now + delay)
             }
             Failure::NotYet(after) => self.put_off(agent, now + after),
-            Failure::Damaged(cause) => self.met_damage(agent, cause, now),
-            Failure::Own(cause) => self.has_failed(agent, cause, now),
+            Failure::Damaged(cause) => self.on_corruption(agent, cause, now),
+            Failure::Own(cause) => self.on_failure(agent, cause, now),
         }
     }
 
@@ -209,8 +209,8 @@ impl Work for Activations {
 
 impl Activations {
     fn new(settings: Settings, engine: Arc<dyn Advance>, store: Arc<dyn Store>) -> Self {
-        let (failures, left_alone) = (HashMap::new(), HashSet::new());
-        Self { settings, engine, store, failures, left_alone, outage: Outage::default() }
+        let (failures, quarantined) = (HashMap::new(), HashSet::new());
+        Self { settings, engine, store, failures, quarantined, outage: Outage::default() }
     }
 
     /// The cause for which an agent's run is to be ended instead of another attempt, if there is one.
@@ -221,7 +221,7 @@ impl Activations {
 
     /// Ends the run of an agent whose part of the database is damaged. If that cannot be written either,
     /// leaves the agent alone until the next start.
-    fn met_damage(&mut self, agent: AgentId, cause: String, now: Time) -> Next {
+    fn on_corruption(&mut self, agent: AgentId, cause: String, now: Time) -> Next {
         let (failures, limit) = (self.failures.entry(agent).or_default(), self.settings.give_up_after);
         if failures.count < limit {
             tracing::error!(%agent, %cause, "an activation failed because the database is damaged; its run is ended");
@@ -229,12 +229,12 @@ impl Activations {
             Next::At(now)
         } else {
             tracing::error!(%agent, %cause, "the run cannot be ended either; it is not tried again");
-            self.left_alone.insert(agent);
+            self.quarantined.insert(agent);
             Next::Done
         }
     }
 
-    fn has_failed(&mut self, agent: AgentId, cause: String, now: Time) -> Next {
+    fn on_failure(&mut self, agent: AgentId, cause: String, now: Time) -> Next {
         let failures = self.failures.entry(agent).or_default();
         failures.outages = 0;
         failures.count += 1;

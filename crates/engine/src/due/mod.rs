@@ -48,7 +48,7 @@ pub(crate) trait Work: Send + Sync {
     fn unread(&mut self, error: &Error, now: Time) -> Duration;
 
     /// Calls `put` with what a hint says is due.
-    fn hinted(&self, hint: &Self::Hint, now: Time, put: impl FnMut(Self::Key, &Self::Lane, Time));
+    fn on_hint(&self, hint: &Self::Hint, now: Time, put: impl FnMut(Self::Key, &Self::Lane, Time));
 
     /// The work on a key.
     fn start(&self, key: Self::Key, now: Time) -> impl Future<Output = Self::Outcome> + Send + 'static;

@@ -32,7 +32,7 @@ pub(super) enum Source {
     /// From a page: it may be due by the same row as before.
     Page,
     /// From a hint, or because its time has come.
-    News,
+    NodeSignal,
 }
 
 enum State {
@@ -94,17 +94,17 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
 
     /// Holds a key until it is due. If that is one too many, drops the one that is due last, and returns when
     /// it is due.
-    pub(super) fn put_later(&mut self, key: K, lane: L, due: Time) -> Option<Time> {
+    pub(super) fn put_delayed(&mut self, key: K, lane: L, due: Time) -> Option<Time> {
         self.later.insert((due, key), lane);
         let last = (self.later.len() > MOST_LATER).then(|| self.later.pop_last()).flatten();
         last.map(|((due, _), _)| due)
     }
 
     /// Makes the keys ready that are due by now.
-    pub(super) fn ripen(&mut self, now: Time) {
+    pub(super) fn promote_due(&mut self, now: Time) {
         while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= now) {
             let ((_, key), lane) = first.remove_entry();
-            self.put(key, &lane, Source::News);
+            self.put(key, &lane, Source::NodeSignal);
         }
     }
 
@@ -114,7 +114,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
     }
 
     /// Forgets the keys that are due later.
-    pub(super) fn forget_later(&mut self) {
+    pub(super) fn clear_delayed(&mut self) {
         self.later.clear();
     }
 
@@ -206,18 +206,18 @@ mod tests {
     fn lanes_take_turns_and_no_key_is_in_progress_twice_at_once() {
         let mut queue = queue(NONE);
         for key in (0..100).flat_map(|key| [key, key]) {
-            queue.put(key, &"busy", Source::News);
+            queue.put(key, &"busy", Source::NodeSignal);
         }
-        queue.put(100, &"quiet", Source::News);
+        queue.put(100, &"quiet", Source::NodeSignal);
         assert_eq!(queue.ready(), 101);
         assert_eq!(queue.next(), Some((0, "busy")));
         assert_eq!(queue.next(), Some((100, "quiet")), "the quiet lane is second, not last");
 
-        queue.put(100, &"quiet", Source::News);
+        queue.put(100, &"quiet", Source::NodeSignal);
         let rest: Vec<u32> = (1..100).collect();
         assert_eq!(taken(&mut queue), rest, "a key in progress is not handed out");
-        assert_eq!(queue.done(100, &"quiet"), Some(Source::News), "but it is not forgotten");
-        queue.put(100, &"quiet", Source::News);
+        assert_eq!(queue.done(100, &"quiet"), Some(Source::NodeSignal), "but it is not forgotten");
+        queue.put(100, &"quiet", Source::NodeSignal);
         assert_eq!(taken(&mut queue), [100]);
         assert_eq!(queue.done(100, &"quiet"), None);
     }
@@ -226,13 +226,13 @@ mod tests {
     fn a_full_lane_holds_up_no_other_and_continues_as_its_work_ends() {
         let mut queue = queue(Limits { per_lane: 2, ..NONE });
         for key in 0..5 {
-            queue.put(key, &"full", Source::News);
+            queue.put(key, &"full", Source::NodeSignal);
         }
         assert_eq!(queue.startable(), 5);
         assert_eq!(taken(&mut queue), [0, 1]);
         assert_eq!((queue.startable(), queue.ready()), (0, 3), "its keys are in nobody's way");
-        queue.put(10, &"open", Source::News);
-        queue.put(5, &"full", Source::News);
+        queue.put(10, &"open", Source::NodeSignal);
+        queue.put(5, &"full", Source::NodeSignal);
         assert_eq!((queue.startable(), queue.ready()), (1, 5));
         assert_eq!(taken(&mut queue), [10]);
         queue.done(1, &"full");
@@ -254,7 +254,7 @@ mod tests {
     fn the_limit_in_all_holds_across_lanes() {
         let mut queue = queue(Limits { in_all: 3, ..NONE });
         for key in 0..6 {
-            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Source::News);
+            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Source::NodeSignal);
         }
         assert_eq!(taken(&mut queue), [0, 1, 2]);
         queue.done(1, &"odd");
@@ -266,16 +266,16 @@ mod tests {
     fn a_later_key_ripens_at_its_time_once() {
         let mut queue = queue(NONE);
         for due in [2, 3, 3] {
-            assert_eq!(queue.put_later(7, "lane", at(due)), None);
+            assert_eq!(queue.put_delayed(7, "lane", at(due)), None);
         }
-        queue.put_later(8, "lane", at(9));
-        queue.ripen(at(1));
+        queue.put_delayed(8, "lane", at(9));
+        queue.promote_due(at(1));
         assert_eq!((queue.next(), queue.next_due()), (None, Some(at(2))));
-        queue.ripen(at(3));
+        queue.promote_due(at(3));
         assert_eq!(taken(&mut queue), [7]);
         assert_eq!(queue.next_due(), Some(at(9)));
-        queue.forget_later();
-        queue.ripen(at(9));
+        queue.clear_delayed();
+        queue.promote_due(at(9));
         assert_eq!((queue.next(), queue.next_due()), (None, None));
     }
 
@@ -283,10 +283,10 @@ mod tests {
     fn of_too_many_later_keys_those_due_last_are_dropped() {
         let mut queue = queue(NONE);
         for key in 0..MOST_LATER as u32 {
-            assert_eq!(queue.put_later(key, "lane", at(10)), None);
+            assert_eq!(queue.put_delayed(key, "lane", at(10)), None);
         }
-        assert_eq!(queue.put_later(0, "lane", at(20)), Some(at(20)));
-        assert_eq!(queue.put_later(0, "lane", at(5)), Some(at(10)));
+        assert_eq!(queue.put_delayed(0, "lane", at(20)), Some(at(20)));
+        assert_eq!(queue.put_delayed(0, "lane", at(5)), Some(at(10)));
         assert_eq!((queue.later.len(), queue.next_due()), (MOST_LATER, Some(at(5))));
     }
 }

@@ -50,7 +50,7 @@ impl<W: Work> Worker<W> {
     /// Works until it is stopped. Returns the work in progress, which ends if that is dropped.
     pub(crate) async fn run(mut self, stop: &CancellationToken) -> JoinSet<Ended<W>> {
         while !stop.is_cancelled() {
-            self.queue.ripen(self.clock.now());
+            self.queue.promote_due(self.clock.now());
             self.fill(stop).await;
             self.work.measure(self.queue.in_progress(), self.queue.ready());
             let next = self.queue.next_due().map_or(self.horizon, |due| due.min(self.horizon));
@@ -62,13 +62,13 @@ impl<W: Work> Worker<W> {
                     }
                 }
                 hint = self.hints.recv() => match hint {
-                    Ok(hint) => self.hinted(&hint),
-                    Err(RecvError::Lagged(_)) => self.look_again(),
+                    Ok(hint) => self.on_hint(&hint),
+                    Err(RecvError::Lagged(_)) => self.restart_scan(),
                     Err(RecvError::Closed) => break,
                 },
                 () = self.clock.sleep_until(next) => {
                     if self.horizon <= self.clock.now() {
-                        self.look_again();
+                        self.restart_scan();
                     }
                 }
                 () = stop.cancelled() => {}
@@ -134,18 +134,18 @@ impl<W: Work> Worker<W> {
     }
 
     /// Has what is due read from the beginning, with a later horizon.
-    fn look_again(&mut self) {
+    fn restart_scan(&mut self) {
         self.horizon = self.clock.now() + W::HORIZON;
         self.cursor = None;
         self.more = true;
-        self.queue.forget_later();
+        self.queue.clear_delayed();
     }
 
-    fn hinted(&mut self, hint: &W::Hint) {
+    fn on_hint(&mut self, hint: &W::Hint) {
         let Self { work, queue, horizon, clock, .. } = self;
         let now = clock.now();
-        work.hinted(hint, now, |key, lane, due| {
-            put::<W>(queue, horizon, now, (key, lane, due), Source::News)
+        work.on_hint(hint, now, |key, lane, due| {
+            put::<W>(queue, horizon, now, (key, lane, due), Source::NodeSignal)
         });
     }
 
@@ -166,14 +166,14 @@ impl<W: Work> Worker<W> {
         let at_once = match next {
             Next::Done => again.is_some(),
             // A page shows the row of work in progress again and again.
-            Next::At(_) => again == Some(Source::News),
+            Next::At(_) => again == Some(Source::NodeSignal),
             Next::NotBefore(_) => false,
         };
         if at_once {
-            self.queue.put(key, &lane, Source::News);
+            self.queue.put(key, &lane, Source::NodeSignal);
         }
         if let Next::At(due) | Next::NotBefore(due) = next {
-            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due), Source::News);
+            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due), Source::NodeSignal);
         }
     }
 }
@@ -190,7 +190,7 @@ fn put<W: Work>(
     if due <= now {
         queue.put(key, lane, source);
     } else if due <= *horizon
-        && let Some(dropped) = queue.put_later(key, lane.clone(), due)
+        && let Some(dropped) = queue.put_delayed(key, lane.clone(), due)
     {
         *horizon = dropped.min(*horizon);
     }
@@ -350,7 +350,7 @@ mod tests {
             Duration::from_secs(7)
         }
 
-        fn hinted(&self, key: &Key, now: Time, mut put: impl FnMut(Key, &&'static str, Time)) {
+        fn on_hint(&self, key: &Key, now: Time, mut put: impl FnMut(Key, &&'static str, Time)) {
             put(*key, &"lane", now);
         }
 

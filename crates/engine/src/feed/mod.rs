@@ -20,7 +20,7 @@ use entourage_store::Store;
 use entourage_types::{AgentId, Event, RunId, Scope};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::{Clock, News, Result, Signals};
+use crate::{Clock, NodeSignal, Result, Signals};
 use pages::Pages;
 use tree::{Live, Tree};
 
@@ -136,7 +136,7 @@ impl Pieces {
     /// progress.
     pub(crate) fn send(&self, delta: AgentDelta) {
         if self.signals.is_followed(self.root) {
-            self.signals.tell(News::Piece(self.root, Arc::new(delta.clone())));
+            self.signals.tell(NodeSignal::Piece(self.root, Arc::new(delta.clone())));
         }
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.keep(self.root, &delta);
@@ -232,7 +232,7 @@ impl Feed {
 }
 
 fn pump(
-    mut changed: broadcast::Receiver<Arc<entourage_store::Changed>>,
+    mut changed: broadcast::Receiver<Arc<entourage_store::CommittedEvents>>,
     channels: Channels,
 ) -> tokio::task::AbortHandle {
     let forward = async move {

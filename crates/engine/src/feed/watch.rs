@@ -105,8 +105,8 @@ impl Watch {
             if let Some(said) = self.said.pop() {
                 return Ok(Signal::Delta(Arc::new(said)));
             }
-            let look_every = self.seat.signals.look_every();
-            let look = look_every.map(|every| *self.look.get_or_insert(self.clock.now() + every));
+            let poll_interval = self.seat.signals.poll_interval();
+            let look = poll_interval.map(|every| *self.look.get_or_insert(self.clock.now() + every));
             let news = tokio::select! {
                 biased;
                 () = at(&*self.clock, look) => {

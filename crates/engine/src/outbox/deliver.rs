@@ -10,9 +10,9 @@ use super::{Hint, Receiver, Transport, Undelivered, backoff};
 use crate::{
     Engine, Error, Result,
     due::{Limits, Next, Page, Work, Worker, rows},
-    in_time::in_time,
     metrics,
     pages::pages,
+    with_timeout::with_timeout,
 };
 
 /// How long a transport may take for one delivery.
@@ -56,7 +56,7 @@ impl Work for Deliveries {
         AGAIN
     }
 
-    fn hinted(&self, hint: &Hint, _: Time, mut put: impl FnMut(DeliveryId, &String, Time)) {
+    fn on_hint(&self, hint: &Hint, _: Time, mut put: impl FnMut(DeliveryId, &String, Time)) {
         put(hint.id, &hint.receiver, hint.due);
     }
 
@@ -103,7 +103,7 @@ impl Engine {
             |receiver: &Receiver| receiver.name == delivery.receiver && receiver.owner == delivery.owner;
         let known = self.inner.outbox.receivers().iter().any(is_its);
         let brought = match known {
-            true => in_time(&**self.clock(), PATIENCE, transport.deliver(&delivery))
+            true => with_timeout(&**self.clock(), PATIENCE, transport.deliver(&delivery))
                 .await
                 .unwrap_or_else(|why| Err(Undelivered::because(why))),
             false => Err(Undelivered::because("no receiver of this name is configured any more")),

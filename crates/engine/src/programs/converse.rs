@@ -19,7 +19,7 @@ pub async fn converse(run: &mut Run<'_>) -> Result<String, Interrupt> {
             if let Some(words) = sent {
                 return Ok(words.to_owned());
             }
-            if run.may_stay_unsent().await? && run.may_answer(&turn.text).await? {
+            if run.check_sent().await? && run.may_answer(&turn.text).await? {
                 run.warn_if_unsent();
                 return Ok(turn.text);
             }

@@ -8,7 +8,7 @@ use std::{
 use entourage_types::{PostId, Time};
 use tokio_util::sync::CancellationToken;
 
-use crate::{activations::ActivationGuard, restart::Alone, watchdog::Heartbeat};
+use crate::{activations::ActivationGuard, restart::ExclusiveTurn, watchdog::Heartbeat};
 
 /// The controls of one activation.
 pub(super) struct Control {
@@ -27,7 +27,7 @@ pub(super) struct Control {
     /// Whether to make an attempt now that is due later.
     hurried: bool,
     /// The turn of a run that is resumed alone, held until its first commit.
-    alone: Alone,
+    alone: ExclusiveTurn,
 }
 
 impl Control {
@@ -44,7 +44,7 @@ impl Control {
         }
     }
 
-    pub(super) fn take_up_alone(&mut self, alone: Alone) {
+    pub(super) fn take_up_alone(&mut self, alone: ExclusiveTurn) {
         self.alone = alone;
     }
 

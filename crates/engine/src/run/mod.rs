@@ -10,11 +10,11 @@ mod guards;
 mod inbox;
 mod lifecycle;
 mod model;
-mod not_done;
 mod offered;
 mod questions;
-mod rows;
 mod run_record;
+mod status_writes;
+mod step_error;
 mod steps;
 mod stop;
 mod tools;
@@ -30,15 +30,15 @@ pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
 pub use tools::output::TurnOutcome;
 
-pub(crate) use guards::invented::Reading;
+pub(crate) use guards::address_provenance::TaintCache;
 pub(crate) use lifecycle::session;
 
 use batch::Batch;
 use control::Control;
 use inbox::Inbox;
-use not_done::NotDone;
 use offered::Offered;
 use run_record::RunRecord;
+use step_error::StepError;
 use steps::Steps;
 use transcript::Transcript;
 
@@ -46,7 +46,7 @@ use crate::{
     Engine,
     activations::ActivationGuard,
     programs,
-    restart::{Alone, ended_in_order, has_worked},
+    restart::{ExclusiveTurn, ended_in_order, has_worked},
     toolset::Position,
     versions::is_kind,
 };
@@ -111,7 +111,7 @@ impl<'h> Run<'h> {
     }
 
     /// Returns the run with the turn that it holds while it is resumed alone, until its first commit.
-    pub(crate) fn alone(mut self, alone: Alone) -> Self {
+    pub(crate) fn alone(mut self, alone: ExclusiveTurn) -> Self {
         self.control.take_up_alone(alone);
         self
     }
@@ -142,7 +142,7 @@ impl<'h> Run<'h> {
     }
 
     /// Drives the run as far as it can go now, including its close.
-    pub(crate) async fn go_on(&mut self) -> Result<(), StoreError> {
+    pub(crate) async fn run_until_idle(&mut self) -> Result<(), StoreError> {
         let begun = match self.apply_interventions().await {
             Ok(()) => self.end_session().await,
             interrupted => interrupted,
@@ -157,14 +157,14 @@ impl<'h> Run<'h> {
 
     async fn work(&mut self) -> Result<String> {
         self.ready()?;
-        self.hear_servers().await;
+        self.await_tool_servers().await;
         programs::drive(self).await
     }
 
     /// Waits until the engine knows for each server of tools that the kind may use whether it can be
     /// connected, however long that takes, and then offers the tools that exist. A run that is only ended
     /// skips this: it needs no tools.
-    async fn hear_servers(&mut self) {
+    async fn await_tool_servers(&mut self) {
         let before = self.engine.now();
         let heard = self.engine.inner.servers.heard(&self.kind, self.control.cancel());
         self.control.pulse().beating(&**self.engine.clock(), heard).await;
@@ -295,7 +295,7 @@ impl<'h> Run<'h> {
 
     /// Reads the inbox again if the store has, or may have, posts that are not in memory.
     async fn refresh(&mut self) -> Result<()> {
-        if self.inbox.take_grew() {
+        if self.inbox.take_stale() {
             let mut posts = self.engine.inner.store.inbox(self.agent.id).await?;
             // The store still has the posts that the batch consumes.
             posts.retain(|post| !self.batch.consumes(post));

@@ -2,7 +2,7 @@
 
 use entourage_types::{Item, Output, RunId, Step};
 
-use super::tools::kept;
+use super::tools::output_limits;
 
 /// The items of the session, and how many bytes of tool outputs it keeps.
 pub(super) struct Transcript {
@@ -13,7 +13,7 @@ pub(super) struct Transcript {
 
 impl Transcript {
     pub(super) fn new(items: Vec<Item>, steps: &[Step]) -> Self {
-        let kept = kept::kept(&items, steps);
+        let kept = output_limits::kept(&items, steps);
         Self { items, kept }
     }
 
@@ -33,7 +33,7 @@ impl Transcript {
     /// Cuts an output if the session already keeps too much, and counts it. `shown` is how many characters of
     /// one output the model reads.
     pub(super) fn keep_within(&mut self, output: &mut Output, shown: usize) {
-        kept::keep_within(&mut self.kept, output, shown);
+        output_limits::keep_within(&mut self.kept, output, shown);
     }
 
     /// Takes the items out, so that they can be read while the run they belong to is changed; nothing may

@@ -6,7 +6,7 @@ use entourage_store::Write;
 use entourage_types::{Agent, Item, ItemBody, KeptThread, Output, OutputEffect, RunId, ThreadKey, ToolCall};
 
 use super::{PATIENCE, kept, pending};
-use crate::{Engine, Error, Result, in_time::in_time, thread};
+use crate::{Engine, Error, Result, thread, with_timeout::with_timeout};
 
 impl Engine {
     /// Returns the further writes of the commit that sends a message to an agent: its thread becomes a kept
@@ -40,11 +40,11 @@ impl Engine {
         let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
         let mut writes = vec![Write::record(&thread)?];
         if is_new && is_first {
-            let loaded = in_time(&**self.clock(), PATIENCE, thread_store.load(&thread.key)).await;
+            let loaded = with_timeout(&**self.clock(), PATIENCE, thread_store.load(&thread.key)).await;
             let loaded = loaded.unwrap_or_else(|why| Err(why.into()));
             match loaded.and_then(|loaded| Ok(whole(loaded)?)) {
                 Ok((bodies, loaded)) => {
-                    writes.extend(self.begin_with(agent, bodies));
+                    writes.extend(self.seed_transcript(agent, bodies));
                     if loaded < agent.items {
                         writes.push(pending(agent.id, loaded, &thread, self.now())?);
                     }
@@ -64,7 +64,7 @@ impl Engine {
     }
 
     /// Begins a new agent's transcript with these items; no run of this engine wrote them.
-    fn begin_with(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
+    fn seed_transcript(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
         let (run, at) = (RunId::new(), self.now());
         let from = std::mem::replace(&mut agent.items, bodies.len() as u64);
         let item =

@@ -3,14 +3,16 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use entourage_store::{Changed, Commit, EntityQuery, Error as StoreError, ItemQuery, Page as RowPage, Write};
+use entourage_store::{
+    Commit, CommittedEvents, EntityQuery, Error as StoreError, ItemQuery, Page as RowPage, Write,
+};
 use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
 
 use super::{PATIENCE, ThreadStore, ThreadStoreError, kept};
 use crate::{
     Engine, Error, Result,
     due::{Limits, Next, PAGE, Page, Work, Worker, rows},
-    in_time::in_time,
+    with_timeout::with_timeout,
 };
 
 /// The most items of a thread that are saved in one step.
@@ -37,7 +39,7 @@ impl Work for Saves {
     type Key = AgentId;
     type Lane = ();
     type Cursor = String;
-    type Hint = Arc<Changed>;
+    type Hint = Arc<CommittedEvents>;
     /// Whether there is more to save of the thread.
     type Outcome = Result<bool, ThreadStoreError>;
 
@@ -62,7 +64,7 @@ impl Work for Saves {
         AGAIN
     }
 
-    fn hinted(&self, changed: &Arc<Changed>, now: Time, mut put: impl FnMut(AgentId, &(), Time)) {
+    fn on_hint(&self, changed: &Arc<CommittedEvents>, now: Time, mut put: impl FnMut(AgentId, &(), Time)) {
         let joined = changed.events.iter().filter(|event| matches!(event.body, EventBody::Item { .. }));
         joined.for_each(|event| put(event.agent, &(), self.due(event.agent, now)));
     }
@@ -113,7 +115,7 @@ impl Engine {
 
     /// Saves all pending items now: each thread until none is left or a save fails, and all threads within 30
     /// seconds.
-    pub async fn save_rest(&self) {
+    pub async fn flush_pending_saves(&self) {
         let Some(worker) = self.saves() else { return };
         worker.drain(self.now() + PATIENCE).await;
     }
@@ -142,7 +144,7 @@ impl Engine {
         let mut more = rows.len() == PAGE as usize;
         let last = match (kept(&**store, agent).await?, items.last()) {
             (Some(thread), Some(item)) => {
-                in_time(&**self.clock(), PATIENCE, thread_store.save(&thread.key, &items)).await??;
+                with_timeout(&**self.clock(), PATIENCE, thread_store.save(&thread.key, &items)).await??;
                 more |= items.len() == ITEMS as usize;
                 item.seq
             }

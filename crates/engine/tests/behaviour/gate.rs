@@ -14,7 +14,7 @@ use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{
-    Connection, Deltas, Door, Error, Gated, Message, Missing, Model, Reply, Request, Result, Script,
+    Connection, Deltas, Error, GateStatus, Gated, Message, Missing, Model, Reply, Request, Result, Script,
     ScriptedModel,
 };
 use entourage_store::Page;
@@ -146,7 +146,7 @@ async fn fifty_sub_agents_that_meet_a_429_all_finish_with_few_wasted_requests() 
     let (asked, refused) = (provider.asked.load(Ordering::SeqCst), provider.refused.load(Ordering::SeqCst));
     assert!(refused > 0, "nobody met the limit");
     assert!(refused * 100 < asked * 5, "{refused} of {asked} requests were wasted");
-    assert_eq!(gate.gates()[0].door, Door::Open);
+    assert_eq!(gate.gates()[0].door, GateStatus::Open);
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,11 +207,11 @@ async fn a_retry_by_a_person_passes_a_closed_gate_and_opens_it_for_all() {
     let hands = BothClocks::on(world.clock());
     let first = world.ask("One?").await;
     world.asleep(&first).await;
-    assert_eq!(gate.gates()[0].door, Door::Paused(Duration::from_secs(300)));
+    assert_eq!(gate.gates()[0].door, GateStatus::Paused(Duration::from_secs(300)));
     world.client().intervene(first.id, Action::Retry, None).await.unwrap();
     hands.until(&world, first.id, ended).await;
     assert_eq!(last_words(&world, first.id).await, "First.");
-    assert_eq!(gate.gates()[0].door, Door::Open);
+    assert_eq!(gate.gates()[0].door, GateStatus::Open);
     let second = world.ask("Two?").await;
     hands.until(&world, second.id, ended).await;
     assert_eq!((last_words(&world, second.id).await.as_str(), model.requests().len()), ("Second.", 3));
@@ -365,7 +365,7 @@ async fn an_open_breaker_sends_requests_to_the_fallback() {
     assert_eq!(last_words(&world, second.id).await, "From the spare.");
     assert_eq!(requests_to(&model, MAIN), 7);
     let main = gate.gates().into_iter().find(|gate| gate.model == MAIN).unwrap();
-    assert!(matches!(main.door, Door::Broken(_)), "{main:?}");
+    assert!(matches!(main.door, GateStatus::Broken(_)), "{main:?}");
 
     let third = world.ask("Three?").await;
     hands.until(&world, third.id, ended).await;

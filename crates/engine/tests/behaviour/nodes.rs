@@ -10,7 +10,7 @@ use std::{
 
 use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
-use entourage_engine::{Clock, Engine, Error, NewAgent, News, Piece, Signal, Signals};
+use entourage_engine::{Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals};
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Store};
 use entourage_testkit::{FakeClock, HeldModel, within};
@@ -37,7 +37,7 @@ impl Link {
 
 #[async_trait]
 impl Signals for Link {
-    fn tell(&self, news: News) {
+    fn tell(&self, news: NodeSignal) {
         self.other().hear(news);
     }
 
@@ -60,7 +60,7 @@ impl Signals for Link {
         !self.is_without_lease.load(Ordering::SeqCst)
     }
 
-    fn look_every(&self) -> Option<Duration> {
+    fn poll_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
     }
 }

@@ -147,8 +147,8 @@ async fn wait_until_all_are(world: &World, status: DeliveryStatus) {
             news.changed().await.unwrap();
         }
     };
-    let in_time = tokio::time::timeout(Duration::from_secs(20), settled).await;
-    assert!(in_time.is_ok(), "{:#?}", deliveries(world).await);
+    let with_timeout = tokio::time::timeout(Duration::from_secs(20), settled).await;
+    assert!(with_timeout.is_ok(), "{:#?}", deliveries(world).await);
 }
 
 async fn record(world: &World, name: &str) -> ReceiverRecord {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Result, RunCount, RunQuery,
-    Store, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Result, RunCount,
+    RunQuery, Store, UsageQuery,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -118,7 +118,7 @@ impl Store for Closable {
         self.store.try_read().ok()?.as_ref()?.damage()
     }
 
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {
         self.hints(|store| store.changed())
     }
 

@@ -252,7 +252,7 @@ async fn work(engine: Engine, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop
     };
     tokio::join!(agents, engine.save_threads());
     // Pending saves of a database in memory could not be made later.
-    engine.save_rest().await;
+    engine.flush_pending_saves().await;
 }
 
 /// The kind of an agent in this agency.

@@ -8,11 +8,11 @@ use jiff::{civil::Date, tz::TimeZone};
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     out,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -126,7 +126,7 @@ impl Agents {
 
 fn write(agent: &Agent, is_at_work: bool) -> Result<()> {
     let paint = out::stdout();
-    let (sign, status) = words::standing(agent, is_at_work, paint);
+    let (sign, status) = describe::standing(agent, is_at_work, paint);
     let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
-    out::result(text![sign, " ", id, " ", kind, " ", status, " ", words::cut(&agent.title, 60)])
+    out::result(text![sign, " ", id, " ", kind, " ", status, " ", describe::cut(&agent.title, 60)])
 }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     agency,
     backend::{self, Backend, OnExit, Purpose, Result, transcript},
+    describe,
     failure::{Exit, Failure},
     globals::Globals,
     id_input::IdInput,
@@ -25,7 +26,6 @@ use super::{
     text::text,
     tree,
     view::View,
-    words,
 };
 use chat_input::ChatInput;
 pub(super) use chat_input::is_end;
@@ -299,7 +299,7 @@ impl Conversation<'_> {
             Standstill::Paused(agents) => intervene::note_paused(agents, self.globals),
             Standstill::Ended(_) if !self.globals.quiet => {
                 let (usage, cost) = session.progress.spent();
-                out::note(paint.dim(words::spent(usage, cost)));
+                out::note(paint.dim(describe::spent(usage, cost)));
             }
             Standstill::Ended(_) => {}
         }

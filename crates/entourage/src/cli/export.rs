@@ -6,12 +6,12 @@ use entourage_types::AgentId;
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::{Exit, Failure},
     globals::Globals,
     id_input::IdInput,
     out,
     show::each_item,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -51,15 +51,15 @@ impl Export {
 }
 
 fn head(agent: &Agent, is_at_work: bool) -> String {
-    let (Agent { title, kind, id, created, .. }, status) = (agent, words::stands(agent, is_at_work));
-    let title = words::cut(title, usize::MAX);
+    let (Agent { title, kind, id, created, .. }, status) = (agent, describe::stands(agent, is_at_work));
+    let title = describe::cut(title, usize::MAX);
     format!("# {title}\n\n{kind}, {status}, begun {created}, `{id}`\n")
 }
 
 /// An item with its heading. What is not prose is in a fence that its text cannot end.
 fn section(item: &Item, kind: &str) -> String {
     match &item.body {
-        ItemBody::Message { from, text, .. } => format!("## {}\n\n{text}\n", words::author(from)),
+        ItemBody::Message { from, text, .. } => format!("## {}\n\n{text}\n", describe::author(from)),
         ItemBody::Turn { text, calls, .. } => {
             let mut said = format!("## {kind}\n");
             if !text.is_empty() {
@@ -69,7 +69,7 @@ fn section(item: &Item, kind: &str) -> String {
                 said.push_str(&format!(
                     "\nCalls `{}`:\n\n{}\n",
                     call.tool,
-                    fenced(&words::arguments(&call.arguments))
+                    fenced(&describe::arguments(&call.arguments))
                 ));
             }
             said
@@ -79,7 +79,7 @@ fn section(item: &Item, kind: &str) -> String {
             format!("### `{tool}` {how}\n\n{}\n", fenced(text))
         }
         ItemBody::Decision { name, value } => {
-            format!("### decides `{name}`\n\n{}\n", fenced(&words::arguments(value)))
+            format!("### decides `{name}`\n\n{}\n", fenced(&describe::arguments(value)))
         }
         ItemBody::Notice { text, .. } => format!("> {}\n", text.replace('\n', "\n> ")),
         ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{text}\n"),

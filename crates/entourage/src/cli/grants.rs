@@ -5,12 +5,12 @@ use entourage_types::{AgentId, GrantId};
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
     out,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -52,7 +52,7 @@ impl Grants {
                 out::json(grant)?;
             } else {
                 let (id, agent) = (paint.dim(grant.id), paint.dim(grant.agent));
-                let rule = words::short(&grant.rule);
+                let rule = describe::short(&grant.rule);
                 out::result(text![
                     id,
                     "  ",

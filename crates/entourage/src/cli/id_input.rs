@@ -8,8 +8,8 @@ use entourage_types::{AgentId, GrantId, QuestionId};
 
 use super::{
     backend::{Backend, Result},
+    describe,
     failure::Failure,
-    words,
 };
 
 /// Stands for the newest.
@@ -96,7 +96,7 @@ impl<T: Named> IdInput<T> {
                 let mut named: Vec<String> = several
                     .iter()
                     .take(NAMED)
-                    .map(|(id, about)| format!("{id} ({})", words::cut(about, 30)))
+                    .map(|(id, about)| format!("{id} ({})", describe::cut(about, 30)))
                     .collect();
                 named.extend((several.len() > NAMED).then(|| format!("{} more", several.len() - NAMED)));
                 Err(Failure::usage(format!(
@@ -141,7 +141,7 @@ impl Named for QuestionId {
             let listed: Vec<String> = open
                 .iter()
                 .map(|question| {
-                    format!("{} ({}: {})", question.id, question.kind, words::cut(&question.text, 60))
+                    format!("{} ({}: {})", question.id, question.kind, describe::cut(&question.text, 60))
                 })
                 .collect();
             return Err(Failure::usage(format!(

@@ -6,11 +6,11 @@ use entourage_types::Time;
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     out,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -72,17 +72,17 @@ fn show(globals: &Globals, job: &Job) -> Result<()> {
     out::result(text![paint.bold(format!("{:13}", job.job)), "  ", &job.purpose])?;
     let now = Time::now();
     let came_of_it = format!("found {}, repaired {}", job.found, job.repaired);
-    let ago = |then| format!("{} ago", words::duration(now.since(then)));
+    let ago = |then| format!("{} ago", describe::duration(now.since(then)));
     let last = match (job.began, job.at) {
         (Some(began), Some(at)) => {
-            format!("{}, took {}: {came_of_it}", ago(at), words::duration(at.since(began)))
+            format!("{}, took {}: {came_of_it}", ago(at), describe::duration(at.since(began)))
         }
         (None, Some(at)) => format!("{}: {came_of_it}", ago(at)),
         (Some(began), None) => format!("started {} and not finished: {came_of_it}", ago(began)),
         (None, None) => "no run yet".into(),
     };
     let next =
-        if job.due > now { format!("in {}", words::duration(job.due.since(now))) } else { "now".into() };
+        if job.due > now { format!("in {}", describe::duration(job.due.since(now))) } else { "now".into() };
     out::result(paint.dim(format!("  {last}; next {next}; {} repaired in all", job.repaired_ever)))?;
     match &job.error {
         Some(error) => out::result(text!["  ", paint.red("the last run failed:"), " ", error]),

@@ -8,6 +8,7 @@ mod backup;
 mod chat;
 mod completions;
 mod context;
+mod describe;
 mod doctor;
 #[cfg(unix)]
 mod editor;
@@ -49,7 +50,6 @@ mod tree;
 mod usage;
 mod view;
 mod webhooks;
-mod words;
 
 use std::{process::ExitCode, time::Duration};
 

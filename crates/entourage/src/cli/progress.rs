@@ -10,7 +10,7 @@ use entourage_types::{
     RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
 };
 
-use super::words;
+use super::describe;
 pub(crate) use standstill::Standstill;
 use standstill::ends_questions;
 
@@ -257,7 +257,7 @@ impl Progress {
             ItemBody::Turn { calls, .. } => {
                 member.text.clear();
                 member.about_to = None;
-                member.calls = calls.iter().map(|call| (call.id, words::call(call))).collect();
+                member.calls = calls.iter().map(|call| (call.id, describe::call(call))).collect();
             }
             ItemBody::Output { call, .. } => member.calls.retain(|(open, _)| open != call),
             // An agent that reads a message is at work; the event that shows it comes with the next message.
@@ -298,11 +298,11 @@ impl Progress {
                 if kinds.is_empty() { member.calls() } else { format!("waits for {}", kinds.join(", ")) }
             }
             Status::Waiting if member.waiting_on == Some(WaitingOn::Retry) => match &member.again {
-                Some((due, error)) => words::again(due.since(Time::now()), error),
-                None => words::status(member.shown(), member.waiting_on),
+                Some((due, error)) => describe::again(due.since(Time::now()), error),
+                None => describe::status(member.shown(), member.waiting_on),
             },
             Status::Idle | Status::Queued => "begins".into(),
-            _ => words::status(member.shown(), member.waiting_on),
+            _ => describe::status(member.shown(), member.waiting_on),
         }
     }
 

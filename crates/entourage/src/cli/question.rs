@@ -5,17 +5,17 @@ use entourage_api::Question;
 use entourage_types::About;
 
 use super::{
+    describe,
     paint::Paint,
     screen,
     text::{Text, block, text},
-    words,
 };
 
 /// The kind that asks and its question, on one line.
 pub(crate) fn in_short(question: &Question, paint: Paint) -> Text {
     let asked = match &question.proposal {
-        Some(proposal) => words::short(&format!("{} {}", proposal.tool, proposal.arguments)),
-        None => words::short(&question.text),
+        Some(proposal) => describe::short(&format!("{} {}", proposal.tool, proposal.arguments)),
+        None => describe::short(&question.text),
     };
     text![lead(question, paint), " ", asked]
 }
@@ -31,7 +31,7 @@ pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
     };
     match &question.proposal {
         Some(proposal) => {
-            below(&format!("{} {}", proposal.tool, words::arguments(&proposal.arguments)));
+            below(&format!("{} {}", proposal.tool, describe::arguments(&proposal.arguments)));
             if let Some(rule) = &proposal.rule {
                 below(&format!("the rule: {rule}"));
             }
@@ -40,10 +40,10 @@ pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
         None => below(&question.text),
     }
     for (number, option) in (1..).zip(&question.options) {
-        let option = words::cut(option, columns.saturating_sub(8));
+        let option = describe::cut(option, columns.saturating_sub(8));
         whole.push(text!["\n  ", paint.dim(format!("{number})")), " ", option]);
     }
-    if let Some(limit) = words::limit(question) {
+    if let Some(limit) = describe::limit(question) {
         whole.push(text!["\n  ", paint.dim(limit)]);
     }
     text![whole, "\n"]

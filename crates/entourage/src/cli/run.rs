@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     agency, answer,
     backend::{self, Backend, OnExit, Purpose, Result, transcript},
+    describe,
     failure::{Exit, Failure},
     globals::{Globals, quoted},
     id_input::IdInput,
@@ -24,7 +25,6 @@ use super::{
     question,
     session::{End, Session, TreeStart, Typed},
     view::View,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -182,7 +182,7 @@ impl Run {
         let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();
-            let (time, spent) = (words::duration(started.elapsed()), words::spent(usage, cost));
+            let (time, spent) = (describe::duration(started.elapsed()), describe::spent(usage, cost));
             out::note(out::stderr().dim(format!("{time} · {spent} · {root}")));
             if backend.disclaimer().is_some() {
                 next_steps(globals, root, &settings);

@@ -5,12 +5,12 @@ use entourage_types::{Action, AgentId};
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
     intervene, out,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -63,7 +63,7 @@ async fn list(agent: &IdInput<AgentId>, limit: u32, globals: &Globals) -> Result
         let when = paint.dim(format!("{} to {}", session.started, session.completed));
         let size =
             format!("{} messages, about {} tokens ({})", session.messages, session.tokens, session.reason);
-        out::result(text![number, " ", when, " ", size, "\n  ", words::cut(&session.summary, 400)])?;
+        out::result(text![number, " ", when, " ", size, "\n  ", describe::cut(&session.summary, 400)])?;
     }
     if sessions.is_empty() && !globals.json && !globals.quiet {
         out::note("no closed sessions; `entourage session close` closes the open one");

@@ -6,12 +6,12 @@ use entourage_types::AgentId;
 
 use super::{
     backend::{self, Backend, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
     out,
     text::{Text, text},
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -38,7 +38,7 @@ impl Show {
         let agent = backend.agent(id).await?;
         let paint = out::stdout();
         if !globals.json {
-            let (_, status) = words::standing(&agent, backend.is_at_work(Some(agent.root)), paint);
+            let (_, status) = describe::standing(&agent, backend.is_at_work(Some(agent.root)), paint);
             out::result(text![paint.bold(&agent.kind), " ", status, " ", paint.dim(agent.id)])?;
         }
         each_item(&backend, id, |item| match globals.json {
@@ -69,12 +69,18 @@ pub(super) async fn each_item(
 fn shown(item: &Item) -> Text {
     let paint = out::stdout();
     let (who, body) = match &item.body {
-        ItemBody::Message { from, text, .. } => (words::author(from).to_owned(), Text::from(text)),
+        ItemBody::Message { from, text, .. } => (describe::author(from).to_owned(), Text::from(text)),
         ItemBody::Turn { text, calls, .. } => {
             let mut body = Text::from(text);
             for call in calls {
                 let lead = if text.is_empty() && body == Text::default() { "" } else { "\n" };
-                body.push(text![lead, paint.cyan("→ "), &call.tool, " ", words::arguments(&call.arguments)]);
+                body.push(text![
+                    lead,
+                    paint.cyan("→ "),
+                    &call.tool,
+                    " ",
+                    describe::arguments(&call.arguments)
+                ]);
             }
             ("says".to_owned(), body)
         }
@@ -83,7 +89,7 @@ fn shown(item: &Item) -> Text {
             (format!("{tool} {how}"), Text::from(text))
         }
         ItemBody::Decision { name, value } => {
-            (format!("decides {name}"), Text::from(words::arguments(value)))
+            (format!("decides {name}"), Text::from(describe::arguments(value)))
         }
         ItemBody::Notice { code, text, .. } => (format!("notice: {code}"), Text::from(text)),
         ItemBody::Digest { from, text, .. } => {

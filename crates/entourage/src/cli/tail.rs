@@ -9,12 +9,12 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
     backend::{self, Purpose, Result, Signal},
+    describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
     interrupt, out,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -76,7 +76,7 @@ fn write(event: &Event, kinds: &mut HashMap<AgentId, String>, globals: &Globals)
     if globals.json {
         return out::json(event);
     }
-    let Some(text) = words::event(event) else { return Ok(()) };
+    let Some(text) = describe::event(event) else { return Ok(()) };
     let paint = out::stdout();
     let kind = kinds.get(&event.agent).map_or("agent", String::as_str);
     let number = paint.dim(format!("{:>5} {}", event.seq, clock(event)));

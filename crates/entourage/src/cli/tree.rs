@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
     intervene, out, question,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -68,9 +68,9 @@ pub(super) fn show(
     is_at_work: bool,
 ) -> Result<()> {
     let paint = out::stdout();
-    for (branch, agent) in words::branches(agents, words::place) {
-        let (sign, status) = words::standing(agent, is_at_work, paint);
-        let (kind, title) = (paint.bold(&agent.kind), words::cut(&agent.title, 60));
+    for (branch, agent) in describe::branches(agents, describe::place) {
+        let (sign, status) = describe::standing(agent, is_at_work, paint);
+        let (kind, title) = (paint.bold(&agent.kind), describe::cut(&agent.title, 60));
         let tail = paint.dim(format!("{} · {title}", agent.id));
         out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;
     }
@@ -78,5 +78,5 @@ pub(super) fn show(
         let (asked, id) = (question::in_short(question, paint), paint.dim(question.id));
         out::result(text![asked, " ", id])?;
     }
-    out::result(paint.dim(words::spent(total.usage.into(), total.cost)))
+    out::result(paint.dim(describe::spent(total.usage.into(), total.cost)))
 }

@@ -6,10 +6,11 @@ use entourage_types::{AgentId, Cost, Day, Owner, RunId, UsageBy};
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
-    out, words,
+    out,
 };
 
 const AFTER_HELP: &str = "\
@@ -86,7 +87,8 @@ fn table(by: &[UsageBy], rows: &[UsageRow], total: Tally) -> Vec<String> {
     let figures = ["calls", "in", "cached", "out", "reasoning", "cost"];
     let mut lines = vec![[names(by), figures.map(String::from).to_vec()].concat()];
     lines.extend(rows.iter().map(|row| {
-        let shown = |by: &UsageBy| name(*by, row).map_or_else(|| "-".into(), |name| words::cut(&name, NAME));
+        let shown =
+            |by: &UsageBy| name(*by, row).map_or_else(|| "-".into(), |name| describe::cut(&name, NAME));
         let names = by.iter().map(shown).collect();
         [names, numbers(row.tally)].concat()
     }));
@@ -126,7 +128,7 @@ fn numbers(tally: Tally) -> Vec<String> {
         (cost, _) => format!("{cost}+"),
     };
     let mut numbers =
-        [calls, usage.input, usage.cached, usage.output, usage.reasoning].map(words::thousands).to_vec();
+        [calls, usage.input, usage.cached, usage.output, usage.reasoning].map(describe::thousands).to_vec();
     numbers.push(cost);
     numbers
 }

@@ -6,11 +6,11 @@ use entourage_types::{Occasion, Time};
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::Globals,
     out,
     text::text,
-    words,
 };
 
 const AFTER_HELP: &str = "\
@@ -78,7 +78,7 @@ fn show(globals: &Globals, receiver: &Receiver) -> Result<()> {
     out::result(text![paint.bold(&receiver.name), "  ", events])?;
     let now = Time::now();
     let next = match receiver.next_attempt {
-        Some(due) if due > now => format!("; next attempt in {}", words::duration(due.since(now))),
+        Some(due) if due > now => format!("; next attempt in {}", describe::duration(due.since(now))),
         Some(_) => "; next attempt now".into(),
         None => String::new(),
     };
@@ -86,7 +86,7 @@ fn show(globals: &Globals, receiver: &Receiver) -> Result<()> {
     out::result(paint.dim(stands))?;
     match &receiver.last_failure {
         Some(failed) => {
-            let ago = words::duration(now.since(failed.at));
+            let ago = describe::duration(now.since(failed.at));
             let attempts = failed.attempts;
             let cause =
                 format!("{}, after {attempts} attempts, {ago} ago: {}", failed.delivery, failed.error);

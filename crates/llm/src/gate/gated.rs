@@ -121,7 +121,7 @@ struct Watched<'a, 'g> {
 impl Deltas for Watched<'_, '_> {
     fn delta(&mut self, delta: Delta) {
         self.pass.accepted();
-        if let Delta::Allows(requests) = delta {
+        if let Delta::RequestsRemaining(requests) = delta {
             self.pass.allowed(requests);
         }
         self.deltas.delta(delta);

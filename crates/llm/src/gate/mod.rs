@@ -41,19 +41,19 @@ pub struct GateState {
     /// The model behind the gate, as `provider::name`.
     pub model: String,
     /// Whether the gate lets calls through.
-    pub door: Door,
+    pub door: GateStatus,
     /// How many calls are in flight.
     pub in_flight: usize,
     /// How many callers wait.
     pub waiting: usize,
     /// For how many owners the gate is closed because their own calls were refused, or failed too often in a
     /// row.
-    pub kept_away: usize,
+    pub blocked_owners: usize,
 }
 
 /// Whether a gate lets calls through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
+pub enum GateStatus {
     /// It lets calls through.
     Open,
     /// Closed for this long: the provider asked for a pause and has answered no call since, or the rate limit
@@ -91,7 +91,7 @@ impl Gate {
             door: inner.state.door(Instant::now()),
             in_flight: inner.state.in_flight(),
             waiting: inner.queue.len(),
-            kept_away: inner.state.kept_away(Instant::now()),
+            blocked_owners: inner.state.blocked_owners(Instant::now()),
         }
     }
 

@@ -41,7 +41,7 @@ struct Pause {
 }
 
 impl Pause {
-    fn asks_no_more(&mut self, began: Instant) {
+    fn remove_pending(&mut self, began: Instant) {
         if let Some(at) = self.asking.iter().position(|asking| *asking == began) {
             self.asking.remove(at);
         }
@@ -96,7 +96,7 @@ impl Pauses {
     ) {
         self.accepted = Some(now);
         let Some(pause) = self.of_owner(owner).filter(|pause| began >= pause.since) else { return };
-        pause.asks_no_more(began);
+        pause.remove_pending(began);
         (pause.until, pause.refused) = (now, 0);
         pause.width += usize::from(wanted);
         if pause.width >= places {
@@ -133,7 +133,7 @@ impl Pauses {
     pub(super) fn left(&mut self, owner: Option<&Owner>, began: Instant) {
         if let Some(pause) = self.of_owner(owner) {
             pause.ahead.take_if(|ahead| *ahead == began);
-            pause.asks_no_more(began);
+            pause.remove_pending(began);
         }
     }
 

@@ -16,7 +16,7 @@ use std::{
 use entourage_types::Owner;
 use tokio::time::Instant;
 
-use super::{Door, breaker::Breakers, pauses::Pauses};
+use super::{GateStatus, breaker::Breakers, pauses::Pauses};
 use crate::Priority;
 
 /// So many requests may be pending at once until the provider is known to accept more.
@@ -68,7 +68,7 @@ pub(super) struct State {
     rate: Option<usize>,
     made: VecDeque<Instant>,
     /// Per priority and owner: the turn given to the last call that the rate limit rejected.
-    sent_home: HashMap<(Priority, Option<Owner>), Instant>,
+    deferred_turns: HashMap<(Priority, Option<Owner>), Instant>,
     /// No call passes before this, except one request at a time that a person asks for.
     closed: Option<Instant>,
     /// When the last request began that passed the closed gate.
@@ -90,7 +90,7 @@ impl State {
             width: if open { places } else { PROBE },
             rate: rate.map(|rate| usize::try_from(rate).unwrap_or(usize::MAX).max(1)),
             made: VecDeque::new(),
-            sent_home: HashMap::new(),
+            deferred_turns: HashMap::new(),
             closed: None,
             ahead: None,
             round: 0,
@@ -104,7 +104,7 @@ impl State {
     }
 
     /// For how many owners the gate is closed because of their own calls.
-    pub(super) fn kept_away(&self, now: Instant) -> usize {
+    pub(super) fn blocked_owners(&self, now: Instant) -> usize {
         self.pauses.owners(now).chain(self.breakers.owners(now)).collect::<HashSet<_>>().len()
     }
 
@@ -123,11 +123,11 @@ impl State {
         in_flight >= (self.places - 1).max(1)
     }
 
-    pub(super) fn door(&mut self, now: Instant) -> Door {
+    pub(super) fn door(&mut self, now: Instant) -> GateStatus {
         match (self.opens(now).max(self.pauses.unanswered(now)), self.breakers.closed(now)) {
-            (Some(opens), _) => Door::Paused(opens - now),
-            (None, Some(left)) => Door::Broken(left),
-            (None, None) => Door::Open,
+            (Some(opens), _) => GateStatus::Paused(opens - now),
+            (None, Some(left)) => GateStatus::Broken(left),
+            (None, None) => GateStatus::Open,
         }
     }
 
@@ -203,7 +203,7 @@ impl State {
         let used_up = self.rate.is_some_and(|rate| self.made.len() >= rate);
         // The rejected calls do not come back, or make fewer requests.
         if self.rate.is_some_and(|rate| self.made.len() < rate / 2) {
-            self.sent_home.clear();
+            self.deferred_turns.clear();
         }
         self.made.front().filter(|_| used_up).map(|made| *made + MINUTE)
     }
@@ -214,12 +214,12 @@ impl State {
     /// its own.
     fn turn_of(&mut self, whose: (Priority, Option<Owner>), now: Instant, opens: Instant) -> Instant {
         let Some(rate) = self.rate.filter(|rate| self.made.len() >= *rate) else { return opens };
-        self.sent_home.retain(|_, until| *until > now);
-        let last = self.sent_home.get(&whose).copied();
-        let owners = self.sent_home.len() + usize::from(last.is_none());
+        self.deferred_turns.retain(|_, until| *until > now);
+        let last = self.deferred_turns.get(&whose).copied();
+        let owners = self.deferred_turns.len() + usize::from(last.is_none());
         let apart = MINUTE.mul_f64(owners as f64 / rate as f64);
         let turn = last.map_or(opens, |last| opens.max((last + apart).min(now + FARTHEST)));
-        self.sent_home.insert(whose, turn);
+        self.deferred_turns.insert(whose, turn);
         turn
     }
 
@@ -234,7 +234,7 @@ impl State {
         self.breakers.accepted(owner, began);
         self.pauses.accepted(owner, began, now, (wanted, self.places));
         if round == self.round {
-            self.asks_no_more(began);
+            self.remove_pending(began);
             if self.ahead.take_if(|ahead| *ahead == began).is_some() {
                 self.closed = None;
             }
@@ -303,11 +303,11 @@ impl State {
         self.breakers.left(owner, began);
         self.pauses.left(owner, began);
         if asking && round == self.round {
-            self.asks_no_more(began);
+            self.remove_pending(began);
         }
     }
 
-    fn asks_no_more(&mut self, began: Instant) {
+    fn remove_pending(&mut self, began: Instant) {
         if let Some(at) = self.asking.iter().position(|asking| *asking == began) {
             self.asking.remove(at);
         }

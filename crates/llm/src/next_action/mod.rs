@@ -45,13 +45,13 @@ impl<M: Model> NextAction<M> {
     ) -> Result<Reply> {
         let mut first = self.inner.call(request.clone(), &mut WithoutText(deltas)).await?;
         let Some(copied) = form::copied(&first, tools) else { return Ok(first) };
-        deltas.delta(Delta::Wasted(first.used()));
+        deltas.delta(Delta::DiscardedUsage(first.used()));
         let said = std::mem::take(&mut first.text);
         request.messages.push(Message::Assistant { text: said, calls: Vec::new() });
         request.messages.push(Message::Notice(copied));
         let second = self.inner.call(request, &mut WithoutText(deltas)).await?;
         if form::copied(&second, tools).is_some() {
-            deltas.delta(Delta::Wasted(second.used()));
+            deltas.delta(Delta::DiscardedUsage(second.used()));
             let what = "not an action of its own: it repeats the example".to_owned();
             return Err(Error::BadAnswer { model: second.model, what });
         }
@@ -87,7 +87,7 @@ impl<M: Model> Model for NextAction<M> {
         request.temperature.get_or_insert(TEMPERATURE);
         let mut reply = self.next(request, &tools, deltas).await?;
         if let Err(error) = form::act(&mut reply) {
-            deltas.delta(Delta::Wasted(reply.used()));
+            deltas.delta(Delta::DiscardedUsage(reply.used()));
             return Err(error);
         }
         if !reply.text.is_empty() {

@@ -100,7 +100,7 @@ impl Model for ProviderModel {
             Err(error) => {
                 // Usage that the provider does not report is unknown.
                 if !usage.is_none() {
-                    deltas.delta(Delta::Wasted(ModelUse { model, usage, cost }));
+                    deltas.delta(Delta::DiscardedUsage(ModelUse { model, usage, cost }));
                 }
                 Err(error)
             }

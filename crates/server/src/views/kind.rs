@@ -2,11 +2,11 @@
 
 use entourage_api::{EarlierKind, Kind, KindFinding, Reloaded, Severity};
 use entourage_engine::{
-    KindInUse,
+    KindUsage,
     kinds::{self, Finding},
 };
 
-pub(crate) fn kind(KindInUse { kind, is_gone, open_runs, earlier }: KindInUse) -> Kind {
+pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage) -> Kind {
     let earlier = earlier.into_iter().map(|(version, open_runs)| EarlierKind { version, open_runs });
     Kind {
         name: kind.name.clone(),

@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 
 use super::Backing;
 use crate::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, ItemQuery, Result, RunCount, RunQuery, Store,
-    UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, ItemQuery, Result, RunCount,
+    RunQuery, Store, UsageQuery,
 };
 
 /// A place on which two handles can be open at once, each with hints of its own commits only.
@@ -112,7 +112,7 @@ impl<S: Store> Store for SplitHandles<S> {
         self.reads.damage()
     }
 
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {
         self.writes.changed()
     }
 

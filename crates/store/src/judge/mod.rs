@@ -15,7 +15,7 @@ use crate::{Commit, Error, Expect, Fence, Result, Write, derive};
 
 /// An accepted commit.
 #[derive(Debug)]
-pub struct Judged {
+pub struct AcceptedCommit {
     /// The fenced agent as stored before the commit; none for an outsider.
     pub writer: Option<Agent>,
     /// The events of the commit: the root of the tree, the agent, and the body. The store assigns the
@@ -30,7 +30,7 @@ impl Commit {
     /// # Errors
     /// If the commit is refused: [`Error::Fenced`], the error of an expectation that does not hold, or that
     /// of a broken rule.
-    pub fn judge(&self, facts: &Facts) -> Result<Judged> {
+    pub fn judge(&self, facts: &Facts) -> Result<AcceptedCommit> {
         let writer = self.fence.map(|fence| fenced(fence, facts)).transpose()?;
         for expected in &self.expect {
             expect(expected, facts)?;
@@ -45,7 +45,7 @@ impl Commit {
         match events.iter().find(|(root, ..)| !is_left(*root)) {
             // No reader could find the events of a tree whose root does not exist.
             Some((root, ..)) => Err(Error::NoAgent { agent: *root }),
-            None => Ok(Judged { writer: writer.cloned(), events }),
+            None => Ok(AcceptedCommit { writer: writer.cloned(), events }),
         }
     }
 
@@ -81,8 +81,8 @@ impl Commit {
                 Write::DropOrphanWakeup(wakeup) if facts.agents.contains(&wakeup.agent) => {
                     return Err(Error::has_its_agent(wakeup));
                 }
-                Write::Post(post) => self.addressee(post.agent, facts, writer)?,
-                Write::ScheduleWakeup(wakeup) => self.addressee(wakeup.agent, facts, writer)?,
+                Write::Post(post) => self.check_agent_exists(post.agent, facts, writer)?,
+                Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent, facts, writer)?,
                 Write::PruneAgent(agent) => childless(*agent, before, facts)?,
                 _ => {}
             }
@@ -103,7 +103,7 @@ impl Commit {
     }
 
     /// Refuses a post or a wake-up whose agent does not exist: no activation could ever read it.
-    fn addressee(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
+    fn check_agent_exists(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
         if self.is_there(agent, facts, writer) { Ok(()) } else { Err(Error::NoAgent { agent }) }
     }
 }

@@ -8,7 +8,7 @@ impl Commit {
     /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as stored; none for
     /// an outsider.
     pub(super) fn validate(&self, writer: Option<&Agent>) -> Result<()> {
-        self.writes.iter().try_for_each(is_plain)?;
+        self.writes.iter().try_for_each(check_stored_names)?;
         let new = begun(&self.writes)?;
         match writer {
             Some(agent) => by_activation(agent, &self.writes, &new),
@@ -19,7 +19,7 @@ impl Commit {
 
 /// Refuses a long name or a NUL where a row is identified or found by it, and a NUL in titles and errors: not
 /// every database can store or index these.
-fn is_plain(write: &Write) -> Result<()> {
+fn check_stored_names(write: &Write) -> Result<()> {
     let all =
         |names: &[&str]| match names.iter().find(|name| name.len() > LONGEST_NAME || name.contains('\0')) {
             Some(name) => {

@@ -19,8 +19,8 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Changed, Claim, Commit, Committed, EntityQuery, Error, ItemQuery, Page, Result, RunCount,
-    RunQuery, SpentBy, Store, Sums, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Page, Result,
+    RunCount, RunQuery, SpentBy, Store, Sums, UsageQuery,
 };
 use rows::Rows;
 
@@ -33,7 +33,7 @@ const HINTS: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     rows: Arc<Mutex<Rows>>,
-    changed: broadcast::Sender<Arc<Changed>>,
+    changed: broadcast::Sender<Arc<CommittedEvents>>,
     woken: broadcast::Sender<Arc<[Wakeup]>>,
 }
 
@@ -285,7 +285,7 @@ impl Store for MemoryStore {
             let _ = self.woken.send(wakeups.into());
         }
         if !events.is_empty() {
-            let _ = self.changed.send(Arc::new(Changed { events }));
+            let _ = self.changed.send(Arc::new(CommittedEvents { events }));
         }
         Ok(committed)
     }
@@ -298,7 +298,7 @@ impl Store for MemoryStore {
         None
     }
 
-    fn changed(&self) -> broadcast::Receiver<Arc<Changed>> {
+    fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {
         self.changed.subscribe()
     }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, EventBody, Item, Post, Run, RunId, Spent, Status, Step, Time,
-    Wakeup, WakeupId,
+    Agent, AgentId, DailyUsage, Entity, EntityKind, Event, EventBody, Item, Post, Run, RunId, Status, Step,
+    Time, Wakeup, WakeupId,
 };
 
 use crate::{
     Claim, Commit, Committed, Error, Result, SpentBy, Write,
-    derive::not_before,
-    judge::{Facts, Find, Judged, RecordState, is_same},
+    derive::monotonic_time,
+    judge::{AcceptedCommit, Facts, Find, RecordState, is_same},
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -20,7 +20,7 @@ pub(super) struct Rows {
     pub(super) runs: Vec<Run>,
     pub(super) entities: Vec<Entity>,
     /// The usage of removed runs, by owner and kind.
-    pub(super) removed: Vec<(SpentBy, Vec<Spent>)>,
+    pub(super) removed: Vec<(SpentBy, Vec<DailyUsage>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
     inbox: BTreeMap<AgentId, Vec<Post>>,
@@ -103,7 +103,7 @@ impl Rows {
     /// Applies a commit. Nothing is written before the commit is judged, so a refusal undoes nothing.
     pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
         let facts = Facts::of(&commit, &mut &*self)?;
-        let Judged { writer, events: told } = commit.judge(&facts)?;
+        let AcceptedCommit { writer, events: told } = commit.judge(&facts)?;
         let mut wakeups = Vec::new();
         for write in commit.writes {
             if let Write::ScheduleWakeup(wakeup) = &write {
@@ -114,8 +114,9 @@ impl Rows {
         let mut events = Vec::with_capacity(told.len());
         for (root, agent, body) in told {
             let of_tree = self.events.entry(root).or_default();
-            let (seq, at) =
-                of_tree.last().map_or((1, commit.at), |last| (last.seq + 1, not_before(last.at, commit.at)));
+            let (seq, at) = of_tree
+                .last()
+                .map_or((1, commit.at), |last| (last.seq + 1, monotonic_time(last.at, commit.at)));
             let event = Event { root, seq, agent, at, body };
             of_tree.push(event.clone());
             events.push(event);

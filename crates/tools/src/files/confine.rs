@@ -103,15 +103,15 @@ impl Bounds {
     /// Opens the target of a model's path: something below the root, with all links followed.
     pub(super) fn open(&self, path: &str) -> Result<Found> {
         let asked = relative(path)?;
-        self.may_see(path, &asked)?;
+        self.check_visible(path, &asked)?;
         let found = match self.root.join(&asked).canonicalize() {
             Ok(found) => found,
-            Err(_) if self.is_led_astray(&asked) => return Err(led_astray(path)),
+            Err(_) if self.escapes_root(&asked) => return Err(led_astray(path)),
             Err(error) if is_missing(&error) => return Ok(Found::Nothing),
             Err(error) => return Err(unreadable(path, &error)),
         };
         let Ok(below) = found.strip_prefix(&self.root) else { return Err(led_astray(path)) };
-        if self.may_see(path, below).is_err() {
+        if self.check_visible(path, below).is_err() {
             return Err(led_astray(path));
         }
         match open_below(&self.root, below) {
@@ -121,14 +121,14 @@ impl Bounds {
     }
 
     /// Whether a link on the way to a path leads to something that may not be read.
-    fn is_led_astray(&self, asked: &Path) -> bool {
+    fn escapes_root(&self, asked: &Path) -> bool {
         let mut way = self.root.clone();
         for part in asked.components() {
             way.push(part);
             let Ok(entry) = way.symlink_metadata() else { return false };
             let leads_inside = || {
                 let found = way.canonicalize().ok()?;
-                self.may_see("", found.strip_prefix(&self.root).ok()?).ok()
+                self.check_visible("", found.strip_prefix(&self.root).ok()?).ok()
             };
             if entry.is_symlink() && leads_inside().is_none() {
                 return true;
@@ -139,10 +139,10 @@ impl Bounds {
 
     /// Whether an entry of a directory is shown.
     pub(super) fn shows(&self, below: &Path) -> bool {
-        self.may_see("", below).is_ok()
+        self.check_visible("", below).is_ok()
     }
 
-    fn may_see(&self, path: &str, below: &Path) -> Result<()> {
+    fn check_visible(&self, path: &str, below: &Path) -> Result<()> {
         if !self.hidden && is_secret(below) {
             return Err(Error::NotAllowed(format!(
                 "`{}` is hidden, or may hold keys or passwords, and is not read. Only the operator can allow it, \

@@ -21,7 +21,7 @@ use super::{
     silence::{Calls, ConnectionState},
     tool::{McpTool, Naming},
 };
-use crate::{Checker, Error, McpSettings, Result, Tool};
+use crate::{ArgumentValidator, Error, McpSettings, Result, Tool};
 
 /// The maximum number of tools that a server may list.
 const MOST_TOOLS: usize = 1_000;
@@ -121,7 +121,7 @@ impl McpServer {
         let mut naming = Naming::new(&self.settings.name);
         for listed in listed {
             let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed);
-            match Checker::new(tool.spec()) {
+            match ArgumentValidator::new(tool.spec()) {
                 Ok(_) => tools.push(Arc::new(tool) as Arc<dyn Tool>),
                 Err(error) => {
                     let message = format!("{error}. This tool is left out");

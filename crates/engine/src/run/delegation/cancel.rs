@@ -62,26 +62,26 @@ impl Run<'_> {
         let tasks: Vec<(Task, Action)> = tasks
             .into_iter()
             .map(|task| {
-                let action = if self.was_met(task.call) { Action::Stop } else { how.action };
+                let action = if self.targets_existing_agent(task.call) { Action::Stop } else { how.action };
                 (task, action)
             })
             .collect();
         for (task, action) in &tasks {
             self.cancel_task(task.clone(), *action, &mut writes)?;
         }
-        self.answer_for_open_calls(how.cause, &mut writes).await?;
+        self.close_open_calls(how.cause, &mut writes).await?;
         if !writes.is_empty() {
             self.commit(writes).await?;
         }
         for (task, action) in tasks {
-            self.cut_dropped(&task, action);
+            self.interrupt_cancelled(&task, action);
         }
         Ok(())
     }
 
     /// Cancels the activation that works on a dropped task, so that it does not continue until it reads the
     /// intervention.
-    pub(in crate::run) fn cut_dropped(&self, task: &Task, action: Action) {
+    pub(in crate::run) fn interrupt_cancelled(&self, task: &Task, action: Action) {
         self.engine.interrupt(task.to, task.post.filter(|_| action == Action::Stop));
     }
 

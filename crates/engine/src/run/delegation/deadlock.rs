@@ -11,11 +11,11 @@ use entourage_types::{
     Task, ToolCall, Wait,
 };
 
-use crate::run::{Result, Run, tools::kept::failed};
+use crate::run::{Result, Run, tools::output_limits::failed};
 
 impl Run<'_> {
     /// Whether an open call waits for an agent that existed before the call.
-    pub(in crate::run) fn was_met(&self, call: CallId) -> bool {
+    pub(in crate::run) fn targets_existing_agent(&self, call: CallId) -> bool {
         let wait = self.steps.get(&StepKey::Tool(call)).and_then(Step::wait);
         matches!(wait, Some(Wait::Task { existing: Some(_), .. }))
     }
@@ -44,7 +44,7 @@ impl Run<'_> {
             let effect = Some(OutputEffect::Delegated(task.id));
             let refused = Output { effect, ..failed(call, why) };
             self.finish(calls, index, refused, writes).await?;
-            self.cut_dropped(&task, Action::Stop);
+            self.interrupt_cancelled(&task, Action::Stop);
         }
         Ok(())
     }

@@ -9,9 +9,9 @@ use entourage_types::{
 };
 
 use crate::run::{
-    Interrupt, NotDone, Result, Run,
-    not_done::NotMade,
-    tools::{call::handed_over, kept::failed},
+    Interrupt, Result, Run, StepError,
+    step_error::CallRejected,
+    tools::{call::handed_over, output_limits::failed},
 };
 use crate::{
     Error,
@@ -28,7 +28,7 @@ impl Run<'_> {
         work: Delegate,
     ) -> Result<()> {
         let Err(not_done) = self.try_to_delegate(calls, index, work).await else { return Ok(()) };
-        let NotMade(why) = not_done.reason()?;
+        let CallRejected(why) = not_done.reason()?;
         self.finish(calls, index, failed(&calls[index], why), vec![]).await
     }
 
@@ -37,7 +37,7 @@ impl Run<'_> {
         calls: &[ToolCall],
         index: usize,
         work: Delegate,
-    ) -> Result<(), NotDone<NotMade>> {
+    ) -> Result<(), StepError<CallRejected>> {
         let (call, again) = (&calls[index], work.clone());
         let (kind, title, thread) = match work.to {
             Target::Child { agent, question } => {
@@ -127,7 +127,7 @@ impl Run<'_> {
                     }
                     full => full.to_string(),
                 };
-                Err(NotMade(why).into())
+                Err(CallRejected(why).into())
             }
             // Another agent of the same kind has just created the same thread: this one writes in it, too.
             Err(Interrupt::Store(StoreError::AgentExists { .. })) if is_new => {
@@ -140,7 +140,7 @@ impl Run<'_> {
             }
             Ok(()) => {
                 if let Some(on) = sleeps {
-                    self.fell_asleep(on, at);
+                    self.apply_suspension(on, at);
                 }
                 Ok(())
             }
@@ -153,7 +153,7 @@ impl Run<'_> {
     fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
         let waits = |call: &ToolCall| {
             let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
-            (step.is_some() && !self.was_met(call.id)) || self.steps.is_answered(call.id)
+            (step.is_some() && !self.targets_existing_agent(call.id)) || self.steps.is_answered(call.id)
         };
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }
@@ -164,19 +164,19 @@ impl Run<'_> {
         kind: &str,
         title: String,
         thread: Option<String>,
-    ) -> Result<(Agent, bool), NotDone<NotMade>> {
+    ) -> Result<(Agent, bool), StepError<CallRejected>> {
         if self.depth() >= self.max_depth() {
             let why = format!("you are at the maximum depth of {}; do the work yourself", self.max_depth());
-            return Err(NotMade(why).into());
+            return Err(CallRejected(why).into());
         }
         if thread.is_some() && thread::name_of(&self.agent) == kind {
-            return Err(NotMade("you cannot write to yourself".to_owned()).into());
+            return Err(CallRejected("you cannot write to yourself".to_owned()).into());
         }
         let found = self.candidate(kind, title, thread).await?;
         if let (found, false) = &found
             && let Some(why) = self.cannot_answer(found).await?
         {
-            return Err(NotMade(why).into());
+            return Err(CallRejected(why).into());
         }
         Ok(found)
     }
@@ -186,16 +186,18 @@ impl Run<'_> {
         kind: &str,
         title: String,
         thread: Option<String>,
-    ) -> Result<(Agent, bool), NotDone<NotMade>> {
+    ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let store = &self.engine.inner.store;
         let scope = Scope::from(&self.agent.owner);
         if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");
-            return Err(NotMade(format!("you cannot write to `{kind}`; you can write to: {peers}")).into());
+            return Err(
+                CallRejected(format!("you cannot write to `{kind}`; you can write to: {peers}")).into()
+            );
         }
         if self.engine.kinds().get(kind).is_none() {
             let known = self.engine.kinds().names();
-            return Err(NotMade(format!("there is no kind `{kind}`; there are: {known}")).into());
+            return Err(CallRejected(format!("there is no kind `{kind}`; there are: {known}")).into());
         }
         let key = match thread {
             Some(thread) => match thread::find(&**store, &scope, self.agent.root, thread).await? {
@@ -208,9 +210,9 @@ impl Run<'_> {
     }
 }
 
-fn not_kept(error: Error) -> NotDone<NotMade> {
+fn not_kept(error: Error) -> StepError<CallRejected> {
     match error {
-        Error::NotLoaded { key, .. } => NotMade(format!(
+        Error::NotLoaded { key, .. } => CallRejected(format!(
             "the earlier messages with `{}` could not be loaded, so it was not asked; try again later, or \
              continue without it",
             key.recipient

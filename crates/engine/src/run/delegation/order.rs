@@ -6,14 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use entourage_tools::{Error, Outcome};
 use entourage_types::ToolCall;
 
-use crate::run::questions::approve::Hold;
+use crate::run::questions::approve::ApprovalReason;
 
 /// The outcome of a call.
 pub(in crate::run) enum CallOutcome {
     /// What its tool returned.
     CallResult(Result<Outcome, Error>),
     /// The call is held back until a person approves it.
-    Held(Hold),
+    Held(ApprovalReason),
 }
 
 impl CallOutcome {
@@ -102,7 +102,11 @@ mod tests {
 
     fn needs_approval() -> CallOutcome {
         let url = String::from("https://example.com/");
-        CallOutcome::Held(Hold::Invented(Address { written: url.clone(), url, host: "example.com".into() }))
+        CallOutcome::Held(ApprovalReason::Invented(Address {
+            written: url.clone(),
+            url,
+            host: "example.com".into(),
+        }))
     }
 
     /// Ends these calls in this order, and returns which were settled after each of them. Names of tools that

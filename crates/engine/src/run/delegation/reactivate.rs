@@ -8,9 +8,9 @@ use entourage_types::{
 };
 
 use crate::run::{
-    NotDone, Result, Run,
-    not_done::NotMade,
-    tools::kept::{failed, succeeded},
+    Result, Run, StepError,
+    step_error::CallRejected,
+    tools::output_limits::{failed, succeeded},
 };
 use crate::{questions::closing, sub_agents::is_below};
 
@@ -22,7 +22,7 @@ impl Run<'_> {
         index: usize,
         (id, named): (AgentId, Option<QuestionId>),
         text: String,
-    ) -> Result<(), NotDone<NotMade>> {
+    ) -> Result<(), StepError<CallRejected>> {
         let call = &calls[index];
         let (child, task) = self.own(id).await?;
         let asked = self.asked_below(&child).await?;
@@ -88,16 +88,16 @@ impl Run<'_> {
 
     /// Returns an agent that this one created, with the latest task that it has from this one and that was
     /// not cancelled.
-    async fn own(&self, id: AgentId) -> Result<(Agent, Task), NotDone<NotMade>> {
+    async fn own(&self, id: AgentId) -> Result<(Agent, Task), StepError<CallRejected>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
         let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
-            return Err(NotMade(format!("there is no agent {id}")).into());
+            return Err(CallRejected(format!("there is no agent {id}")).into());
         };
         if child.parent != Some(self.agent.id) {
-            return Err(NotMade(format!("agent {id} is not yours")).into());
+            return Err(CallRejected(format!("agent {id} is not yours")).into());
         }
         if child.status == Status::Cancelled {
-            return Err(NotMade(format!("agent {id} was cancelled")).into());
+            return Err(CallRejected(format!("agent {id} was cancelled")).into());
         }
         let page = Page { newest_first: true, ..Page::all() };
         let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::TASK) };
@@ -107,7 +107,7 @@ impl Run<'_> {
                 return Ok((child, task));
             }
         }
-        Err(NotMade(format!("agent {id} has no task of yours; start another one")).into())
+        Err(CallRejected(format!("agent {id} has no task of yours; start another one")).into())
     }
 
     /// Returns the open questions to the user, of this agent and of those below it, oldest first.
@@ -140,7 +140,7 @@ fn waits_for_verdict(asked: &[Question], named: Option<QuestionId>, child: Agent
 }
 
 /// Returns which open question is answered: the one that was named, otherwise the only one.
-fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, NotMade> {
+fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Question>, CallRejected> {
     let open: Vec<_> = asked.into_iter().filter(|question| question.about == About::Information).collect();
     let choice = || {
         let lines = open.iter().map(|question| format!("{}: {}", question.id, question.text));
@@ -157,5 +157,5 @@ fn which(asked: Vec<Question>, named: Option<QuestionId>) -> Result<Option<Quest
             None => format!("question {id} is not open; of this agent these are:\n{}", choice()),
         },
     };
-    Err(NotMade(why))
+    Err(CallRejected(why))
 }

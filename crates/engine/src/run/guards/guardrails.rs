@@ -10,7 +10,7 @@ use entourage_types::{
 };
 use futures::{FutureExt, future::BoxFuture};
 
-use crate::run::{Interrupt, NotDone, Result, Run, not_done::Refusal, tools::kept::failed};
+use crate::run::{Interrupt, Result, Run, StepError, step_error::Refusal, tools::output_limits::failed};
 use crate::{
     Clock,
     guardrail::{Guardrail, GuardrailInput, Side},
@@ -281,7 +281,7 @@ impl Run<'_> {
         })
     }
 
-    async fn judged(&self, names: &[String], texts: &[String], side: Side) -> Result<(), NotDone<Refusal>> {
+    async fn judged(&self, names: &[String], texts: &[String], side: Side) -> Result<(), StepError<Refusal>> {
         let asking = self.asking(names, texts, side)?;
         tokio::select! {
             biased;
@@ -297,7 +297,7 @@ impl Run<'_> {
         names: &[String],
         texts: &[String],
         side: Side,
-    ) -> Result<impl Future<Output = Result<(), NotDone<Refusal>>> + Send + use<>> {
+    ) -> Result<impl Future<Output = Result<(), StepError<Refusal>>> + Send + use<>> {
         let mut guardrails: Vec<(String, Arc<dyn Guardrail>)> = Vec::with_capacity(names.len());
         for name in names {
             let check = self.engine.named_guardrail(name).map_err(Interrupt::failed)?;
@@ -332,7 +332,7 @@ async fn asked_of(
     checked: &GuardrailInput,
     clock: &dyn Clock,
     seconds: u64,
-) -> Result<(), NotDone<Refusal>> {
+) -> Result<(), StepError<Refusal>> {
     let said = AssertUnwindSafe(check.check(checked)).catch_unwind();
     let end = clock.now() + Duration::from_secs(seconds);
     tokio::select! {

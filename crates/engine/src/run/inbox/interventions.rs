@@ -50,7 +50,7 @@ impl Run<'_> {
                 }
                 Action::Retry if is_stopped => {}
                 Action::Retry if stays_paused => continue,
-                Action::Retry => self.begin_again().await?,
+                Action::Retry => self.retry_failed_run().await?,
                 // `receive` reads its text as a message.
                 Action::Modify => {
                     self.control.hurry();
@@ -129,7 +129,7 @@ impl Run<'_> {
 
     /// Makes the attempt that the run waits for now. If the last run failed, this one takes its place and its
     /// tasks.
-    async fn begin_again(&mut self) -> Result<()> {
+    async fn retry_failed_run(&mut self) -> Result<()> {
         self.control.hurry();
         if !self.record.is_open() {
             let failed = self.last_run().await?.filter(|run| run.status == Status::Failed);

@@ -74,7 +74,7 @@ impl Inbox {
     }
 
     /// Whether the posts must be read again. False until the next doubt or commit.
-    pub(in crate::run) fn take_grew(&mut self) -> bool {
+    pub(in crate::run) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.grew)
     }
 

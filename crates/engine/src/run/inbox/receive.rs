@@ -41,7 +41,7 @@ impl Run<'_> {
     /// # Errors
     /// An [`Interrupt`] when a limit is met, the process ends or the store fails.
     pub async fn receive(&mut self) -> Result<()> {
-        self.take_in(InboxShare::All).await
+        self.drain_inbox(InboxShare::All).await
     }
 
     /// Reads the first message or result, and leaves the others for runs of their own.
@@ -49,7 +49,7 @@ impl Run<'_> {
     /// # Errors
     /// As [`receive`](Self::receive).
     pub async fn receive_one(&mut self) -> Result<Arrival> {
-        self.take_in(InboxShare::First).await?;
+        self.drain_inbox(InboxShare::First).await?;
         let messages = || {
             self.items().iter().rev().filter_map(|item| match &item.body {
                 ItemBody::Message(message) => Some((item.run, message)),
@@ -62,7 +62,7 @@ impl Run<'_> {
         Ok(opened_by.map_or(Arrival::Said, |(_, message)| arrival(message)))
     }
 
-    async fn take_in(&mut self, share: InboxShare) -> Result<()> {
+    async fn drain_inbox(&mut self, share: InboxShare) -> Result<()> {
         if self.replaying() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use entourage_types::{
 };
 
 use crate::run::{
-    Interrupt, Run, Stop, inbox::Taken, tools::doubt::may_have_taken_effect, tools::kept::failed,
+    Interrupt, Run, Stop, inbox::Taken, tools::doubt::may_have_taken_effect, tools::output_limits::failed,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -67,7 +67,7 @@ impl Run<'_> {
     }
 
     /// Updates the state in memory once the writes of [`asleep`](Self::asleep) are committed.
-    pub(in crate::run) fn fell_asleep(&mut self, on: WaitingOn, at: Time) {
+    pub(in crate::run) fn apply_suspension(&mut self, on: WaitingOn, at: Time) {
         self.agent_row(Status::Waiting, Some(on), at);
         self.record.write(Status::Waiting, Some(on));
         drop(self.inbox.consume_served());
@@ -94,7 +94,7 @@ impl Run<'_> {
             writes.push(self.wake_at(at));
         }
         if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
-            self.answer_for_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
+            self.close_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
             let notice = Notice::new(NoticeCode::Ended(reason), text);
             let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
             writes.push(self.append(ItemBody::Notice(notice), at));
@@ -125,7 +125,7 @@ impl Run<'_> {
         let cause = "deleted by the user";
         let before = self.agent.items;
         let mut writes = Vec::new();
-        self.answer_for_open_calls(cause, &mut writes).await?;
+        self.close_open_calls(cause, &mut writes).await?;
         for post in self.inbox.posts() {
             if let PostBody::Intervention { id, .. } = post.body {
                 writes.extend(self.applied(id).await?);
@@ -170,7 +170,7 @@ impl Run<'_> {
 
     /// Gives the open calls outputs: every call must have one before the transcript continues, also if the
     /// run ended early.
-    pub(in crate::run) async fn answer_for_open_calls(
+    pub(in crate::run) async fn close_open_calls(
         &mut self,
         cause: &str,
         writes: &mut Vec<Write>,

@@ -229,12 +229,13 @@ impl Run<'_> {
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = std::mem::take(&mut deltas.wasted).into_iter();
         let sent = || View::of(self.items(), &self.kind).weight() + beside_conversation;
-        let believed = |used, said: &dyn Fn() -> usize| self.believed(used, asked.as_deref(), sent, said);
-        let mut wasted: Vec<ModelUse> = wasted.map(|used| believed(used, &|| 0)).collect();
+        let sanitize_usage =
+            |used, said: &dyn Fn() -> usize| self.sanitize_usage(used, asked.as_deref(), sent, said);
+        let mut wasted: Vec<ModelUse> = wasted.map(|used| sanitize_usage(used, &|| 0)).collect();
         let answer = answer.map(|reply| {
             let calls = reply.calls.iter().map(|call| call.arguments.to_string().len());
             let said = || reply.text.len() + calls.clone().sum::<usize>();
-            let ModelUse { usage, cost, .. } = believed(reply.used(), &said);
+            let ModelUse { usage, cost, .. } = sanitize_usage(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
         Ok(Attempt { answer: said_something(answer, &mut wasted), wasted, out_of_time })
@@ -303,9 +304,9 @@ impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
         let (pulse, clock) = self.pulse;
         pulse.beat(clock.now());
-        self.began |= !matches!(delta, Delta::Taken | Delta::Allows(_) | Delta::Wasted(_));
+        self.began |= !matches!(delta, Delta::Taken | Delta::RequestsRemaining(_) | Delta::DiscardedUsage(_));
         match delta {
-            Delta::Taken | Delta::Allows(_) => {}
+            Delta::Taken | Delta::RequestsRemaining(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));
@@ -313,7 +314,7 @@ impl Deltas for Streamed<'_> {
             }
             Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
             Delta::Call { tool } => self.send(Piece::Call(tool)),
-            Delta::Wasted(used) => self.wasted.push(used),
+            Delta::DiscardedUsage(used) => self.wasted.push(used),
         }
     }
 }

@@ -54,12 +54,12 @@ impl Run<'_> {
         let (answer, wasted) = self.ask_for_summary(request).await?;
         self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
         for used in wasted {
-            let used = self.believed(used, asked.as_deref(), || sent, || 0);
+            let used = self.sanitize_usage(used, asked.as_deref(), || sent, || 0);
             self.charge(&used, self.engine.now());
         }
         let (text, used) = match answer {
             Ok(reply) => {
-                let used = self.believed(reply.used(), asked.as_deref(), || sent, || reply.text.len());
+                let used = self.sanitize_usage(reply.used(), asked.as_deref(), || sent, || reply.text.len());
                 self.count(&used, self.engine.now());
                 (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
             }
@@ -82,7 +82,7 @@ impl Run<'_> {
         let mut wasted = Vec::new();
         let mut heard = |delta: Delta| {
             pulse.beat(clock.now());
-            if let Delta::Wasted(used) = delta {
+            if let Delta::DiscardedUsage(used) = delta {
                 wasted.push(used);
             }
         };

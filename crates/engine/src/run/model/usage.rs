@@ -22,7 +22,7 @@ impl Run<'_> {
     /// so that one wrong number does not use up the limits. `sent` and `said` return the sizes of request and
     /// answer in bytes; they are called only for a doubtful report, since that takes weighing the whole
     /// conversation.
-    pub(in crate::run) fn believed(
+    pub(in crate::run) fn sanitize_usage(
         &self,
         used: ModelUse,
         asked: Option<&str>,

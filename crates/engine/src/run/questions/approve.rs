@@ -16,7 +16,7 @@ use crate::run::{Result, Run, questions::ask::QuestionRequest};
 use crate::{digest::digest, toolset::OfferedTool};
 
 /// What holds a call back.
-pub(in crate::run) enum Hold {
+pub(in crate::run) enum ApprovalReason {
     /// An approval rule of the kind.
     Rule(Arc<ApprovalRule>),
     /// The call would send data to this address, and only the agent chose it.
@@ -24,7 +24,7 @@ pub(in crate::run) enum Hold {
 }
 
 /// The text by which a grant names the hold; an address is named by its host alone.
-impl fmt::Display for Hold {
+impl fmt::Display for ApprovalReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => rule.fmt(f),
@@ -38,15 +38,16 @@ impl fmt::Display for Hold {
 impl Run<'_> {
     /// Returns what holds a call back, unless a grant covers it; `invented` are the addresses, of this call
     /// and others, that only the agents chose.
-    pub(in crate::run) async fn held_back(
+    pub(in crate::run) async fn needs_approval_for(
         &self,
         offered: &OfferedTool,
         call: &ToolCall,
         invented: &[Address],
-    ) -> Result<Option<Hold>> {
-        let mut holds: Vec<Hold> = offered.rules(&call.arguments).cloned().map(Hold::Rule).collect();
+    ) -> Result<Option<ApprovalReason>> {
+        let mut holds: Vec<ApprovalReason> =
+            offered.rules(&call.arguments).cloned().map(ApprovalReason::Rule).collect();
         let address = offered.tool.address(&call.arguments);
-        holds.extend(address.filter(|address| invented.contains(address)).map(Hold::Invented));
+        holds.extend(address.filter(|address| invented.contains(address)).map(ApprovalReason::Invented));
         if holds.is_empty() {
             return Ok(None);
         }
@@ -71,17 +72,17 @@ impl Run<'_> {
     pub(in crate::run) async fn request_approval(
         &mut self,
         call: &ToolCall,
-        hold: &Hold,
+        hold: &ApprovalReason,
         writes: Vec<Write>,
     ) -> Result<()> {
         let (kind, tool, arguments) = (&self.kind.name, &call.tool, &call.arguments);
         let (text, seconds, otherwise) = match hold {
-            Hold::Rule(rule) => (
+            ApprovalReason::Rule(rule) => (
                 format!("May the {kind} call `{tool}` with {arguments}? A rule asks: {rule}."),
                 rule.answer_seconds,
                 rule.otherwise,
             ),
-            Hold::Invented(Address { url, host, .. }) => (
+            ApprovalReason::Invented(Address { url, host, .. }) => (
                 format!(
                     "May the {kind} send a request to {url} with `{tool}`? Private data was read before, and \
                      neither you nor a page or search result gave this address: {host} would receive any \
@@ -130,7 +131,7 @@ impl Run<'_> {
         call: &ToolCall,
         asked: Option<&OpenQuestion>,
         answer: &Post,
-    ) -> Result<Option<Hold>> {
+    ) -> Result<Option<ApprovalReason>> {
         let by_grant = matches!(&answer.body, PostBody::Answer { answer: Answer::Granted, .. });
         let holds = |asked: &OpenQuestion| asked.holds_for == self.binding(call) && !by_grant;
         if asked.is_none_or(|asked| asked.about != About::Approval || holds(asked)) {
@@ -140,7 +141,7 @@ impl Run<'_> {
         match self.offered.tools().allowed(&call.tool, &call.arguments) {
             Ok(offered) => {
                 let addresses = offered.tool.address(&call.arguments).into_iter().collect();
-                self.held_back(offered, call, &self.invented(addresses).await?).await
+                self.needs_approval_for(offered, call, &self.invented(addresses).await?).await
             }
             Err(_) => Ok(None),
         }

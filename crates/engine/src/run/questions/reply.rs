@@ -5,7 +5,7 @@ use entourage_types::{
 };
 use serde_json::Value;
 
-use crate::run::tools::kept::output;
+use crate::run::tools::output_limits::output;
 
 /// What becomes of a call that waited.
 pub(in crate::run) enum Reply {

@@ -22,9 +22,9 @@ use crate::run::{
     inbox::Taken,
     questions::ask::{ASKED_BESIDE, QuestionRequest},
     questions::reply::{Reply, reply_of},
-    tools::kept::{failed, succeeded},
-    tools::make::{CallResult, beside_others, run_tool},
+    tools::execute::{CallResult, beside_others, run_tool},
     tools::output::{TurnOutcome, effect_of},
+    tools::output_limits::{failed, succeeded},
 };
 
 /// The output of calls after an answer.
@@ -190,7 +190,7 @@ impl Run<'_> {
             };
             let effect = if self.began_unsafe(call) { Effect::Unsafe } else { offered.effect };
             if before.is_none()
-                && let Some(hold) = self.held_back(offered, call, &invented).await?
+                && let Some(hold) = self.needs_approval_for(offered, call, &invented).await?
             {
                 for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
                     self.settle(calls, index, came).await?;

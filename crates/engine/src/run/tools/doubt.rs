@@ -5,7 +5,7 @@ use entourage_tools::{Effect, Error as ToolError};
 use entourage_types::{About, Intent, Output, Step, StepState, ToolCall};
 use serde_json::Value;
 
-use crate::run::{Result, Run, questions::ask::QuestionRequest, tools::kept::failed};
+use crate::run::{Result, Run, questions::ask::QuestionRequest, tools::output_limits::failed};
 use crate::toolset::declared;
 
 impl Run<'_> {

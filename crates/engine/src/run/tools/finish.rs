@@ -7,7 +7,7 @@ use entourage_store::Write;
 use entourage_types::{Checkpoint, Output, Status, StepKey, StepState, ToolCall};
 
 use crate::metrics;
-use crate::run::{Interrupt, Result, Run, tools::kept::failed};
+use crate::run::{Interrupt, Result, Run, tools::output_limits::failed};
 
 impl Run<'_> {
     /// Commits a call's output together with these writes, then counts and traces the call.

@@ -2,7 +2,7 @@
 
 pub(in crate::run) mod call;
 pub(in crate::run) mod doubt;
+pub(in crate::run) mod execute;
 pub(in crate::run) mod finish;
-pub(in crate::run) mod kept;
-pub(in crate::run) mod make;
 pub(in crate::run) mod output;
+pub(in crate::run) mod output_limits;

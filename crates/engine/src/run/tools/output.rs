@@ -86,7 +86,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// An [`Interrupt`](crate::run::Interrupt) when that cannot be committed.
-    pub async fn may_stay_unsent(&mut self) -> Result<bool> {
+    pub async fn check_sent(&mut self) -> Result<bool> {
         if !self.is_unsent() {
             return Ok(true);
         }

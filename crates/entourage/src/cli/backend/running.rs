@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
 use super::{Result, connection};
-use crate::cli::{failure::Failure, out, words};
+use crate::cli::{describe, failure::Failure, out};
 
 /// The file in the data directory that announces it.
 const FILE: &str = "server.json";
@@ -135,7 +135,7 @@ impl Running {
 
     /// Reports for how long it has been silent, and what happens next.
     pub(super) fn tell_of_silence(&self, silence: Duration, next: &str) {
-        let (name, silence) = (self.name(), words::duration(silence));
+        let (name, silence) = (self.name(), describe::duration(silence));
         if !self.quiet {
             out::note(out::stderr().yellow(format!("note: {name} has been silent for {silence}; {next}")));
         }

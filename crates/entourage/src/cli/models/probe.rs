@@ -5,7 +5,7 @@ use std::time::Duration;
 use entourage_llm::{Choice, Delta, Deltas, Error, Message, Model, Priority, Provider, Request, Result};
 use entourage_types::ModelUse;
 
-use crate::cli::words;
+use crate::cli::describe;
 
 /// How long a provider may take to return its list of models.
 const LIST: Duration = Duration::from_secs(5);
@@ -46,7 +46,7 @@ pub(crate) async fn call(choice: &Choice, model: &str) -> Result<String> {
 }
 
 fn used(ModelUse { usage, cost, .. }: &ModelUse) -> String {
-    let tokens = words::thousands(usage.input + usage.output);
+    let tokens = describe::thousands(usage.input + usage.output);
     match cost {
         Some(cost) => format!("one call: {tokens} tokens, {cost}"),
         None => format!("one call: {tokens} tokens, price not known"),
@@ -63,7 +63,7 @@ struct FirstPiece {
 impl Deltas for FirstPiece {
     fn delta(&mut self, delta: Delta) {
         match delta {
-            Delta::Wasted(used) => (self.answered, self.wasted) = (true, Some(used)),
+            Delta::DiscardedUsage(used) => (self.answered, self.wasted) = (true, Some(used)),
             Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. } => self.answered = true,
             _ => {}
         }

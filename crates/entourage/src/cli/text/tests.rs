@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{
-    super::{paint::Paint, words},
+    super::{describe, paint::Paint},
     *,
 };
 
@@ -97,7 +97,7 @@ fn an_invisible_character_is_shown_as_its_code() {
     ] {
         assert_eq!(Text::from(format!("a{hidden}b")).as_str(), format!("a{shown}b"));
         assert_eq!(block(&format!("{hidden}b\n"), 40), [format!("  │ {shown}b")]);
-        assert_eq!(Text::from(words::short(&format!("a{hidden}b"))).as_str(), format!("a{shown}b"));
+        assert_eq!(Text::from(describe::short(&format!("a{hidden}b"))).as_str(), format!("a{shown}b"));
         assert_eq!(json(&format!("\"a{hidden}\"")), format!("\"a{json_shown}\""));
     }
     for whole in ["👩\u{200d}👧", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}خواهم", "क्\u{200d}ष"]

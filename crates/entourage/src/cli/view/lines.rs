@@ -5,7 +5,7 @@ use std::mem;
 use entourage_api::{Event, EventBody, ItemBody};
 use entourage_types::{QuestionStatus, ShownStatus};
 
-use crate::cli::{out, progress::Progress, words};
+use crate::cli::{describe, out, progress::Progress};
 
 /// Writes a line for each event.
 #[derive(Default)]
@@ -51,7 +51,7 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
     };
     let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
-    if let Some(text) = words::event(event).filter(|_| worth_a_line) {
+    if let Some(text) = describe::event(event).filter(|_| worth_a_line) {
         out::note(format!("{who} {text}"));
     }
 }

@@ -9,12 +9,11 @@ use entourage_types::{AgentId, Status};
 use super::spoken::AGAIN;
 use crate::cli::{
     backend::Result,
-    out,
+    describe, out,
     paint::Paint,
     progress::{Member, Progress},
     screen,
     text::{Text, rows, text},
-    words,
 };
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -104,7 +103,7 @@ impl Live {
         if self.speaking {
             return;
         }
-        let agents = words::branches(progress.members(), |member| (member.id, member.parent));
+        let agents = describe::branches(progress.members(), |member| (member.id, member.parent));
         let hidden = agents.len().saturating_sub(AGENTS);
         let mut at_rest = hidden;
         let mut lines: Vec<Text> = agents
@@ -129,7 +128,7 @@ impl Live {
     fn agent(&self, branch: &str, member: &Member, progress: &Progress) -> Text {
         let sign = match member.status {
             Status::Running | Status::Queued | Status::Idle => self.spinner(),
-            _ => words::sign(member.shown()),
+            _ => describe::sign(member.shown()),
         };
         let doing = match member.status {
             Status::Succeeded => String::new(),
@@ -154,9 +153,9 @@ impl Live {
 
     fn bill(&self, progress: &Progress) -> Text {
         let (usage, cost) = progress.spent();
-        let elapsed = words::duration(self.started.elapsed());
+        let elapsed = describe::duration(self.started.elapsed());
         self.paint
-            .dim(format!("  {elapsed} · {} · Ctrl-C leaves, nothing is lost", words::spent(usage, cost)))
+            .dim(format!("  {elapsed} · {} · Ctrl-C leaves, nothing is lost", describe::spent(usage, cost)))
     }
 
     fn spinner(&self) -> &'static str {

@@ -74,7 +74,7 @@ impl Client {
         }
         deltas.delta(Delta::Taken);
         if let Some(requests) = remaining(response.headers()) {
-            deltas.delta(Delta::Allows(requests));
+            deltas.delta(Delta::RequestsRemaining(requests));
         }
         let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();

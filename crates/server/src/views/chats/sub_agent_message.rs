@@ -121,7 +121,7 @@ fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageV
                 _ => message.text.clone(),
             },
         )],
-        ItemBody::Turn(turn) => turned(turn, asked),
+        ItemBody::Turn(turn) => turn_drafts(turn, asked),
         ItemBody::Output(output) => returned(output, asked),
         ItemBody::Decision(decision) => {
             vec![Draft::new(SubAgentRole::Assistant, decision.value.to_string())]
@@ -138,7 +138,7 @@ fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageV
     documents
 }
 
-fn turned(turn: &Turn, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
+fn turn_drafts(turn: &Turn, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
     let calls: Vec<Asked> = turn.calls.iter().filter(|call| is_work(&call.tool)).map(Asked::from).collect();
     let mut drafts = Vec::new();
     if !turn.text.is_empty() || !calls.is_empty() {

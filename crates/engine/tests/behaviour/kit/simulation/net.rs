@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Engine, News, Signals};
+use entourage_engine::{Engine, NodeSignal, Signals};
 use entourage_store::Store;
 use entourage_types::AgentId;
 use tokio::sync::broadcast::error::RecvError;
@@ -98,9 +98,9 @@ impl Link {
             match changed.recv().await {
                 Ok(changed) => {
                     let trees: BTreeSet<AgentId> = changed.events.iter().map(|event| event.root).collect();
-                    trees.into_iter().for_each(|tree| self.tell(News::Tree(tree)));
+                    trees.into_iter().for_each(|tree| self.tell(NodeSignal::Tree(tree)));
                 }
-                Err(RecvError::Lagged(_)) => self.tell(News::Behind),
+                Err(RecvError::Lagged(_)) => self.tell(NodeSignal::Behind),
                 Err(RecvError::Closed) => return,
             }
         }
@@ -109,7 +109,7 @@ impl Link {
 
 #[async_trait]
 impl Signals for Link {
-    fn tell(&self, news: News) {
+    fn tell(&self, news: NodeSignal) {
         for other in self.net.others(self.nth) {
             let dice = self.net.dice.clone();
             let times = if dice.chance(LOST) { 0 } else { 1 + usize::from(dice.chance(DOUBLED)) };
@@ -159,7 +159,7 @@ impl Signals for Link {
         self.has_lease.load(Ordering::Relaxed)
     }
 
-    fn look_every(&self) -> Option<Duration> {
+    fn poll_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
     }
 }

@@ -4,12 +4,12 @@ use super::{Interrupt, Result};
 
 /// Why something was not done: for a reason that the run goes on with, or because the run is interrupted.
 #[derive(Debug)]
-pub(in crate::run) enum NotDone<R> {
+pub(in crate::run) enum StepError<R> {
     Because(R),
     Interrupted(Interrupt),
 }
 
-impl<R> NotDone<R> {
+impl<R> StepError<R> {
     /// Returns the reason.
     ///
     /// # Errors
@@ -22,7 +22,7 @@ impl<R> NotDone<R> {
     }
 }
 
-impl<R, E> From<E> for NotDone<R>
+impl<R, E> From<E> for StepError<R>
 where
     Interrupt: From<E>,
 {
@@ -33,10 +33,10 @@ where
 
 /// What the model is told about a call that is not made.
 #[derive(Debug)]
-pub(in crate::run) struct NotMade(pub(in crate::run) String);
+pub(in crate::run) struct CallRejected(pub(in crate::run) String);
 
-impl From<NotMade> for NotDone<NotMade> {
-    fn from(reason: NotMade) -> Self {
+impl From<CallRejected> for StepError<CallRejected> {
+    fn from(reason: CallRejected) -> Self {
         Self::Because(reason)
     }
 }
@@ -48,7 +48,7 @@ pub(in crate::run) struct Refusal {
     pub(in crate::run) why: String,
 }
 
-impl From<Refusal> for NotDone<Refusal> {
+impl From<Refusal> for StepError<Refusal> {
     fn from(reason: Refusal) -> Self {
         Self::Because(reason)
     }

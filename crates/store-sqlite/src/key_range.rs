@@ -10,9 +10,9 @@ use crate::{agents, fault::Result};
 
 /// The keys that belong to one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Block(i64);
+pub(crate) struct KeyRange(i64);
 
-impl Block {
+impl KeyRange {
     /// The keys of the agent with this row number.
     pub(crate) const fn of_row(row: i64) -> Self {
         Self(row)

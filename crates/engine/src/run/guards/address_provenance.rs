@@ -28,7 +28,7 @@ const BYTES: usize = 16 << 20;
 
 /// Caches what agents' transcripts have shown so far: whether they read private data, and which addresses
 /// they were given. Losing it costs time and nothing else.
-pub(crate) struct Reading(Mutex<Scanned>);
+pub(crate) struct TaintCache(Mutex<Scanned>);
 
 struct Scanned {
     known: LruCache<(AgentId, Time), Known>,
@@ -55,13 +55,13 @@ impl Known {
     }
 }
 
-impl Default for Reading {
+impl Default for TaintCache {
     fn default() -> Self {
         Self(Mutex::new(Scanned { known: LruCache::new(AGENTS), bytes: 0 }))
     }
 }
 
-impl Reading {
+impl TaintCache {
     // A pruned agent may be created again under the same id: the creation time tells them apart.
     fn of(&self, agent: &Agent) -> Known {
         let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_cache_of_texts_read_by_agents_is_bounded() {
-        let (reading, mut agents) = (Reading::default(), Vec::new());
+        let (reading, mut agents) = (TaintCache::default(), Vec::new());
         for _ in 0..3 {
             let agent = Agent::root(Owner::local(), "a", "", Time::from_micros(0));
             let given = Arc::new("a".repeat(BYTES / 3 + 1));

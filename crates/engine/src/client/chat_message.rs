@@ -78,7 +78,7 @@ impl Client {
     pub async fn speak(&self, speech: ChatMessage, key: Option<&str>) -> Result<AcceptedMessage> {
         let request = serde_json::to_string(&speech)?;
         if let Some(first) = self.first_answer(key, &request).await? {
-            return self.said_before(&first).await;
+            return self.replayed_message(&first).await;
         }
         check_names(&speech)?;
         let kind = self.engine.kinds().named(&speech.to)?;
@@ -93,7 +93,7 @@ impl Client {
             return Err(Error::Invalid(why));
         }
         for _ in 0..RIVALS {
-            match self.try_to_speak(&speech, kind.limits.max_tree, key, &request).await {
+            match self.try_send_message(&speech, kind.limits.max_tree, key, &request).await {
                 // Another caller created the same chat or thread at the same moment, or deleted the chat: try
                 // again.
                 Err(Error::Store(
@@ -107,7 +107,7 @@ impl Client {
         Err(Error::Invalid(format!("chat `{}` changes too fast; send the message again", speech.chat)))
     }
 
-    async fn try_to_speak(
+    async fn try_send_message(
         &self,
         speech: &ChatMessage,
         max_tree: u32,
@@ -155,13 +155,13 @@ impl Client {
         self.check_room(agent.id).await?;
         let answer = format!("{} {}", spoken.agent, spoken.post);
         match self.commit_once(once, request, &answer, commit).await? {
-            Some(first) => self.said_before(&first).await,
+            Some(first) => self.replayed_message(&first).await,
             None => Ok(spoken),
         }
     }
 
     /// The message of the first request with a key.
-    async fn said_before(&self, first: &str) -> Result<AcceptedMessage> {
+    async fn replayed_message(&self, first: &str) -> Result<AcceptedMessage> {
         let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
         let agent: AgentId = agent.parse().map_err(|_| Error::KeyReused)?;
         let post: PostId = post.parse().map_err(|_| Error::KeyReused)?;

@@ -10,7 +10,7 @@ use crate::Clock;
 ///
 /// # Errors
 /// Why there is none, in a few words.
-pub(crate) async fn in_time<T>(
+pub(crate) async fn with_timeout<T>(
     clock: &dyn Clock,
     within: Duration,
     work: impl Future<Output = T>,

@@ -10,7 +10,7 @@ use crate::{Error, Result, pages::pages};
 
 /// A run that works or worked for another run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunBelow {
+pub struct NestedRunRef {
     /// The run whose call it works for.
     pub parent: RunId,
     /// The task that it was given.
@@ -36,9 +36,9 @@ impl Client {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn runs_below(&self, run: &Run, items: &[Item]) -> Result<Vec<RunBelow>> {
+    pub async fn runs_below(&self, run: &Run, items: &[Item]) -> Result<Vec<NestedRunRef>> {
         let mut seen = HashSet::from([run.id]);
-        let mut found: Vec<RunBelow> = Vec::new();
+        let mut found: Vec<NestedRunRef> = Vec::new();
         let mut tasks = self.tasks_of(run, items).await?;
         let mut parent = run.id;
         for next in 0.. {
@@ -47,7 +47,7 @@ impl Client {
                     continue;
                 };
                 let items = self.items_of(&run).await?;
-                found.push(RunBelow { parent, task, run, items });
+                found.push(NestedRunRef { parent, task, run, items });
             }
             let Some(below) = found.get(next) else { break };
             (parent, tasks) = (below.run.id, self.tasks_of(&below.run, &below.items).await?);
