@@ -164,7 +164,7 @@ impl Talk<'_> {
             Wish::Help => wish::help(),
             Wish::Unknown(command) => wish::unknown(&command),
             Wish::Tree => self.tree().await?,
-            Wish::Say(text) => match &mut self.session {
+            Wish::Say(text) | Wish::Tell(text) => match &mut self.session {
                 Some(session) => session.say(&text).await?,
                 None => self.create(text).await?,
             },

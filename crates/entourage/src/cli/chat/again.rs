@@ -94,7 +94,7 @@ impl Talk<'_> {
                     out::note(out::stderr().dim("(kept)"));
                     kept.push_back(line);
                 }
-                Wish::Tree | Wish::Unknown(_) => {
+                Wish::Tree | Wish::Tell(_) | Wish::Unknown(_) => {
                     out::note(text![line.trim(), " is not possible now; /quit ends the conversation"]);
                 }
             }
