@@ -27,7 +27,7 @@ pub struct AgencyResponse {
     pub generated_items: Vec<RunItem>,
     /// The runs that worked for it, in the order of their calls, each with what it produced.
     pub nested: Vec<NestedRun>,
-    /// What the models used and cost, nested runs included.
+    /// What the models used and cost so far, nested runs included.
     pub usage: Tally,
     /// The questions that must be answered before the run continues.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

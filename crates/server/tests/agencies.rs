@@ -178,6 +178,8 @@ async fn a_request_that_waits_for_a_question_gets_its_answer_under_the_same_key(
         (&waits["final_output"], &waits["questions"][0]["text"]),
         (&Value::Null, &json!("Which colour?"))
     );
+    assert_eq!(waits["usage"]["calls"], 2, "one of the assistant, one of the researcher");
+    assert_eq!(waits["usage"]["usage"]["input"], 20);
     assert_eq!(send(once()).await.expect(202), waits, "it is not waited for while the question is open");
     site.post(&format!("/v1/questions/{question}/answer"), &json!({"answer": "blue"})).await.expect(200);
     let answer = send(once()).await.expect(200);

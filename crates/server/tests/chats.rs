@@ -38,6 +38,26 @@ async fn read_in_pages_of_one(site: &Site, path: &str) -> Vec<Value> {
     }
 }
 
+#[tokio::test]
+async fn a_message_has_one_time_when_sent_while_unread_once_read_and_when_sent_again() {
+    let site = site().await;
+    let chat = begin_chat(&site, "hello").await;
+    let path = format!("/api/chats/{chat}/messages");
+    let send_once = async || {
+        let request = site.request(reqwest::Method::POST, &path).header("idempotency-key", "k");
+        send(request.json(&json!({ "content": "and now" }))).await.expect(202)
+    };
+    let sent = send_once().await;
+    let listed = async || {
+        let all = list(&site, &path).await;
+        all.into_iter().find(|message| message["id"] == sent["id"]).expect("it is listed")
+    };
+    assert_eq!(listed().await, sent, "unread");
+    advance(&site, &chat).await;
+    assert_eq!(listed().await, sent, "read");
+    assert_eq!(send_once().await, sent, "sent again");
+}
+
 /// Begins a chat with a message, on which the orchestrator then decides.
 async fn begin_chat(site: &Site, message: &str) -> String {
     let chat = site.post("/api/chats", &json!({ "message": message })).await.expect(201);

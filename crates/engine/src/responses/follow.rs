@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use entourage_store::Page;
 use entourage_types::{
     Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, PostId, Question, QuestionId, QuestionStatus,
-    RunId, Status, Task, TaskId,
+    RunId, Status, Tally, Task, TaskId,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -296,6 +296,23 @@ impl Follow {
         if let Some(text) = new {
             self.told.push_back(StreamEvent::Text { origin: origin.clone(), text });
         }
+    }
+
+    /// What the run that answers the message and the runs that work for it have used so far, as stored: a
+    /// question may be emitted before their events are read.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn usage(&self) -> Result<Tally> {
+        let run = self.client.run_of(self.spoken.agent, self.spoken.post).await?;
+        let Some(run) = run else { return Ok(Tally::default()) };
+        let run = self.client.run(run).await?;
+        let items = self.client.items_of(&run).await?;
+        let mut usage = run.tally();
+        for below in self.client.runs_below(&run, &items).await? {
+            usage += below.run.tally();
+        }
+        Ok(usage)
     }
 
     async fn ends(&mut self) -> Result<()> {

@@ -30,7 +30,7 @@ pub(crate) struct Agents {
     /// Show at most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Only agents with this status: idle, queued, running, waiting, succeeded, failed, stopped, cancelled
+    /// Only agents with this status: idle, running, waiting, succeeded, failed, stopped, cancelled
     #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Option<ShownStatus>,
     /// Only agents of this kind
@@ -47,7 +47,7 @@ pub(crate) struct Agents {
 /// Parses a status as the database stores it.
 fn status(text: &str) -> Result<ShownStatus, String> {
     if text == "suspended" {
-        let why = "suspended agents are stored as `running` or `queued`";
+        let why = "suspended agents are stored as `running`";
         return Err(format!("{why}: --status running"));
     }
     text.parse().map_err(|error: <ShownStatus as std::str::FromStr>::Err| error.to_string())

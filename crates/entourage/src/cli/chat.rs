@@ -164,7 +164,7 @@ impl Conversation<'_> {
             ChatInput::Help => chat_input::help(),
             ChatInput::Unknown(command) => chat_input::unknown(&command),
             ChatInput::Tree => self.tree().await?,
-            ChatInput::Say(text) => match &mut self.session {
+            ChatInput::Say(text) | ChatInput::Tell(text) => match &mut self.session {
                 Some(session) => session.say(&text).await?,
                 None => self.create(text).await?,
             },

@@ -187,7 +187,7 @@ impl Session {
         let mut ticks = tokio::time::interval(TICK);
         loop {
             if lines.is_some() {
-                self.ask();
+                self.ask(typed);
             }
             if typed == Typed::Said && self.shows() && self.answered {
                 self.view.clear();
@@ -316,7 +316,7 @@ impl Session {
     }
 
     /// Shows the next open question to the user, unless one is shown already.
-    fn ask(&mut self) {
+    fn ask(&mut self, typed: Typed) {
         if self.asking.is_some() {
             return;
         }
@@ -330,6 +330,10 @@ impl Session {
             About::Approval => "a number, /edit {…}, /reject why, or a text for the agent to read instead",
             _ if question.options.is_empty() => "/decline to decline",
             _ => "a number, your own words, or /decline",
+        };
+        let hint = match typed {
+            Typed::Said => format!("{hint}; /say TEXT sends a message"),
+            Typed::Ignored => hint.to_owned(),
         };
         // A line editor has a prompt of its own, below.
         match self.view.is_above() {

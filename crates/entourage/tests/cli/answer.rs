@@ -173,7 +173,8 @@ fn the_answer_retries_or_gives_up_a_call_in_doubt() {
 fn chat_edits_one_proposed_call_and_rejects_another() {
     let place = place_with_approval_rule();
     let mut chat = Terminal::start(&place, &["chat"]);
-    let asks = "/edit {…}, /reject why, or a text for the agent to read instead) >";
+    let asks =
+        "/edit {…}, /reject why, or a text for the agent to read instead; /say TEXT sends a message) >";
     let rests = " tokens\r\n> ";
     chat.shows("> ");
     chat.types("Look");

@@ -188,6 +188,45 @@ fn an_unprompted_question_is_shown_and_the_next_line_answers_it() {
     assert_eq!(terminal.ended().0, Some(0));
 }
 
+/// While a question is open, a line is its answer, and the conversation says so; `/say` sends a message.
+#[test]
+fn a_message_can_be_sent_while_a_question_is_open_and_an_answer_is_called_one() {
+    let (place, model) = (DataDir::new(), Model::new());
+    let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
+    terminal.shows("> ");
+    terminal.types("Paint it");
+    model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
+    terminal.shows("/say TEXT sends a message)");
+    terminal.types("/say Take your time");
+    terminal.stands("/say Take your time\n>");
+    terminal.types("Green");
+    terminal.shows("(taken as the answer to the question of assistant)");
+    let asked = model.next();
+    let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
+    let of = |role: &str| -> Vec<String> {
+        let of_role = messages.iter().filter(|message| message["role"] == role);
+        of_role.map(|message| message["content"].to_string()).collect()
+    };
+    let (answers, said) = (of("tool"), of("user"));
+    assert!(answers.len() == 1 && answers[0].contains("Green"), "{messages:?}");
+    assert!(said.iter().any(|said| said.contains("Take your time")), "{messages:?}");
+    asked.text("It is green.").end();
+    terminal.shows("It is green.");
+    terminal.types("/quit");
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
+/// The piped line that follows a question can be a message, too.
+#[test]
+fn a_piped_message_does_not_answer_the_open_question() {
+    let place = DataDir::new();
+    let question = json!({ "question": "Which colour?", "options": ["Green", "Red"] });
+    let model = Model::calling_once("ask_user", &question);
+    let mut command = place.command(&["chat"]);
+    let said = Ended::of(model.asked_by(command.write_stdin("Paint it\n/say Take your time\n2\n"))).good();
+    assert_eq!(said.stdout, "It said: Red\n", "{said:?}");
+}
+
 /// A question shows no prompt of its own where the line editor has one.
 #[test]
 fn a_question_at_a_terminal_shows_one_prompt() {
@@ -196,7 +235,7 @@ fn a_question_at_a_terminal_shows_one_prompt() {
     terminal.shows("> ");
     terminal.types("Paint it");
     model.next().call("ask_user", &json!({ "question": "Which colour?" })).end();
-    let picture = terminal.stands("(/decline to decline)\n>");
+    let picture = terminal.stands("(/decline to decline; /say TEXT sends a message)\n>");
     let asked = picture.find("Which colour?").expect("it is asked");
     assert_eq!(picture[asked..].matches('>').count(), 1, "{picture}");
 }
@@ -573,7 +612,7 @@ fn chat_restores_the_terminal_even_if_an_unfinished_paste_blocks_it() {
 fn chat_help_lists_every_command() {
     let place = DataDir::new();
     let help = Ended::of(place.command(&["chat"]).write_stdin("/help\n/quit\n")).good().stderr;
-    for command in ["/tree", "/decline", "/reject WHY", "/edit {…}", "/help", "/quit"] {
+    for command in ["/tree", "/say TEXT", "/decline", "/reject WHY", "/edit {…}", "/help", "/quit"] {
         assert!(help.contains(command), "{help}");
     }
 }

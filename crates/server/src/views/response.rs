@@ -1,8 +1,8 @@
 //! Answers of agencies, in the terms of the library that they came from.
 
-use entourage_api::{AgencyResponse, NestedRun, Origin, RunError, RunItem, RunItemBody, RunText, Tally};
+use entourage_api::{AgencyResponse, NestedRun, Origin, RunError, RunItem, RunItemBody, RunText};
 use entourage_engine::responses::{self, RunResult};
-use entourage_types::Question;
+use entourage_types::{Question, Tally};
 
 use crate::Problem;
 
@@ -22,16 +22,16 @@ pub(crate) fn ended(chat_id: String, result: RunResult) -> AgencyResponse {
 }
 
 /// The response for a run that continues once a question is answered.
-pub(crate) fn asking(chat_id: String, agent: String, question: Question) -> AgencyResponse {
+pub(crate) fn asking(chat_id: String, question: Question, usage: Tally) -> AgencyResponse {
     AgencyResponse {
         final_output: None,
         error: None,
-        agent,
+        agent: question.kind.clone(),
         chat_id,
         run_id: None,
         generated_items: Vec::new(),
         nested: Vec::new(),
-        usage: Tally::default(),
+        usage: usage.into(),
         questions: vec![question.into()],
     }
 }

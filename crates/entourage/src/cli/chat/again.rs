@@ -94,7 +94,7 @@ impl Conversation<'_> {
                     out::note(out::stderr().dim("(kept)"));
                     kept.push_back(line);
                 }
-                ChatInput::Tree | ChatInput::Unknown(_) => {
+                ChatInput::Tree | ChatInput::Tell(_) | ChatInput::Unknown(_) => {
                     out::note(text![line.trim(), " is not possible now; /quit ends the conversation"]);
                 }
             }

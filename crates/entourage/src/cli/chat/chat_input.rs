@@ -10,8 +10,9 @@ use crate::cli::{
 };
 
 /// The commands that need an engine.
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 5] = [
     ("/tree", "shows the agents and their questions"),
+    ("/say TEXT", "sends a message, also while a question is open"),
     ("/decline", "declines the open question"),
     ("/reject WHY", "rejects the call that waits for approval"),
     ("/edit {…}", "approves it with these arguments instead"),
@@ -24,6 +25,8 @@ const ALWAYS: [(&str, &str); 2] =
 /// What a user typed.
 pub(super) enum ChatInput {
     Say(String),
+    /// A message, even if a question is open.
+    Tell(String),
     Tree,
     Help,
     Unknown(String),
@@ -32,6 +35,9 @@ pub(super) enum ChatInput {
 
 impl ChatInput {
     pub(super) fn of(text: &str) -> Self {
+        if let Some(told) = text.strip_prefix("/say ") {
+            return Self::Tell(told.trim().to_owned());
+        }
         match text {
             text if is_end(text) => Self::Quit,
             "/tree" => Self::Tree,
@@ -69,7 +75,10 @@ pub(super) async fn next(interrupt: &CancellationToken, edited: bool, lines: &mu
 pub(super) fn help() {
     list(&COMMANDS);
     list(&ALWAYS);
-    out::note(out::stderr().dim("  anything else is sent to the agent, also while it works"));
+    out::note(
+        out::stderr()
+            .dim("  anything else answers the open question, or is sent to the agent, also while it works"),
+    );
 }
 
 /// Lists the commands that work while the conversation waits for an engine.

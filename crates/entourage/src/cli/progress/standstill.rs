@@ -35,8 +35,9 @@ impl Progress {
                 && task.status.is_terminal()
                 && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
         });
+        // A message may stay unread until the open questions are answered.
         if self.begins
-            || !self.unread.is_empty()
+            || !self.unread.is_empty() && self.questions.is_empty()
             || self.stirring
             || results_unread
             || self.members.iter().any(|member| self.is_busy(member))

@@ -223,7 +223,7 @@ async fn a_kept_line_does_not_answer_a_question_that_comes_later() {
     assert_posted(&sent[2], "/messages", &json!({ "message": "Green" }));
     let signal = session.next().await.unwrap();
     session.take(signal, Typed::Said).await.unwrap();
-    session.ask();
+    session.ask(Typed::Said);
     assert_eq!(session.asking.as_ref().map(|asking| asking.id), Some(question.id), "it is asked now");
 }
 
@@ -234,7 +234,7 @@ async fn the_first_kept_line_answers_the_question_that_was_shown() {
     let mut session = start_session(backend).await;
     let (question, event) = question_event(session.root());
     session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
-    session.ask();
+    session.ask(Typed::Said);
     let answered = serde_json::to_string(&question).unwrap();
     let (backend, sent) = serving(vec![stream(), ("application/json", answered), message_accepted()]).await;
     let mut kept = VecDeque::from(["Blue".to_owned(), "Then rest".to_owned()]);
@@ -254,7 +254,7 @@ async fn the_next_kept_line_answers_a_question_that_refused_the_first() {
     let question = Question { options, ..question };
     event.body = EventBody::Question { question: Box::new(question.clone()) };
     session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
-    session.ask();
+    session.ask(Typed::Said);
     let answered = ("application/json", serde_json::to_string(&question).unwrap());
     let (backend, sent) = serving(vec![stream(), answered, message_accepted()]).await;
     let mut kept = VecDeque::from(["7".to_owned(), "Blue".to_owned(), "Then rest".to_owned()]);
@@ -284,7 +284,7 @@ async fn an_answer_that_arrived_unacknowledged_is_not_asked_for_again() {
     let mut session = start_session(backend).await;
     let (question, event) = question_event(session.root());
     session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
-    session.ask();
+    session.ask(Typed::Said);
     let failure = session.handle_line("Green".to_owned(), Typed::Said).await.unwrap_err();
     assert!(failure.who_is_gone().is_some(), "{failure:?}");
     let stands =
@@ -295,7 +295,7 @@ async fn an_answer_that_arrived_unacknowledged_is_not_asked_for_again() {
     session.go_on(backend, &mut VecDeque::new()).await.unwrap();
     let path = format!("/questions/{}/answer", question.id);
     assert_posted(&sent.await.unwrap()[1], &path, &json!({ "answer": "Green" }));
-    session.ask();
+    session.ask(Typed::Said);
     assert_eq!((&session.asking, &session.undone), (&None, &None), "it is answered");
     assert_eq!(session.progress.open_questions().count(), 0);
 }

@@ -75,7 +75,7 @@ impl Session {
             return Ok(Some(End::Command(line.to_owned())));
         }
         let wrong = match answer::chosen(&question, line) {
-            Ok(answer) => self.give(question.id, answer, line).await?,
+            Ok(answer) => self.give(question.id, answer, line, typed).await?,
             Err(why) => Some(why),
         };
         match wrong {
@@ -91,9 +91,16 @@ impl Session {
     }
 
     /// Sends an answer. Returns what is wrong with it if the user may give another one.
-    async fn give(&self, id: QuestionId, answer: Answer, line: &str) -> Result<Option<String>> {
+    async fn give(&self, id: QuestionId, answer: Answer, line: &str, typed: Typed) -> Result<Option<String>> {
         match self.backend.answer(id, answer.clone()).await {
-            Ok(_) => Ok(None),
+            Ok(answered) => {
+                // The user may have meant it as a message.
+                if typed == Typed::Said {
+                    let whose = format!("(taken as the answer to the question of {})", answered.kind);
+                    out::note(out::stderr().dim(whose));
+                }
+                Ok(None)
+            }
             Err(failure) if failure.who_is_gone().is_some() => Err(failure),
             Err(failure) if failure.is_not_open() => match self.backend.question(id).await {
                 // It may be this very answer, sent before, whose acknowledgement was lost.

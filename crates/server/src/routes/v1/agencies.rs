@@ -192,8 +192,8 @@ async fn whole(mut heard: AgencyAnswer) -> Result<(StatusCode, AgencyResponse), 
                 return Ok((StatusCode::OK, views::ended(heard.chat_id, *result)));
             }
             StreamEvent::Question(question) => {
-                let agent = question.kind.clone();
-                return Ok((StatusCode::ACCEPTED, views::asking(heard.chat_id, agent, *question)));
+                let usage = heard.follow.usage().await?;
+                return Ok((StatusCode::ACCEPTED, views::asking(heard.chat_id, *question, usage)));
             }
             StreamEvent::Item(_) | StreamEvent::Text { .. } | StreamEvent::Void { .. } => {}
         }

@@ -2,7 +2,7 @@
 
 use entourage_api::schema;
 use entourage_engine::{AgentDelta, Entry, Piece, Posted, Role};
-use entourage_types::{AgentId, QuestionId, TaskId, Time};
+use entourage_types::{AgentId, PostId, QuestionId, TaskId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -93,7 +93,9 @@ impl ChatMessageView {
         let metadata =
             Metadata { task_id: task.or(entry.task), sub_agent_id: own, question_id: entry.question, sort };
         let role = if entry.role == Role::User { ChatRole::User } else { ChatRole::Assistant };
-        Self { id, chat_id: chat, role, content: entry.text, metadata, created_at: entry.at }
+        // The entry of a message has the time at which the agent read it, once it has.
+        let created_at = entry.post.and_then(sent_at).unwrap_or(entry.at);
+        Self { id, chat_id: chat, role, content: entry.text, metadata, created_at }
     }
 
     /// The document of an answer that was sent before a guardrail refused it.
@@ -105,16 +107,24 @@ impl ChatMessageView {
     }
 
     /// The document of a message that was just accepted.
-    pub(crate) fn taken(posted: Posted, content: String, at: Time) -> Self {
+    pub(crate) fn taken(posted: Posted, content: String, now: Time) -> Self {
         Self {
             id: posted.post.to_string(),
             chat_id: posted.agent,
             role: ChatRole::User,
             content,
             metadata: Metadata::default(),
-            created_at: at,
+            created_at: sent_at(posted.post).unwrap_or(now),
         }
     }
+}
+
+/// When a message was sent, to the millisecond: its post's id has the time. The same before the agent reads
+/// it, afterwards, and for a request that is repeated.
+fn sent_at(post: PostId) -> Option<Time> {
+    let (seconds, nanos) = post.uuid().get_timestamp()?.to_unix();
+    let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
+    Some(Time::from_micros(micros + i64::from(nanos / 1_000)))
 }
 
 /// A piece of a message under way. It has no number and is never sent again: the whole message follows as a
