@@ -138,17 +138,22 @@ impl Engine {
         if !forget(Vec::new()).await? {
             return Ok(false);
         }
-        match self.prune_events(root.id, self.now(), &at_rest).await {
-            Err(Error::Store(StoreError::NotAtRest { .. })) => return Ok(false),
-            pruned => pruned?,
-        };
-        for some in agents.chunks(AGENTS) {
-            let writes = some.iter().map(|agent| Write::PruneAgent(agent.id)).collect();
-            if !forget(writes).await? {
+        let mut parts =
+            agents.chunks(AGENTS).map(|some| some.iter().map(|agent| Write::PruneAgent(agent.id)));
+        let with_root = parts.next_back();
+        for below in parts {
+            if !forget(below.collect()).await? {
                 return Ok(false);
             }
         }
-        Ok(true)
+        // Events go with their root in one commit, unless there are too many for that.
+        if at_or_after(&**self.store(), root.id, EVENTS).await?.is_some() {
+            match self.prune_events(root.id, self.now(), &at_rest).await {
+                Err(Error::Store(StoreError::NotAtRest { .. })) => return Ok(false),
+                pruned => pruned?,
+            };
+        }
+        Ok(forget(with_root.into_iter().flatten().collect()).await?)
     }
 
     /// Prunes the events of a tree from before `before`, as long as the expectations hold. Returns how many.

@@ -148,14 +148,17 @@ fn add(connection: &Connection, owner: &Owner, kind: &str, of: &DailyUsage, chan
     if change == [0; 8] {
         return Ok(());
     }
-    // A sum beyond the integers stays the largest integer: otherwise no later commit would succeed.
+    // A sum beyond the integers stays the largest integer: otherwise no later commit would succeed. None is
+    // below zero, whatever somebody else changed.
     let mut statement = connection.prepare_cached(
-        "INSERT INTO usage_of_owners (owner, day, model, kind, calls, unpriced, input, output, cached, \
-         cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) \
-         ON CONFLICT (owner, day, model, kind) DO UPDATE SET calls = calls + ?5, unpriced = unpriced + ?6, \
-         input = min(input + ?7, ?13), output = min(output + ?8, ?13), cached = min(cached + ?9, ?13), \
-         cache_written = min(cache_written + ?10, ?13), reasoning = min(reasoning + ?11, ?13), \
-         cost = min(cost + ?12, ?13)",
+        "INSERT INTO usage_of_owners AS kept (owner, day, model, kind, calls, unpriced, input, output, cached, \
+         cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, max(?5, 0), max(?6, 0), max(?7, 0), \
+         max(?8, 0), max(?9, 0), max(?10, 0), max(?11, 0), max(?12, 0)) \
+         ON CONFLICT (owner, day, model, kind) DO UPDATE SET calls = max(kept.calls + ?5, 0), \
+         unpriced = max(kept.unpriced + ?6, 0), input = max(min(kept.input + ?7, ?13), 0), \
+         output = max(min(kept.output + ?8, ?13), 0), cached = max(min(kept.cached + ?9, ?13), 0), \
+         cache_written = max(min(kept.cache_written + ?10, ?13), 0), \
+         reasoning = max(min(kept.reasoning + ?11, ?13), 0), cost = max(min(kept.cost + ?12, ?13), 0)",
     )?;
     let [calls, unpriced, input, output, cached, cache_written, reasoning, cost] = change;
     statement.execute(params![

@@ -94,37 +94,42 @@ impl Client {
             outbox::each(&self.engine, &self.scope, status, |delivery| {
                 // A delivery that was not attempted yet is about to be.
                 if delivery.receiver == name && delivery.attempts > 0 {
-                    failed.push((delivery.id, status));
+                    failed.push(delivery.id);
                 }
             })
             .await?;
         }
-        for (id, status) in failed {
-            self.retry(id, status).await?;
+        for id in failed {
+            self.retry(id).await?;
         }
         let found = self.receivers().await?.into_iter().find(|record| record.name == name);
         found.ok_or_else(|| Error::not_found("receiver", name))
     }
 
-    async fn retry(&self, id: DeliveryId, status: DeliveryStatus) -> Result<()> {
-        let (kind, key, now) = (EntityKind::DELIVERY, id.to_string(), self.engine.now());
-        let Some(entity) = self.engine.store().entity(&self.scope, kind, &key).await? else { return Ok(()) };
-        let delivery = Delivery {
-            status: DeliveryStatus::Pending,
-            attempts: 0,
-            due: now,
-            updated: now,
-            ..Delivery::from_entity(&entity)?
-        };
-        let expect = Expect::status::<Delivery>(id, status);
-        let commit = Commit::new(now).expect(expect).write(Write::record(&delivery)?);
-        match self.engine.commit(commit).await {
-            Ok(_) => self.engine.inner.outbox.hint(&delivery),
-            // The delivery arrived meanwhile, or was pruned.
-            Err(StoreError::NotInStatus { .. }) => {}
-            Err(error) => return Err(error.into()),
+    async fn retry(&self, id: DeliveryId) -> Result<()> {
+        loop {
+            let now = self.engine.now();
+            let found =
+                self.engine.store().entity(&self.scope, EntityKind::DELIVERY, &id.to_string()).await?;
+            let Some(entity) = found else { return Ok(()) };
+            let delivery = Delivery::from_entity(&entity)?;
+            if delivery.status == DeliveryStatus::Delivered {
+                return Ok(());
+            }
+            let status = DeliveryStatus::Pending;
+            let delivery = Delivery { status, attempts: 0, due: now, updated: now, ..delivery };
+            let unchanged = Expect::version::<Delivery>(id, entity.version);
+            let commit = Commit::new(now).expect(unchanged).write(Write::record(&delivery)?);
+            match self.engine.commit(commit).await {
+                Ok(_) => {
+                    self.engine.inner.outbox.hint(&delivery);
+                    return Ok(());
+                }
+                // An attempt ended meanwhile: read what it left.
+                Err(StoreError::OtherVersion { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
-        Ok(())
     }
 
     fn own_receivers(&self) -> impl Iterator<Item = &Receiver> {

@@ -92,11 +92,9 @@ impl Engine {
     async fn attempt(&self, id: DeliveryId, transport: &dyn Transport) -> Result<Option<Time>> {
         // A delivery whose outcome cannot be recorded would be repeated again and again.
         self.store().ready().await?;
-        let found = self.store().entity(&Scope::All, EntityKind::DELIVERY, &id.to_string()).await?;
-        let Some(entity) = found else { return Ok(None) };
-        let mut delivery = Delivery::from_entity(&entity)?;
-        if delivery.status != DeliveryStatus::Pending || delivery.due > self.now() {
-            return Ok(Some(delivery.due).filter(|_| delivery.status == DeliveryStatus::Pending));
+        let Some((mut delivery, version)) = self.pending_delivery(id).await? else { return Ok(None) };
+        if delivery.due > self.now() {
+            return Ok(Some(delivery.due));
         }
         // A receiver of this name that belongs to another owner by now is not the receiver of this delivery.
         let is_its =
@@ -127,19 +125,40 @@ impl Engine {
         delivery.attempts += 1;
         (delivery.due, delivery.updated) = (again.unwrap_or(now), now);
         metrics::attempted(&delivery);
-        match self.commit(pending(&delivery, now)?).await {
-            Ok(_) => Ok(again),
-            // The delivery is not pending any more: another attempt ended it, or it was pruned.
-            Err(StoreError::NotInStatus { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+        self.record_attempt(&delivery, version, again).await
+    }
+
+    /// Records how an attempt at a delivery ended, given the version that it began with. Returns when the next
+    /// one is due, if there is to be one.
+    async fn record_attempt(
+        &self,
+        tried: &Delivery,
+        mut version: u64,
+        again: Option<Time>,
+    ) -> Result<Option<Time>> {
+        loop {
+            let unchanged = Expect::version::<Delivery>(tried.id, version);
+            let commit = Commit::new(tried.updated).expect(unchanged).write(Write::record(tried)?);
+            match self.commit(commit).await {
+                Ok(_) => return Ok(again),
+                Err(StoreError::OtherVersion { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match self.pending_delivery(tried.id).await? {
+                // A person asked for another attempt meanwhile; one that arrived needs none.
+                Some((_, found)) if tried.status == DeliveryStatus::Delivered => version = found,
+                found => return Ok(found.map(|(delivery, _)| delivery.due)),
+            }
         }
     }
-}
 
-/// The commit that writes a delivery if that is still pending.
-fn pending(delivery: &Delivery, at: Time) -> Result<Commit> {
-    let pending = Expect::status::<Delivery>(delivery.id, DeliveryStatus::Pending);
-    Ok(Commit::new(at).expect(pending).write(Write::record(delivery)?))
+    /// A delivery that is pending, with the version of its row. None if an attempt ended it, or it was pruned.
+    async fn pending_delivery(&self, id: DeliveryId) -> Result<Option<(Delivery, u64)>> {
+        let found = self.store().entity(&Scope::All, EntityKind::DELIVERY, &id.to_string()).await?;
+        let Some(entity) = found else { return Ok(None) };
+        let delivery = Delivery::from_entity(&entity)?;
+        Ok((delivery.status == DeliveryStatus::Pending).then_some((delivery, entity.version)))
+    }
 }
 
 /// Calls `show` with every delivery of this status, of one owner or of all.

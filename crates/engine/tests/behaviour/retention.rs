@@ -301,13 +301,13 @@ async fn one_prune_deletes_more_records_than_a_page() {
     assert_eq!(world.engine().prune(&retention).await.unwrap(), forgot);
 }
 
-/// Writes to a tree just before its events are deleted.
+/// Writes to a tree just before its root is deleted.
 struct PostsBeforePrune;
 
 #[async_trait]
 impl StoreLayer for PostsBeforePrune {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
-        if let Some(Write::PruneEvents(root, _)) = commit.writes.first() {
+        if let Some(Write::PruneAgent(root)) = commit.writes.last() {
             let message = PostBody::Message {
                 from: Author::User,
                 text: "hello".into(),
@@ -361,6 +361,7 @@ async fn a_tree_that_the_store_refuses_to_delete_is_not_counted_and_the_others_a
     let one = Pruned { trees: 1, ..Pruned::default() };
     assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), one);
     assert!(world.client().agent(refused.id).await.is_ok());
+    assert_eq!(first_event_number(&world, &refused).await, 1);
     assert!(matches!(world.client().agent(other.id).await, Err(Error::NotFound { .. })));
     assert_eq!(world.engine().prune(&days(None, Some(30))).await.unwrap(), one);
 }

@@ -81,7 +81,7 @@ async fn a_run_whose_stored_kind_version_cannot_be_read_continues_with_the_curre
     world.asleep(&deleted).await;
     let version = world.client().runs(agent.id, Page::default()).await.unwrap()[0].kind_version.clone();
     let stored = world.store().entity(&Scope::All, EntityKind::KIND, &version).await.unwrap().unwrap();
-    let damaged = Write::entity(Entity { body: "{}".into(), ..stored });
+    let damaged = Write::entity(Entity { body: "damaged".into(), ..stored });
     world.store().commit(Commit::new(world.clock().now()).write(damaged)).await.unwrap();
 
     write(directory.path(), "Second version.");

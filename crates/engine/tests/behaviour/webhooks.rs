@@ -74,6 +74,12 @@ impl MemoryTransport {
         });
     }
 
+    /// Waits until this many attempts have begun.
+    async fn attempted(&self, count: u32) {
+        let mut attempts = self.attempts.subscribe();
+        within("it is tried", attempts.wait_for(|made| *made >= count)).await.unwrap();
+    }
+
     /// Waits until this many different deliveries arrived at a receiver; returns their occasions,
     /// in the order in which they were written.
     async fn told(&self, receiver: &str, count: usize) -> Vec<Occasion> {
@@ -298,10 +304,8 @@ async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned()
     let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
     let world = world(&letters, &[only]).start().await;
     run_the_story(&world).await;
-    let mut attempts = letters.attempts.subscribe();
     for attempt in 1..=33 {
-        let made = attempts.wait_for(|made| *made >= attempt);
-        tokio::time::timeout(Duration::from_secs(20), made).await.expect("it is tried").unwrap();
+        letters.attempted(attempt).await;
         let mut news = world.witness().news();
         within("the attempt is on record", async {
             loop {
@@ -333,6 +337,50 @@ async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned()
     world.clock().advance(day * 2);
     assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 1);
     assert_eq!(deliveries(&world).await, []);
+}
+
+/// A world with one delivery whose first attempt was refused, and whose second one is under way.
+async fn second_attempt_under_way(letters: &MemoryTransport) -> World {
+    letters.set("ours", Behaviour::Refuses);
+    let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
+    let world = world(letters, &[only]).start().await;
+    run_the_story(&world).await;
+    let mut news = world.witness().news();
+    within("the first attempt is on record", async {
+        while deliveries(&world).await.iter().all(|delivery| delivery.attempts == 0) {
+            news.changed().await.unwrap();
+        }
+    })
+    .await;
+    letters.set("ours", Behaviour::Waits);
+    world.clock().advance(Duration::from_secs(60));
+    letters.attempted(2).await;
+    world
+}
+
+#[tokio::test]
+async fn a_delivery_retried_during_an_attempt_that_fails_is_tried_again_at_once() {
+    let letters = MemoryTransport::default();
+    let world = second_attempt_under_way(&letters).await;
+    assert_eq!(world.client().retry_receiver("ours").await.unwrap().pending, 1);
+    letters.set("ours", Behaviour::Refuses);
+    letters.attempted(3).await;
+    letters.set("ours", Behaviour::Takes);
+    world.clock().advance(Duration::from_secs(60));
+    assert_eq!(letters.told("ours", 1).await, [Occasion::TaskCreated]);
+    wait_until_all_are(&world, DeliveryStatus::Delivered).await;
+    assert_eq!(deliveries(&world).await[0].attempts, 2, "a retry counts attempts anew");
+}
+
+#[tokio::test]
+async fn a_delivery_retried_during_an_attempt_that_arrives_arrives_once() {
+    let letters = MemoryTransport::default();
+    let world = second_attempt_under_way(&letters).await;
+    world.client().retry_receiver("ours").await.unwrap();
+    letters.set("ours", Behaviour::Takes);
+    wait_until_all_are(&world, DeliveryStatus::Delivered).await;
+    world.clock().advance(Duration::from_secs(60 * 60));
+    assert_eq!((letters.arrived.borrow().len(), *letters.attempts.borrow()), (1, 2));
 }
 
 #[tokio::test]

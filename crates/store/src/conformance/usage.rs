@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use entourage_types::{Agent, Cost, ModelUse, Run, Scope, Tally, Time, Usage, UsageBy, UsageRow};
+use entourage_types::{
+    Agent, Cost, ModelUse, Owner, Run, Scope, Status, Tally, Time, Usage, UsageBy, UsageRow,
+};
 
 use super::{
     Backing,
@@ -17,9 +19,9 @@ fn answer(model: &str, input: u64, cost: Option<u64>) -> ModelUse {
 }
 
 /// Stores and returns a run of this agent with these answers.
-async fn ran(store: &impl Store, agent: &Agent, answers: &[(Time, ModelUse)]) -> Result<Run> {
+async fn ran(store: &impl Store, agent: &Agent, status: Status, answers: &[(Time, ModelUse)]) -> Result<Run> {
     let agent = claim(store, agent.id).await?.agent;
-    let mut run = run(&agent);
+    let mut run = Run { status, ..run(&agent) };
     for (at, used) in answers {
         run.charge(used, *at);
     }
@@ -38,6 +40,7 @@ pub async fn usage_is_summed_by_every_grouping(place: impl Backing) -> Result<()
     let first = ran(
         &store,
         &root,
+        Status::Running,
         &[
             (today, answer("a", 10, Some(7))),
             (today, answer("a", 100, None)),
@@ -45,8 +48,10 @@ pub async fn usage_is_summed_by_every_grouping(place: impl Backing) -> Result<()
         ],
     )
     .await?;
-    let second = ran(&store, &child, &[(today, answer("a", 10_000, Some(u64::from(u32::MAX))))]).await?;
-    ran(&store, &other, &[(today, answer("a", 100_000, Some(1)))]).await?;
+    let second =
+        ran(&store, &child, Status::Succeeded, &[(today, answer("a", 10_000, Some(u64::from(u32::MAX))))])
+            .await?;
+    ran(&store, &other, Status::Failed, &[(today, answer("a", 100_000, Some(1)))]).await?;
 
     let inputs = |query: UsageQuery| {
         let scope = Scope::Owner(owner());
@@ -107,14 +112,19 @@ pub async fn usage_is_summed_by_every_grouping(place: impl Backing) -> Result<()
     Ok(())
 }
 
-/// Sums are those over the stored rows, however often a row is written, and whether or not a commit is
-/// refused.
+/// Sums are those over the stored rows, however often a row is written, whether or not a commit is refused, and
+/// whether the run is open or has ended.
 pub async fn usage_sums_match_the_stored_rows<P: Backing>(place: P) -> Result<()> {
+    sums_match(&place, owner(), Status::Running).await?;
+    sums_match(&place, stranger(), Status::Succeeded).await
+}
+
+async fn sums_match<P: Backing>(place: &P, owner: Owner, status: Status) -> Result<()> {
     let mut store = place.open().await?;
-    let root = new_root(&store, owner()).await?;
+    let root = new_root(&store, owner.clone()).await?;
     let mut agent = claim(&store, root.id).await?.agent;
-    let (mut run, day) = (run(&agent), Duration::from_secs(24 * 60 * 60));
-    let scope = Scope::Owner(owner());
+    let (mut run, day) = (Run { status, ..run(&agent) }, Duration::from_secs(24 * 60 * 60));
+    let scope = Scope::Owner(owner);
     let sums = async |store: &P::Store| {
         let query = UsageQuery { by: vec![UsageBy::Day, UsageBy::Model], ..UsageQuery::default() };
         let rows = store.usage(&scope, query).await?;
@@ -123,12 +133,12 @@ pub async fn usage_sums_match_the_stored_rows<P: Backing>(place: P) -> Result<()
     run.charge(&answer("a", 1, None), at(0));
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
     assert_eq!(sums(&store).await?, [(1, 1)]);
-    // First without more usage, then with more of the same model and of another, by two writes in one commit.
+    // First without more usage, then with more of the same day and of another, by two writes in one commit.
     store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(run.clone()))).await?;
     let first = run.clone();
     run.charge(&answer("a", 10, None), at(0));
     let second = run.clone();
-    run.charge(&answer("b", 100, None), at(0) + day);
+    run.charge(&answer("a", 100, None), at(0) + day);
     let both = Commit::fenced(&agent, at(3)).write(Write::Run(second)).write(Write::Run(run.clone()));
     store.commit(both).await?;
     assert_eq!(sums(&store).await?, [(2, 11), (1, 100)]);
