@@ -32,7 +32,7 @@ pub(super) enum Source {
     /// From a page: it may be due by the same row as before.
     Page,
     /// From a hint, or because its time has come.
-    NodeSignal,
+    Hint,
 }
 
 enum State {
@@ -104,7 +104,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
     pub(super) fn promote_due(&mut self, now: Time) {
         while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= now) {
             let ((_, key), lane) = first.remove_entry();
-            self.put(key, &lane, Source::NodeSignal);
+            self.put(key, &lane, Source::Hint);
         }
     }
 
@@ -206,18 +206,18 @@ mod tests {
     fn lanes_take_turns_and_no_key_is_in_progress_twice_at_once() {
         let mut queue = queue(NONE);
         for key in (0..100).flat_map(|key| [key, key]) {
-            queue.put(key, &"busy", Source::NodeSignal);
+            queue.put(key, &"busy", Source::Hint);
         }
-        queue.put(100, &"quiet", Source::NodeSignal);
+        queue.put(100, &"quiet", Source::Hint);
         assert_eq!(queue.ready(), 101);
         assert_eq!(queue.next(), Some((0, "busy")));
         assert_eq!(queue.next(), Some((100, "quiet")), "the quiet lane is second, not last");
 
-        queue.put(100, &"quiet", Source::NodeSignal);
+        queue.put(100, &"quiet", Source::Hint);
         let rest: Vec<u32> = (1..100).collect();
         assert_eq!(taken(&mut queue), rest, "a key in progress is not handed out");
-        assert_eq!(queue.done(100, &"quiet"), Some(Source::NodeSignal), "but it is not forgotten");
-        queue.put(100, &"quiet", Source::NodeSignal);
+        assert_eq!(queue.done(100, &"quiet"), Some(Source::Hint), "but it is not forgotten");
+        queue.put(100, &"quiet", Source::Hint);
         assert_eq!(taken(&mut queue), [100]);
         assert_eq!(queue.done(100, &"quiet"), None);
     }
@@ -226,13 +226,13 @@ mod tests {
     fn a_full_lane_holds_up_no_other_and_continues_as_its_work_ends() {
         let mut queue = queue(Limits { per_lane: 2, ..NONE });
         for key in 0..5 {
-            queue.put(key, &"full", Source::NodeSignal);
+            queue.put(key, &"full", Source::Hint);
         }
         assert_eq!(queue.startable(), 5);
         assert_eq!(taken(&mut queue), [0, 1]);
         assert_eq!((queue.startable(), queue.ready()), (0, 3), "its keys are in nobody's way");
-        queue.put(10, &"open", Source::NodeSignal);
-        queue.put(5, &"full", Source::NodeSignal);
+        queue.put(10, &"open", Source::Hint);
+        queue.put(5, &"full", Source::Hint);
         assert_eq!((queue.startable(), queue.ready()), (1, 5));
         assert_eq!(taken(&mut queue), [10]);
         queue.done(1, &"full");
@@ -254,7 +254,7 @@ mod tests {
     fn the_limit_in_all_holds_across_lanes() {
         let mut queue = queue(Limits { in_all: 3, ..NONE });
         for key in 0..6 {
-            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Source::NodeSignal);
+            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Source::Hint);
         }
         assert_eq!(taken(&mut queue), [0, 1, 2]);
         queue.done(1, &"odd");

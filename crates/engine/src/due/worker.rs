@@ -145,7 +145,7 @@ impl<W: Work> Worker<W> {
         let Self { work, queue, horizon, clock, .. } = self;
         let now = clock.now();
         work.on_hint(hint, now, |key, lane, due| {
-            put::<W>(queue, horizon, now, (key, lane, due), Source::NodeSignal)
+            put::<W>(queue, horizon, now, (key, lane, due), Source::Hint)
         });
     }
 
@@ -166,14 +166,14 @@ impl<W: Work> Worker<W> {
         let at_once = match next {
             Next::Done => again.is_some(),
             // A page shows the row of work in progress again and again.
-            Next::At(_) => again == Some(Source::NodeSignal),
+            Next::At(_) => again == Some(Source::Hint),
             Next::NotBefore(_) => false,
         };
         if at_once {
-            self.queue.put(key, &lane, Source::NodeSignal);
+            self.queue.put(key, &lane, Source::Hint);
         }
         if let Next::At(due) | Next::NotBefore(due) = next {
-            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due), Source::NodeSignal);
+            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due), Source::Hint);
         }
     }
 }

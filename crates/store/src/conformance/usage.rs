@@ -114,7 +114,7 @@ pub async fn usage_is_summed_by_every_grouping(place: impl Backing) -> Result<()
 
 /// Sums are those over the stored rows, however often a row is written, whether or not a commit is refused, and
 /// whether the run is open or has ended.
-pub async fn usage_sums_match_the_stored_rows<P: Backing>(place: P) -> Result<()> {
+pub async fn usage_sums_match_the_stored_rows(place: impl Backing) -> Result<()> {
     sums_match(&place, owner(), Status::Running).await?;
     sums_match(&place, stranger(), Status::Succeeded).await
 }
