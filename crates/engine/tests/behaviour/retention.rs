@@ -248,7 +248,8 @@ async fn an_interrupted_prune_leaves_whole_trees_and_the_next_one_completes_it()
         assert_eq!(first_event_number(&world, &young).await, 1);
         assert!(world.client().agent(waits.id).await.is_ok());
         if done {
-            assert!(polls > 5, "{polls} polls");
+            // A tree and its events go in one commit, so that there are few places to interrupt it.
+            assert!(polls > 3, "{polls} polls");
             return;
         }
     }
