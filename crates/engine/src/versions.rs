@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_store::{Result as StoreResult, RunQuery, Write};
+use entourage_store::{Page, Result as StoreResult, RunQuery, Write};
 use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Status, Time};
 
 use crate::{
@@ -148,6 +148,13 @@ impl Engine {
         }
     }
 
+    /// The last run of an agent, open or ended.
+    pub(crate) async fn last_run(&self, agent: &Agent) -> StoreResult<Option<Run>> {
+        let page = Page { limit: 1, newest_first: true, ..Page::default() };
+        let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
+        Ok(self.store().runs(&Scope::from(&agent.owner), query).await?.pop())
+    }
+
     /// The kind that an agent works as now: that of its open run, or else the current one.
     ///
     /// # Errors
@@ -156,10 +163,8 @@ impl Engine {
         if !matches!(agent.status, Status::Running | Status::Waiting) {
             return self.kinds().named(&agent.kind);
         }
-        let mut query = RunQuery { agent: Some(agent.id), ..RunQuery::default() };
-        (query.page.limit, query.page.newest_first) = (1, true);
-        let runs = self.store().runs(&Scope::from(&agent.owner), query).await?;
-        let kind = self.kind_of(agent, runs.first().filter(|run| run.ended.is_none())).await?;
+        let open = self.last_run(agent).await?.filter(|run| run.ended.is_none());
+        let kind = self.kind_of(agent, open.as_ref()).await?;
         if kind.version.is_empty() { self.kinds().named(&agent.kind) } else { Ok(kind) }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use entourage_store::{Page, RunCount, RunQuery};
+use entourage_store::{RunCount, RunQuery};
 use entourage_types::{Agent, Kind};
 
 use super::Client;
@@ -27,10 +27,8 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn kind_of(&self, agent: &Agent) -> Result<Arc<Kind>> {
-        let page = Page { limit: 1, newest_first: true, ..Page::default() };
-        let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
-        let last = self.engine.store().runs(&self.scope, query).await?;
-        Ok(self.engine.kind_of(agent, last.first()).await?)
+        let last = self.engine.last_run(agent).await?;
+        Ok(self.engine.kind_of(agent, last.as_ref()).await?)
     }
 
     /// All kinds, and removed ones that still have open runs, by name, each with the number of the caller's

@@ -56,7 +56,7 @@ pub(crate) trait Work: Send + Sync {
     /// Takes note of the end of the work on a key: what it returned, or with which message it panicked.
     fn ended(&mut self, key: Self::Key, outcome: Result<Self::Outcome, String>, now: Time) -> Next;
 
-    /// Is told how many keys are in progress and ready, before the worker waits.
+    /// Takes note of how many keys are in progress and ready, before the worker waits.
     fn measure(&self, _in_progress: usize, _ready: usize) {}
 }
 

@@ -48,9 +48,14 @@ impl Batch {
     }
 
     /// Returns a fenced commit of the agent's activation that holds the whole batch; the batch is empty
-    /// afterwards.
+    /// afterwards. The agent's row is written as it is now: items may have joined the batch after the row.
     pub(super) fn take_commit(&mut self, agent: &Agent, at: Time) -> Commit {
-        let Self { writes, expect } = std::mem::take(self);
+        let Self { mut writes, expect } = std::mem::take(self);
+        for write in &mut writes {
+            if let Write::Agent(row) = write {
+                row.clone_from(agent);
+            }
+        }
         Commit { writes, expect, ..Commit::fenced(agent, at) }
     }
 }

@@ -1,9 +1,11 @@
 //! Inconsistencies of every sort, written to the database behind the engine's back: found,
 //! reported, repaired, and the agents continue.
 
-use std::time::Duration;
-
-use std::sync::{Arc, OnceLock};
+use std::{
+    fs,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
@@ -323,7 +325,13 @@ async fn an_agent_marked_ended_between_two_turns_continues_its_run() {
     let root = world.ask("Go.").await;
     world.died().await;
     execute_sql(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
-    let world = world.reborn(Faults::none()).await;
+    // A store that is opened anew reads the row that was changed.
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy.db");
+    execute_sql(&world, &format!("VACUUM INTO '{}'", copy.display()));
+    let opened = World::builder(model.clone()).tools(first_tools()).witness(world.witness());
+    let opened = opened.left_behind(move |path| assert!(fs::copy(copy, path).unwrap() > 0));
+    let world = opened.start().await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);
     assert_eq!(world.audit().await, []);

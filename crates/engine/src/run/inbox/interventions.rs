@@ -1,9 +1,9 @@
 //! Interventions, applied between two steps: what a person wants of the agent comes first.
 
-use entourage_store::{Error as StoreError, RunQuery, Write};
+use entourage_store::{Error as StoreError, Write};
 use entourage_types::{
     Action, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Record,
-    Run as RunRow, Scope, Status, StopReason, WaitingOn, WakeupId,
+    Scope, Status, StopReason, WaitingOn, WakeupId,
 };
 
 use crate::run::{
@@ -110,7 +110,7 @@ impl Run<'_> {
             writes.extend(dues.map(|(due, id)| self.wake_by(id.unwrap_or_else(WakeupId::new), due)));
             return self.commit(writes).await;
         }
-        let last = self.last_run().await?;
+        let last = self.engine.last_run(&self.agent).await?;
         let (status, why) = last.map_or((Status::Idle, None), |run| (run.status, run.stop_reason));
         let rested = self.rested_row(status, why, at);
         self.commit(vec![rested]).await
@@ -132,7 +132,7 @@ impl Run<'_> {
     async fn retry_failed_run(&mut self) -> Result<()> {
         self.control.hurry();
         if !self.record.is_open() {
-            let failed = self.last_run().await?.filter(|run| run.status == Status::Failed);
+            let failed = self.engine.last_run(&self.agent).await?.filter(|run| run.status == Status::Failed);
             let tasks = failed.map(|run| run.tasks).unwrap_or_default();
             for task in &tasks {
                 let again = self.under_way_again(*task).await?;
@@ -141,13 +141,6 @@ impl Run<'_> {
             self.record.take_over(tasks);
         }
         Ok(())
-    }
-
-    async fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
-        let mut query = RunQuery { agent: Some(self.agent.id), ..RunQuery::default() };
-        (query.page.limit, query.page.newest_first) = (1, true);
-        let runs = self.engine.inner.store.runs(&Scope::from(&self.agent.owner), query).await?;
-        Ok(runs.into_iter().next())
     }
 
     /// Whether there is a run to continue, or something to begin.
