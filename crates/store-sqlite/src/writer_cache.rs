@@ -1,7 +1,7 @@
 //! What the writer knows without a query, because it alone writes to the database.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::Hash,
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -110,6 +110,21 @@ impl WriterCache {
         self.told.pop(&id);
         self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
+    }
+
+    /// Forgets the agents that another program removed: the number of such an agent's row goes to the next new
+    /// agent, and nothing may be written under it any more.
+    pub(crate) fn forget_removed(&mut self, connection: &Connection) -> Result<()> {
+        let agents = self.agents.iter().map(|(id, _)| *id);
+        let blocks = self.blocks.iter().map(|(id, _)| *id);
+        let all: HashSet<AgentId> = agents.chain(blocks).chain(self.told.iter().map(|(id, _)| *id)).collect();
+        for id in all {
+            if !agents::exists(connection, id)? {
+                self.agent_is_gone(id);
+                self.epoch_is_gone(id);
+            }
+        }
+        Ok(())
     }
 
     /// Returns the keys of the rows that are numbered within an agent.
