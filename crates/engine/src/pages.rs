@@ -68,7 +68,7 @@ macro_rules! list {
                 after: Option<&String>,
             ) -> StoreResult<Vec<$row>> {
                 let after = after.or(self.page.after.as_ref()).cloned();
-                let page = Page { after, limit: ROWS, ..self.page };
+                let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page };
                 store.$read(scope, $query { page, ..self.clone() }).await
             }
         }
@@ -89,7 +89,8 @@ pub(crate) struct Pages<'a, L: PagedQuery> {
     is_at_end: bool,
 }
 
-/// Begins to read a list. The limit of the query's page does not count.
+/// Begins to read a list. The limits of the query's page, in rows and in bytes, do not count.
+/// The query must not be a search: its matches come best first, and no page follows them.
 pub(crate) fn pages<'a, L: PagedQuery>(store: &'a dyn Store, scope: &'a Scope, list: L) -> Pages<'a, L> {
     Pages { store, scope, list, last: Vec::new(), is_at_end: false }
 }
@@ -117,24 +118,78 @@ impl<L: PagedQuery> Pages<'_, L> {
 #[cfg(test)]
 mod tests {
     use entourage_store::{Commit, MemoryStore, Write};
-    use entourage_types::{AgentId, Owner};
+    use entourage_types::{AgentId, EntityKind, Note, NoteId, Owner};
 
     use super::*;
 
+    /// A store with this many agents.
+    async fn filled(rows: u32) -> (MemoryStore, Vec<AgentId>) {
+        let (store, at) = (MemoryStore::default(), Time::from_micros(7));
+        let made: Vec<Agent> = (0..rows).map(|_| Agent::root(Owner::local(), "a", "", at)).collect();
+        let ids = made.iter().map(|agent| agent.id).collect();
+        let writes = made.into_iter().map(Write::NewAgent).collect();
+        store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
+        (store, ids)
+    }
+
+    async fn remove(store: &MemoryStore, ids: impl IntoIterator<Item = AgentId>) {
+        let writes = ids.into_iter().map(Write::PruneAgent).collect();
+        store.commit(Commit { writes, ..Commit::new(Time::from_micros(7)) }).await.unwrap();
+    }
+
+    fn ids(page: Option<Vec<Agent>>) -> Vec<AgentId> {
+        page.unwrap_or_default().iter().map(|agent| agent.id).collect()
+    }
+
     #[tokio::test]
     async fn a_list_whose_rows_are_removed_meanwhile_is_read_to_its_end_without_repetition() {
-        let (store, at) = (MemoryStore::default(), Time::from_micros(7));
-        let made: Vec<Agent> = (0..=2 * ROWS).map(|_| Agent::root(Owner::local(), "a", "", at)).collect();
-        let writes = made.iter().cloned().map(Write::NewAgent).collect();
-        store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
+        let (store, made) = filled(2 * ROWS + 1).await;
         let mut pages = pages(&store, &Scope::All, AgentQuery::default());
         let mut read: Vec<AgentId> = Vec::new();
         while let Some(page) = pages.next().await.unwrap() {
             read.extend(page.iter().map(|agent| agent.id));
-            let removed = page[page.len().saturating_sub(3)..].iter().map(|row| Write::PruneAgent(row.id));
-            store.commit(Commit { writes: removed.collect(), ..Commit::new(at) }).await.unwrap();
+            remove(&store, page[page.len().saturating_sub(3)..].iter().map(|row| row.id)).await;
         }
-        assert!(read.into_iter().eq(made.into_iter().map(|agent| agent.id)));
+        assert_eq!(read, made);
+    }
+
+    #[tokio::test]
+    async fn a_list_whose_whole_last_page_is_removed_is_read_from_its_beginning() {
+        let (store, made) = filled(3 * ROWS).await;
+        let page = ROWS as usize;
+        let mut pages = pages(&store, &Scope::All, AgentQuery::default());
+        assert_eq!(ids(pages.next().await.unwrap()), made[..page]);
+        assert_eq!(ids(pages.next().await.unwrap()), made[page..2 * page]);
+        remove(&store, made[page..2 * page].iter().copied()).await;
+        assert_eq!(ids(pages.next().await.unwrap()), made[..page], "again");
+        assert_eq!(ids(pages.next().await.unwrap()), made[2 * page..]);
+        assert_eq!(pages.next().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_list_is_read_to_its_end_whatever_the_limits_of_its_page() {
+        let at = Time::from_micros(7);
+        let (store, made) = filled(1).await;
+        let note = || Note {
+            id: NoteId::new(),
+            owner: Owner::local(),
+            root: made[0],
+            agent: made[0],
+            title: "t".into(),
+            content: "c".into(),
+            created: at,
+        };
+        let writes = (0..3).map(|_| Write::record(&note()).unwrap()).collect();
+        store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
+        let page = Page { limit: 1, bytes: 1, ..Page::default() };
+        let notes = EntityQuery { page, ..EntityQuery::of(EntityKind::NOTE) };
+        let mut all = pages(&store, &Scope::All, notes);
+        let (mut read, mut last) = (0, all.next().await.unwrap());
+        while let Some(page) = last {
+            read += page.len();
+            last = all.next().await.unwrap();
+        }
+        assert_eq!(read, 3);
     }
 
     #[tokio::test]
