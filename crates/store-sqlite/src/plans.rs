@@ -1,5 +1,6 @@
 //! Every list uses the index of its narrowest condition, under every scope: none reads rows of other trees,
-//! agents or owners to find its own.
+//! agents or owners to find its own. The exception is what has not ended: it is little,
+//! and one index of all owners' open agents, runs (also for their usage) and records finds it.
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, ShownStatus, Time};
