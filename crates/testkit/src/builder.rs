@@ -1,13 +1,9 @@
 //! The configuration of a [`World`].
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Guardrail, Kinds, Outbox, Receiver, ThreadStore, Tracer, Transport, dispatch::Settings,
+    Builder, Guardrail, Kinds, Outbox, Receiver, ThreadStore, Tracer, Transport, dispatch::Settings,
 };
 use entourage_llm::Model;
 use entourage_store::{Layered, MemoryStore, Store, StoreLayer};
@@ -25,7 +21,6 @@ pub struct WorldBuilder {
     model: Arc<dyn Model>,
     tools: Toolbox,
     kinds: Kinds,
-    kinds_in: Option<PathBuf>,
     workers: usize,
     places: usize,
     in_memory: bool,
@@ -35,8 +30,7 @@ pub struct WorldBuilder {
     outbox: Outbox,
     transport: Option<Arc<dyn Transport>>,
     thread_store: Option<Arc<dyn ThreadStore>>,
-    tool_servers: Vec<String>,
-    give_up_after: u32,
+    with: Box<dyn Fn(Builder) -> Builder + Send + Sync>,
     witness: Witness,
     patience: Option<Duration>,
     over: Option<WrapStore>,
@@ -55,7 +49,6 @@ impl WorldBuilder {
             model,
             tools: Toolbox::new(),
             kinds: Kinds::builtin(),
-            kinds_in: None,
             workers: 1,
             places: Settings::default().concurrency,
             in_memory: false,
@@ -65,19 +58,12 @@ impl WorldBuilder {
             outbox: Outbox::default(),
             transport: None,
             thread_store: None,
-            tool_servers: Vec::new(),
-            give_up_after: Settings::default().give_up_after,
+            with: Box::new(|engine| engine),
             witness: Witness::default(),
             patience: None,
             over: None,
             left_behind: None,
         }
-    }
-
-    /// After how many consecutive ends of its process the engine gives a run up.
-    pub fn give_up_after(mut self, ends: u32) -> Self {
-        self.give_up_after = ends;
-        self
     }
 
     /// The tools.
@@ -89,13 +75,6 @@ impl WorldBuilder {
     /// The kinds; the built-in ones if not given.
     pub fn kinds(mut self, kinds: Kinds) -> Self {
         self.kinds = kinds;
-        self
-    }
-
-    /// Reads the kinds from the files of a directory, again in each process and when they are
-    /// reloaded.
-    pub fn kinds_in(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.kinds_in = Some(directory.into());
         self
     }
 
@@ -136,9 +115,9 @@ impl WorldBuilder {
         self
     }
 
-    /// Tool servers that are still connecting when the world starts.
-    pub fn tool_servers(mut self, names: &[&str]) -> Self {
-        self.tool_servers = names.iter().map(ToString::to_string).collect();
+    /// What else every engine of this world is built with, in each process.
+    pub fn engine(mut self, with: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
+        self.with = Box::new(with);
         self
     }
 
@@ -212,7 +191,6 @@ impl WorldBuilder {
             model: self.model,
             tools: self.tools,
             kinds: self.kinds,
-            kinds_in: self.kinds_in,
             workers: self.workers,
             places: self.places,
             tracer: self.tracer,
@@ -220,8 +198,7 @@ impl WorldBuilder {
             outbox: self.outbox,
             transport: self.transport,
             thread_store: self.thread_store,
-            tool_servers: self.tool_servers,
-            give_up_after: self.give_up_after,
+            with: self.with,
             directory,
         };
         live(store, self.clock, parts, faults, self.witness)

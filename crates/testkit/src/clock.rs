@@ -63,7 +63,7 @@ impl FakeClock {
     /// The clock of a machine that is this many seconds ahead of this one, or behind it if there are fewer than
     /// none.
     #[must_use]
-    pub fn ahead(&self, seconds: i64) -> ShiftedClock {
+    pub fn ahead(&self, seconds: i64) -> impl Clock + use<> {
         ShiftedClock { clock: self.clone(), micros: seconds * 1_000_000 }
     }
 
@@ -98,8 +98,7 @@ impl FakeClock {
 }
 
 /// A clock that differs from a [`FakeClock`] by the same time always.
-#[derive(Debug, Clone)]
-pub struct ShiftedClock {
+struct ShiftedClock {
     clock: FakeClock,
     micros: i64,
 }

@@ -1,5 +1,5 @@
 //! Process deaths on demand: a store that fails at a chosen commit, before it or after it, or loses
-//! the epoch to another worker. Wrap your own store and try your own tools with it.
+//! the epoch to another worker. Wrap your own store in it (`Layered` of the store crate), and try your own tools.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -7,11 +7,9 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Claim, Commit, Committed, Error, Result, Store, Write};
+use entourage_store::{Claim, Commit, Committed, Error, Layered, Result, Store, StoreLayer, Write};
 use entourage_types::{AgentId, CommitId};
 use tokio::sync::Notify;
-
-use crate::{Layered, StoreLayer};
 
 /// What happens at the chosen commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +171,7 @@ impl Drop for UnderWay<'_> {
 }
 
 /// A store as one process sees it, until that process dies.
-pub type Faulty = Layered<Faults>;
+pub(crate) type Faulty = Layered<Faults>;
 
 #[async_trait]
 impl StoreLayer for Faults {

@@ -20,12 +20,10 @@ pub use audit::{Invariant, Violation, audit, well_formed};
 pub use builder::WorldBuilder;
 pub use call_effects::CallEffects;
 pub use clock::FakeClock;
-pub use faults::{Fault, Faults, Faulty};
+pub use faults::{Fault, Faults};
 pub use held::HeldModel;
 pub use plain::plain;
-pub use story::{Act, Points, Story, StoryOutcome, Tellings};
+pub use story::{Act, Points, Story, StoryOutcome};
 pub use tool::{Effects, TestTool};
 pub use witness::{Fact, Witness};
 pub use world::{World, within};
-
-pub use entourage_store::{Layered, StoreLayer};

@@ -2,7 +2,7 @@
 //! with a fault at every commit. Put your own tools and kinds into one to verify that they are
 //! reliable.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use entourage_engine::{Clock, Kinds};
 use entourage_llm::{Request, Script, ScriptedModel};
@@ -11,7 +11,7 @@ use entourage_tools::Toolbox;
 use entourage_types::{Action, Agent, Answer, Owner, Question, QuestionStatus, Time};
 
 use crate::{
-    CallEffects, Effects, Fact, Fault, Faults, StoreLayer, Violation, Witness, World, WorldBuilder,
+    CallEffects, Effects, Fact, Fault, Faults, Violation, Witness, World, WorldBuilder,
     call_effects::{call_effects, same_effects},
     plain::{numbered, plain},
 };
@@ -54,26 +54,11 @@ impl From<usize> for Points {
     }
 }
 
-/// How many times a [`Story`] was run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tellings {
-    /// With how many faults, or pairs of faults, it was run.
-    pub told: usize,
-    /// How many such faults there are.
-    pub of: usize,
-}
-
-impl fmt::Display for Tellings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} crash points", self.told, self.of)
-    }
-}
-
 /// A story: what the model answers, what the person does, with which tools and kinds.
 ///
 /// ```
 /// use entourage_llm::Script;
-/// use entourage_testkit::{Story, TestTool};
+/// use entourage_testkit::{Story, TestTool, WorldBuilder};
 /// use entourage_tools::{Effect, Toolbox};
 /// use serde_json::json;
 ///
@@ -83,9 +68,9 @@ impl fmt::Display for Tellings {
 /// })
 /// .tools(|effects| Toolbox::new().with(TestTool::new("put", Effect::Idempotent, effects)))
 /// .kinds(entourage_engine::Kinds::none().with(entourage_types::Kind::bare("assistant")))
-/// .in_memory();
+/// .world(WorldBuilder::in_memory);
 /// let runtime = tokio::runtime::Runtime::new().unwrap();
-/// assert!(runtime.block_on(story.survives([1], 5)).told > 3);
+/// assert!(runtime.block_on(story.survives([1], 5)) > 3);
 /// ```
 #[derive(Clone)]
 pub struct Story {
@@ -93,7 +78,6 @@ pub struct Story {
     person: Arc<dyn Fn(&Question) -> Act + Send + Sync>,
     tools: Arc<dyn Fn(&Effects) -> Toolbox + Send + Sync>,
     kinds: Kinds,
-    in_memory: bool,
     any_order: bool,
     window: u32,
     then: Vec<String>,
@@ -125,7 +109,6 @@ impl Story {
             person: Arc::new(|_| Act::Answer(Answer::Text("yes".into()))),
             tools: Arc::new(|_| Toolbox::new()),
             kinds: Kinds::builtin(),
-            in_memory: false,
             any_order: false,
             window: WINDOW,
             then: Vec::new(),
@@ -161,13 +144,6 @@ impl Story {
         self
     }
 
-    /// Keeps the rows in memory instead of in a database file: ten times as fast.
-    #[must_use]
-    pub fn in_memory(mut self) -> Self {
-        self.in_memory = true;
-        self
-    }
-
     /// The context window of its model in tokens.
     #[must_use]
     pub fn window(mut self, tokens: u32) -> Self {
@@ -175,10 +151,12 @@ impl Story {
         self
     }
 
-    /// The layer between engine and store, created anew for each run.
+    /// What else its world is built with, anew for each run: [in memory](WorldBuilder::in_memory) it is ten
+    /// times as fast.
     #[must_use]
-    pub fn between<B: StoreLayer>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self {
-        self.world = Arc::new(move |world| world.between(make()));
+    pub fn world(mut self, with: impl Fn(WorldBuilder) -> WorldBuilder + Send + Sync + 'static) -> Self {
+        let before = self.world;
+        self.world = Arc::new(move |world| with(before(world)));
         self
     }
 
@@ -199,7 +177,6 @@ impl Story {
             .kinds(self.kinds.clone())
             .workers(workers)
             .witness(&witness);
-        let builder = if self.in_memory { builder.in_memory() } else { builder };
         let builder = (self.world)(builder);
         let mut lives = faults_of_all.iter().map(|(at, fault)| Faults::at(*at, *fault));
         let mut world = builder.start_with(lives.next().unwrap_or_default()).await;
@@ -240,7 +217,7 @@ impl Story {
 
     /// Runs it without faults, then with a fault at each of these `points`: each fault alone, and
     /// each death followed by another in the next process. Compares what the calls do as well as
-    /// the transcripts. Returns how many runs there were.
+    /// the transcripts. Returns how many runs with faults there were.
     ///
     /// # Panics
     /// If an outcome differs from the one without faults, or an invariant is violated.
@@ -248,7 +225,7 @@ impl Story {
         &self,
         workers: impl IntoIterator<Item = usize>,
         points: impl Into<Points>,
-    ) -> Tellings {
+    ) -> usize {
         let Points { stride, second_within } = points.into();
         let expected = self.tell(1, &[]).await;
         assert_eq!(expected.violations, [], "undisturbed");
@@ -275,7 +252,7 @@ impl Story {
             .flat_map(|workers| points.iter().map(move |faults| (workers, faults)))
             .collect();
         let stride = stride.min(lives.len() / LEAST_TOLD).max(1);
-        let mut told = 0;
+        let mut runs = 0;
         for (workers, faults) in lives.iter().step_by(stride) {
             let out = self.tell(*workers, faults).await;
             let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
@@ -283,9 +260,9 @@ impl Story {
             assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");
             let fits = same_effects(&expected.effects, &out.effects);
             assert_eq!(fits, Ok(()), "{faults:?} with {workers} workers");
-            told += 1;
+            runs += 1;
         }
-        Tellings { told, of: lives.len() }
+        runs
     }
 
     /// Does what the person does until no work is left.

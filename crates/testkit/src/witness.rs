@@ -4,12 +4,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use entourage_store::{Claim, Commit, Committed, Error, Result, Store};
+use entourage_store::{Claim, Commit, Committed, Error, Result, Store, StoreLayer};
 use entourage_tools::Effect;
 use entourage_types::{AgentId, CallId, Epoch, Owner, Scope};
 use tokio::sync::{OwnedMutexGuard, watch};
-
-use crate::StoreLayer;
 
 /// One thing that happened.
 #[derive(Debug, Clone)]

@@ -15,7 +15,7 @@ use entourage_types::{Agent, AgentId, Event, Owner, Question, QuestionStatus, St
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FakeClock, Faults, Faulty, Violation, Witness, WorldBuilder, audit};
+use crate::{FakeClock, Faults, Violation, Witness, WorldBuilder, audit, faults::Faulty};
 
 /// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,7 +46,6 @@ pub(crate) struct Parts {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: Toolbox,
     pub(crate) kinds: Kinds,
-    pub(crate) kinds_in: Option<PathBuf>,
     pub(crate) workers: usize,
     pub(crate) places: usize,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
@@ -54,8 +53,7 @@ pub(crate) struct Parts {
     pub(crate) outbox: Outbox,
     pub(crate) transport: Option<Arc<dyn Transport>>,
     pub(crate) thread_store: Option<Arc<dyn ThreadStore>>,
-    pub(crate) tool_servers: Vec<String>,
-    pub(crate) give_up_after: u32,
+    pub(crate) with: Box<dyn Fn(Builder) -> Builder + Send + Sync>,
     pub(crate) directory: Option<tempfile::TempDir>,
 }
 
@@ -67,9 +65,9 @@ impl Parts {
     /// of the process that they share.
     fn engine(&self, store: &Arc<dyn Store>) -> Builder {
         let engine = Engine::builder(Arc::clone(store), Arc::clone(&self.model))
+            .kinds(self.kinds.clone())
             .outbox(self.outbox.clone())
-            .tool_servers(self.tool_servers.clone())
-            .give_up_after(self.give_up_after * self.workers.max(1) as u32);
+            .give_up_after(Settings::default().give_up_after * self.workers.max(1) as u32);
         let engine = self
             .guardrails
             .iter()
@@ -78,12 +76,7 @@ impl Parts {
             Some(thread_store) => engine.thread_store(Arc::clone(thread_store)),
             None => engine,
         };
-        let Some(directory) = self.kinds_in.clone() else { return engine.kinds(self.kinds.clone()) };
-        let read = move || {
-            let mut kinds = Kinds::none();
-            kinds.load(&directory).map(|findings| (kinds, findings))
-        };
-        engine.kinds(must(read(), "the kinds can be read").0).kinds_from(Arc::new(read))
+        (self.with)(engine)
     }
 }
 
@@ -301,11 +294,6 @@ impl World {
         last.settled().await;
         must(store.commit(Commit::new(clock.now())).await, "the store answers");
         live(store, clock, builder, faults, witness)
-    }
-
-    /// Waits until the process has died of its fault.
-    pub async fn died(&self) {
-        self.faults.died().await;
     }
 }
 

@@ -7,10 +7,8 @@ use crate::kit::first_tools;
 use async_trait::async_trait;
 use entourage_engine::{Client, Engine, Error, Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Page, Store, Write};
-use entourage_testkit::{
-    Effects, Fault, Faults, Faulty, Layered, StoreLayer, TestTool, World, plain, well_formed,
-};
+use entourage_store::{Commit, Committed, Layered, Page, Store, StoreLayer, Write};
+use entourage_testkit::{Effects, Fault, Faults, TestTool, World, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
     About, Agent, Answer, EventBody, GrantStatus, Kind, Question, QuestionStatus, Status, Verdict,
@@ -388,7 +386,7 @@ async fn grant_while_asking(faults: &Faults) -> (u64, usize) {
     let root = world.ask("Pay.").await;
     for faults in [faults, &Faults::none()] {
         let engine = Engine::builder(
-            Arc::new(Faulty::new(Arc::clone(&quick), faults.clone())),
+            Arc::new(Layered::new(Arc::clone(&quick), faults.clone())),
             Arc::new(model.clone()),
         )
         .tools(Toolbox::new().with(TestTool::new("pay", Effect::Idempotent, &happened)))

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{
-    AgentQuery, Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write,
+    AgentQuery, Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, StoreLayer, Write,
 };
-use entourage_testkit::{Fault, Faults, StoreLayer, World, WorldBuilder, plain};
+use entourage_testkit::{Fault, Faults, World, WorldBuilder, plain};
 use entourage_types::{Action, Agent, AgentId, Chat, Kind, Limits, Run, Scope, Status};
 use serde_json::json;
 

@@ -10,8 +10,8 @@ use crate::kit::first_tools;
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script};
-use entourage_store::{Commit, Committed, Result, Store, Write};
-use entourage_testkit::{Fault, StoreLayer, Story, StoryOutcome};
+use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
+use entourage_testkit::{Fault, Story, StoryOutcome};
 use entourage_types::{AgentId, Kind, Task};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -95,7 +95,7 @@ fn ring(size: usize) -> Story {
     Story::new(says)
         .tools(|_| first_tools())
         .kinds(names.iter().fold(kinds, |kinds, name| kinds.with(kind(name, vec![next(name)]))))
-        .between(move || CommitBarrier::new(size))
+        .world(move |world| world.between(CommitBarrier::new(size)))
 }
 
 /// How many times a message was refused, answered and read.

@@ -312,7 +312,7 @@ async fn assert_stored_with_its_output(tool: &str, arguments: fn(&str, &str) -> 
         client.send(root.id, "Keep it.", None).await.unwrap();
         tokio::select! {
             biased;
-            () = world.died() => {}
+            () = world.faults().died() => {}
             ended = world.ended(root.id) => {
                 assert_eq!((ended.status, at > 3), (Status::Succeeded, true), "commits were tried");
                 return;

@@ -41,7 +41,7 @@ async fn interrupt_call(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
     let kinds = entourage_engine::Kinds::none().with(Kind { instructions: "Pay.".into(), ..kind });
     let world = World::builder(model).tools(tools).kinds(kinds).start_with(fault).await;
     let root = world.ask("Pay.").await;
-    world.died().await;
+    world.faults().died().await;
     assert_eq!(happened.per_call(), [1]);
     (world.reborn(Faults::none()).await, root, happened)
 }
@@ -222,7 +222,7 @@ async fn an_interrupted_call_is_in_doubt_even_if_its_tool_is_gone() {
         let dies = Faults::at(3, Fault::DieBefore);
         let world = World::builder(model).tools(tools).kinds(kinds).start_with(dies).await;
         let root = world.ask("Pay.").await;
-        world.died().await;
+        world.faults().died().await;
         assert_eq!(happened.per_call(), [1]);
         is_gone.store(true, Ordering::SeqCst);
         let world = world.reborn(Faults::none()).await;
@@ -320,7 +320,7 @@ async fn a_call_keeps_the_effect_class_it_had_when_it_began() {
                 let leave = Answer::Approve { always: false, arguments: None, digest: None };
                 world.client().answer(question.id, leave).await.unwrap();
             }
-            world.died().await;
+            world.faults().died().await;
             assert_eq!(happened.per_call(), [1], "{later:?} {front}");
             has_changed.store(true, Ordering::SeqCst);
             // The first commit records that the run resumes after a restart.
@@ -328,7 +328,7 @@ async fn a_call_keeps_the_effect_class_it_had_when_it_began() {
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}");
             world.client().answer(question.id, Answer::Retry).await.unwrap();
-            world.died().await;
+            world.faults().died().await;
             let world = world.reborn(Faults::none()).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}: cut off again");

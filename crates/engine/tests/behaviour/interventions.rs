@@ -12,8 +12,8 @@ use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::Error;
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_store::{Claim, Commit, Committed, Page, Store, Write};
-use entourage_testkit::{Effects, Fault, Faults, HeldModel, StoreLayer, TestTool, World, plain, well_formed};
+use entourage_store::{Claim, Commit, Committed, Page, Store, StoreLayer, Write};
+use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Author, Event, EventBody, Input, InterventionStatus, Owner, Post,

@@ -284,7 +284,7 @@ async fn died_at_work(model: &ScriptedModel) -> (World, Agent) {
     let faults = Faults::at(2, Fault::DieAfter);
     let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
     let root = world.ask("Work.").await;
-    world.died().await;
+    world.faults().died().await;
     assert_eq!(world.inconsistencies().await, [""; 0], "a death leaves no inconsistency");
     (world, root)
 }
@@ -323,7 +323,7 @@ async fn an_agent_marked_ended_between_two_turns_continues_its_run() {
     let faults = Faults::at(2, Fault::DieAfter);
     let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
     let root = world.ask("Go.").await;
-    world.died().await;
+    world.faults().died().await;
     execute_sql(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
     // A store that is opened anew reads the row that was changed.
     let directory = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use entourage_engine::{
     responses::{Follow, StreamEvent},
 };
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_testkit::{Effects, Story, TestTool, World, plain};
+use entourage_testkit::{Effects, Story, TestTool, World, WorldBuilder, plain};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
 use entourage_types::{Answer, Guardrails, ItemBody, Output, OutputEffect, Program, Reply, Status, TaskId};
 use serde_json::json;
@@ -275,7 +275,7 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
     })
     .tools(|_| first_tools())
     .kinds(Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap()))
-    .in_memory();
+    .world(WorldBuilder::in_memory);
     let told = story.tell(1, &[]).await;
     let heard = told.transcripts[0].iter().position(|line| line == "output: It is red.");
     assert!(heard.is_some_and(|at| at + 3 < told.transcripts[0].len()), "{told:#?}");
@@ -292,7 +292,7 @@ async fn the_nothing_sent_notice_is_given_once_despite_crashes() {
     })
     .tools(|_| first_tools())
     .kinds(one_kind(|kind| kind.reply = Reply::SendMessage))
-    .in_memory();
+    .world(WorldBuilder::in_memory);
     let told = story.tell(1, &[]).await;
     let codes = told.transcripts[0].iter().filter(|line| line.starts_with("notice")).count();
     assert_eq!((told.transcripts[0].len(), codes), (5, 2), "{told:?}");

@@ -103,7 +103,8 @@ async fn an_orderly_shutdown_does_not_count_as_a_restart() {
 #[tokio::test]
 async fn an_orderly_shutdown_does_not_count_even_if_one_kill_ends_a_run() {
     let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
-    let mut world = World::builder(model.clone()).give_up_after(1).workers(0).start().await;
+    let mut world =
+        World::builder(model.clone()).engine(|engine| engine.give_up_after(1)).workers(0).start().await;
     let agent = world.ask("Take your time.").await;
     for _ in 0..3 {
         let work = spawn_advance(&world, agent.id);

@@ -47,7 +47,10 @@ async fn a_tool_of_a_disconnected_server_is_missing_until_it_reconnects() {
 async fn connecting() -> (World, ScriptedModel) {
     let model = ScriptedModel::new([Script::call("bank__pay", json!({"n": 1})), Script::text("Paid.")]);
     let kinds = one_kind(|kind| kind.tools = Some(vec!["mcp__bank".into()]));
-    let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds).tool_servers(&["bank"]);
+    let builder = World::builder(model.clone())
+        .tools(first_tools())
+        .kinds(kinds)
+        .engine(|engine| engine.tool_servers(vec!["bank".into()]));
     (builder.start().await, model)
 }
 

@@ -365,7 +365,7 @@ async fn interrupt_call(effect: Effect) -> (World, entourage_types::Agent, Effec
     let tools = Toolbox::new().with(TestTool::new("pay", effect, &happened));
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start_with(fault).await;
     let root = world.ask("Pay.").await;
-    world.died().await;
+    world.faults().died().await;
     assert_eq!(happened.per_call(), [1]);
     (world.reborn(Faults::none()).await, root, happened)
 }

@@ -1,9 +1,9 @@
 //! A run keeps the version of its kind with which it started; new runs use the new one.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, sync::Arc};
 
 use crate::kit::first_tools;
-use entourage_engine::{Clock, Error, NewAgent};
+use entourage_engine::{Builder, Clock, Error, Kinds, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{Fault, Faults, World, WorldBuilder, plain};
@@ -16,6 +16,20 @@ fn write(directory: &Path, instructions: &str) {
     fs::write(directory.join("clerk.md"), text).unwrap();
 }
 
+/// A world that reads its kinds from a directory, again in each process and when they are reloaded.
+fn world(model: ScriptedModel, directory: &TempDir) -> WorldBuilder {
+    let directory = directory.path().to_owned();
+    let read = move || {
+        let mut kinds = Kinds::none();
+        kinds.load(&directory).map(|findings| (kinds, findings))
+    };
+    let engine = move |engine: Builder| {
+        let (kinds, _) = read().unwrap();
+        engine.kinds(kinds).kinds_from(Arc::new(read.clone()))
+    };
+    World::builder(model).tools(first_tools()).engine(engine)
+}
+
 /// A clerk that asks one question and then repeats its instructions.
 fn clerks(directory: &TempDir) -> WorldBuilder {
     let model = ScriptedModel::deciding(|request: &Request| {
@@ -24,7 +38,7 @@ fn clerks(directory: &TempDir) -> WorldBuilder {
             _ => Script::text(request.system.lines().next().unwrap_or_default()),
         }))
     });
-    World::builder(model).tools(first_tools()).kinds_in(directory.path())
+    world(model, directory)
 }
 
 async fn clerk(world: &World) -> Agent {
@@ -119,7 +133,7 @@ async fn a_run_keeps_its_kind_version_despite_a_crash_at_any_commit() {
             write(directory.path(), "First version.");
             let world = clerks(&directory).start_with(Faults::at(at, fault)).await;
             let agent = clerk(&world).await;
-            world.died().await;
+            world.faults().died().await;
             write(directory.path(), "Second version.");
             let started = !world.client().runs(agent.id, Page::default()).await.unwrap().is_empty();
             let world = world.reborn(Faults::none()).await;
@@ -217,7 +231,7 @@ async fn the_new_description_of_a_peer_is_in_the_next_request_after_a_reload() {
     fs::write(directory.path().join("lead.md"), lead).unwrap();
     peer("Knows birds.");
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Yes."))));
-    let world = World::builder(model.clone()).tools(first_tools()).kinds_in(directory.path()).start().await;
+    let world = world(model.clone(), &directory).start().await;
     let agent = world.ask_kind(Some("lead"), "Go.").await;
     world.ended(agent.id).await;
     peer("Knows fish.");

@@ -7,13 +7,11 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Claim, Commit, Committed, Error, Fence, Result, Store, Write};
+use entourage_store::{Claim, Commit, Committed, Error, Fence, Result, Store, StoreLayer, Write};
 use entourage_types::{
     AgentId, Answer, Event, ItemBody, Owner, PostBody, Question, QuestionStatus, Record, Scope, Status,
     StepState, Task, Usage, Verdict, WakeupId,
 };
-
-use entourage_testkit::StoreLayer;
 
 macro_rules! bugs {
     ($($(#[$doc:meta])* $bug:ident => $says:literal),+ $(,)?) => {

@@ -15,7 +15,7 @@ use entourage_engine::{
     maintenance::jobs,
 };
 use entourage_llm::Model;
-use entourage_store::{Claim, Commit, Committed, Result, Store};
+use entourage_store::{Claim, Commit, Committed, Layered, Result, Store, StoreLayer};
 use entourage_tools::Toolbox;
 use entourage_types::{Agent, AgentId, Owner};
 use tokio::task::{Id, JoinSet};
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{cast, followers::Followers, net::Net};
 use crate::kit::Dice;
-use entourage_testkit::{FakeClock, Fault, Faults, Layered, StoreLayer};
+use entourage_testkit::{FakeClock, Fault, Faults};
 
 /// The connection of a node to the store: it lets other tasks run first now and then, so that activations
 /// interleave anywhere, and a claim returns the store's time.

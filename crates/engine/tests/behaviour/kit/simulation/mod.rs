@@ -17,12 +17,12 @@ use std::{
 };
 
 use entourage_engine::Clock;
-use entourage_store::{AgentQuery, MemoryStore, Page, RunQuery, Store};
+use entourage_store::{AgentQuery, Layered, MemoryStore, Page, RunQuery, Store};
 use entourage_types::{Agent, EntityKind, Scope, Time};
 
 use crate::kit::{Bug, Dice, Planted};
 use cast::{Improviser, Mood};
-use entourage_testkit::{Effects, FakeClock, Invariant, Layered, Violation, Witness, audit};
+use entourage_testkit::{Effects, FakeClock, Invariant, Violation, Witness, audit};
 use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
