@@ -120,8 +120,8 @@ impl WriterCache {
         let all: HashSet<AgentId> = agents.chain(blocks).chain(self.told.iter().map(|(id, _)| *id)).collect();
         for id in all {
             if !agents::exists(connection, id)? {
-                self.agent_is_gone(id);
-                self.epoch_is_gone(id);
+                self.remove_agent(id);
+                self.forget_epoch(id);
             }
         }
         Ok(())

@@ -79,7 +79,7 @@ pub(crate) struct Page<W: Work + ?Sized> {
 pub(crate) enum Next {
     /// At once if it was put again meanwhile, otherwise not.
     Done,
-    /// Then, and at once if it was put again meanwhile.
+    /// Then, and at once if a hint put it again meanwhile; a page shows its row in any case.
     At(Time),
     /// Then, whatever was put meanwhile.
     NotBefore(Time),

@@ -26,11 +26,20 @@ pub(super) struct Queue<K, L> {
     startable: usize,
 }
 
+/// Where a key comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// A page: it may show the row of the work in progress.
+    Page,
+    /// A hint, or its time has come: there is something new.
+    Hint,
+}
+
 enum State {
     Ready,
-    /// At work, and whether the key was put again meanwhile.
+    /// At work, and where the key came from if it was put again meanwhile.
     InProgress {
-        again: bool,
+        again: Option<Source>,
     },
 }
 
@@ -61,12 +70,12 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
 
     /// Puts a key that is ready into its lane. One that is in progress is noted, and one that is ready
     /// already keeps its place.
-    pub(super) fn put(&mut self, key: K, lane: &L) {
+    pub(super) fn put(&mut self, key: K, lane: &L, source: Source) {
         match self.states.entry(key) {
             Entry::Vacant(place) => place.insert(State::Ready),
             Entry::Occupied(mut found) => {
                 if let State::InProgress { again } = found.get_mut() {
-                    *again = true;
+                    *again = (*again).max(Some(source));
                 }
                 return;
             }
@@ -95,7 +104,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
     pub(super) fn promote_due(&mut self, now: Time) {
         while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= now) {
             let ((_, key), lane) = first.remove_entry();
-            self.put(key, &lane);
+            self.put(key, &lane, Source::Hint);
         }
     }
 
@@ -117,7 +126,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
         let lane = self.turn.pop_front()?;
         let found = self.lanes.get_mut(&lane)?;
         let key = found.ready.pop_front()?;
-        self.states.insert(key, State::InProgress { again: false });
+        self.states.insert(key, State::InProgress { again: None });
         self.in_progress += 1;
         self.startable -= 1;
         found.in_progress += 1;
@@ -130,9 +139,9 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
         Some((key, lane))
     }
 
-    /// Frees the place of a key. Returns whether it was put again meanwhile.
-    pub(super) fn done(&mut self, key: K, lane: &L) -> bool {
-        let Some(State::InProgress { again }) = self.states.remove(&key) else { return false };
+    /// Frees the place of a key. Returns where it came from if it was put again meanwhile.
+    pub(super) fn done(&mut self, key: K, lane: &L) -> Option<Source> {
+        let Some(State::InProgress { again }) = self.states.remove(&key) else { return None };
         self.in_progress -= 1;
         if let Some(found) = self.lanes.get_mut(lane) {
             found.in_progress -= 1;
@@ -197,33 +206,50 @@ mod tests {
     fn lanes_take_turns_and_no_key_is_in_progress_twice_at_once() {
         let mut queue = queue(NONE);
         for key in (0..100).flat_map(|key| [key, key]) {
-            queue.put(key, &"busy");
+            queue.put(key, &"busy", Source::Hint);
         }
-        queue.put(100, &"quiet");
+        queue.put(100, &"quiet", Source::Hint);
         assert_eq!(queue.ready(), 101);
         assert_eq!(queue.next(), Some((0, "busy")));
         assert_eq!(queue.next(), Some((100, "quiet")), "the quiet lane is second, not last");
 
-        queue.put(100, &"quiet");
+        queue.put(100, &"quiet", Source::Hint);
         let rest: Vec<u32> = (1..100).collect();
         assert_eq!(taken(&mut queue), rest, "a key in progress is not handed out");
-        assert!(queue.done(100, &"quiet"), "but it is not forgotten");
-        queue.put(100, &"quiet");
+        assert_eq!(queue.done(100, &"quiet"), Some(Source::Hint), "but it is not forgotten");
+        queue.put(100, &"quiet", Source::Hint);
         assert_eq!(taken(&mut queue), [100]);
-        assert!(!queue.done(100, &"quiet"));
+        assert_eq!(queue.done(100, &"quiet"), None);
+    }
+
+    #[test]
+    fn a_key_that_a_page_shows_again_is_no_news_and_stays_news_if_it_was() {
+        let mut queue = queue(NONE);
+        for (sources, noted) in [
+            (&[Source::Page][..], Source::Page),
+            (&[Source::Page, Source::Hint], Source::Hint),
+            (&[Source::Hint, Source::Page], Source::Hint),
+        ] {
+            queue.put(7, &"lane", Source::Page);
+            assert_eq!(taken(&mut queue), [7]);
+            for source in sources {
+                queue.put(7, &"lane", *source);
+            }
+            assert_eq!(queue.done(7, &"lane"), Some(noted), "{sources:?}");
+        }
     }
 
     #[test]
     fn a_full_lane_holds_up_no_other_and_continues_as_its_work_ends() {
         let mut queue = queue(Limits { per_lane: 2, ..NONE });
         for key in 0..5 {
-            queue.put(key, &"full");
+            queue.put(key, &"full", Source::Hint);
         }
         assert_eq!(queue.startable(), 5);
         assert_eq!(taken(&mut queue), [0, 1]);
         assert_eq!((queue.startable(), queue.ready()), (0, 3), "its keys are in nobody's way");
-        queue.put(10, &"open");
-        queue.put(5, &"full");
+        queue.put(10, &"open", Source::Hint);
+        queue.put(5, &"full", Source::Hint);
         assert_eq!((queue.startable(), queue.ready()), (1, 5));
         assert_eq!(taken(&mut queue), [10]);
         queue.done(1, &"full");
@@ -245,7 +271,7 @@ mod tests {
     fn the_limit_in_all_holds_across_lanes() {
         let mut queue = queue(Limits { in_all: 3, ..NONE });
         for key in 0..6 {
-            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" });
+            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Source::Hint);
         }
         assert_eq!(taken(&mut queue), [0, 1, 2]);
         queue.done(1, &"odd");

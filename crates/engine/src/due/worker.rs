@@ -11,7 +11,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Next, Work, queue::Queue};
+use super::{
+    Next, Work,
+    queue::{Queue, Source},
+};
 use crate::{Clock, Error, Result};
 
 /// The worker reads another page when fewer keys than this can be started.
@@ -104,7 +107,7 @@ impl<W: Work> Worker<W> {
         self.cursor = page.next;
         let now = self.clock.now();
         for (key, lane, due) in page.due {
-            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due));
+            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due), Source::Page);
         }
         Ok(())
     }
@@ -141,7 +144,8 @@ impl<W: Work> Worker<W> {
     fn on_hint(&mut self, hint: &W::Hint) {
         let Self { work, queue, horizon, clock, .. } = self;
         let now = clock.now();
-        work.on_hint(hint, now, |key, lane, due| put::<W>(queue, horizon, now, (key, lane, due)));
+        let put = |key, lane: &_, due| put::<W>(queue, horizon, now, (key, lane, due), Source::Hint);
+        work.on_hint(hint, now, put);
     }
 
     fn start(&mut self) {
@@ -158,12 +162,17 @@ impl<W: Work> Worker<W> {
         let now = self.clock.now();
         let again = self.queue.done(key, &lane);
         let next = self.work.ended(key, outcome, now);
-        let at_once = again && !matches!(next, Next::NotBefore(_));
+        let at_once = match next {
+            Next::Done => again.is_some(),
+            // A page shows the row of the work that failed.
+            Next::At(_) => again == Some(Source::Hint),
+            Next::NotBefore(_) => false,
+        };
         if at_once {
-            self.queue.put(key, &lane);
+            self.queue.put(key, &lane, Source::Hint);
         }
         if let Next::At(due) | Next::NotBefore(due) = next {
-            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due));
+            put::<W>(&mut self.queue, &mut self.horizon, now, (key, &lane, due), Source::Hint);
         }
     }
 }
@@ -175,9 +184,10 @@ fn put<W: Work>(
     horizon: &mut Time,
     now: Time,
     (key, lane, due): (W::Key, &W::Lane, Time),
+    source: Source,
 ) {
     if due <= now {
-        queue.put(key, lane);
+        queue.put(key, lane, source);
     } else if due <= *horizon
         && let Some(dropped) = queue.put_delayed(key, lane.clone(), due)
     {
@@ -503,6 +513,27 @@ mod tests {
             settle!(run);
             assert_eq!(seen.lock().unwrap().tried.len(), expected);
         }
+    }
+
+    #[tokio::test]
+    async fn a_page_read_during_work_that_fails_does_not_shorten_its_delay() {
+        let gate = Arc::new(Notify::new());
+        let held = Arc::clone(&gate);
+        let rows = Rows::new([(1, "lane", 0)], move |_, _| Does::Wait(Arc::clone(&held)));
+        let rows = Rows { failed: |now| Next::At(now + Duration::from_secs(2)), ..rows };
+        let (seen, stop, (tell, hints)) = (Arc::clone(&rows.seen), rows.stop.clone(), broadcast::channel(1));
+        let clock = Arc::new(TestClock { stands: true, ..TestClock::default() });
+        let mut run = pin!(Worker::new(rows, hints, clock).run(&stop));
+        settle!(run);
+        // Of two hints the first is lost, so the worker reads again; it keeps the second.
+        for key in [2, 3] {
+            tell.send(key).unwrap();
+        }
+        settle!(run);
+        assert_eq!(seen.lock().unwrap().read, 2);
+        gate.notify_waiters();
+        settle!(run);
+        assert_eq!(seen.lock().unwrap().attempts[&1], 1);
     }
 
     #[tokio::test]

@@ -16,8 +16,10 @@ use crate::kit::first_tools;
 use async_trait::async_trait;
 use entourage_engine::{ChatMessage, Clock, Error, NewAgent, Pruned, Retention, Signal};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, Write};
-use entourage_testkit::{Fault, Faults, StoreLayer, World, plain, within};
+use entourage_store::{
+    Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, StoreLayer, Write,
+};
+use entourage_testkit::{Fault, Faults, World, plain, within};
 use entourage_types::{
     Agent, Answer, Author, Entity, EntityKind, Item, ItemBody, Message, Owner, Post, PostBody, PostId, RunId,
     Status, WakeupId,
