@@ -132,12 +132,19 @@ pub(crate) fn row(connection: &Connection, id: AgentId) -> Result<Option<i64>> {
     Ok(statement.query_row([id.to_string()], |row| row.get(0)).optional()?)
 }
 
-/// Writes a new agent and returns its row number.
-pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
+/// Returns the greatest row number of an agent that is there, or whose items or events are.
+pub(crate) fn newest_row(connection: &Connection) -> Result<i64> {
+    let newest = "SELECT max(ifnull((SELECT max(n) FROM agents), 0), ifnull((SELECT max(n) FROM items) >> 32, 0), \
+        ifnull((SELECT max(n) FROM events) >> 32, 0))";
+    Ok(connection.query_row(newest, [], |row| row.get(0))?)
+}
+
+/// Writes a new agent into the row with this number.
+pub(crate) fn insert(connection: &Connection, row: i64, agent: &Agent) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
-         session, created, updated, stop_reason) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+         session, created, updated, stop_reason, n) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -155,8 +162,9 @@ pub(crate) fn insert(connection: &Connection, agent: &Agent) -> Result<i64> {
         agent.created.micros(),
         agent.updated.micros(),
         agent.stop_reason.map(|reason| reason.as_str()),
+        row,
     ])?;
-    Ok(connection.last_insert_rowid())
+    Ok(())
 }
 
 /// Writes what an activation may change of its agent, and the activation's epoch.

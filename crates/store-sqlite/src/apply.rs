@@ -22,7 +22,8 @@ pub(crate) fn commit(
     for write in &commit.writes {
         match (write, &writer) {
             (Write::NewAgent(agent), _) => {
-                let row = agents::insert(connection, agent)?;
+                let row = known.next_agent(connection)?;
+                agents::insert(connection, row, agent)?;
                 known.put_new_agent(agent, row);
             }
             (Write::Agent(row), Some(agent)) => {

@@ -33,8 +33,6 @@ pub(crate) struct WriterState {
     /// How long to wait for another program that holds the file.
     patience: Duration,
     known: WriterCache,
-    /// Changes when another program writes to the database.
-    version: Option<i64>,
     /// Groups settled so far.
     groups: u64,
     course: Arc<GroupProgress>,
@@ -77,8 +75,7 @@ impl WriterState {
     /// Creates the state on the connection to the file at this place. `patience` is how long to wait for
     /// another program that holds the file.
     pub(crate) fn new(connection: Connection, patience: Duration, place: OpenFile) -> Self {
-        let known = WriterCache::new();
-        Self { connection, patience, known, version: None, groups: 0, course: Arc::default(), place }
+        Self { connection, patience, known: WriterCache::new(), groups: 0, course: Arc::default(), place }
     }
 
     pub(crate) fn course(&self) -> Arc<GroupProgress> {
@@ -142,12 +139,10 @@ impl WriterState {
             self.place.check_at_times()?;
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         }
+        let written = group.iter().map(|job| self.write(&job.work)).collect::<Result<Vec<_>>>();
         if !writes {
-            return group.iter().map(|job| self.write(&job.work)).collect();
+            return written;
         }
-        let written = self
-            .notice_others()
-            .and_then(|()| group.iter().map(|job| self.write(&job.work)).collect::<Result<Vec<_>>>());
         let durable = written.and_then(|outcomes| {
             self.connection.prepare_cached("COMMIT")?.execute([])?;
             Ok(outcomes)
@@ -170,16 +165,6 @@ impl WriterState {
             }
         }
         durable
-    }
-
-    /// Forgets removed agents if another program, such as a person's `sqlite3`, wrote since the last
-    /// transaction.
-    fn notice_others(&mut self) -> Result<()> {
-        let found = self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
-        if self.version.replace(found).is_some_and(|known| known != found) {
-            self.known.forget_removed(&self.connection)?;
-        }
-        Ok(())
     }
 
     /// Does one job. A refusal is an outcome, because nothing was written yet; a failure while writing fails

@@ -1,7 +1,7 @@
 //! What the writer knows without a query, because it alone writes to the database.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     hash::Hash,
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -39,6 +39,8 @@ pub(crate) struct WriterCache {
     /// Runs that were looked up or written recently: their agents, with status and usage; none if there is no
     /// such run.
     runs: LruCache<RunId, Option<(AgentId, StoredRun)>>,
+    /// The row number of the newest agent, once it was needed.
+    newest_agent: Option<i64>,
     /// The number of the last post that arrived, once it was needed.
     arrivals: Option<i64>,
     empty_inboxes: EmptyInboxes,
@@ -76,6 +78,7 @@ impl WriterCache {
             blocks: kept(),
             told: kept(),
             runs: kept(),
+            newest_agent: None,
             arrivals: None,
             empty_inboxes: EmptyInboxes::new(),
             emptied: Vec::new(),
@@ -94,6 +97,17 @@ impl WriterCache {
         Ok(Some(agent))
     }
 
+    /// Assigns the row number of a new agent. No agent gets the number of one that was removed: an activation of
+    /// that one may still write under it, if a person removed it by hand.
+    pub(crate) fn next_agent(&mut self, connection: &Connection) -> Result<i64> {
+        let newest = match self.newest_agent {
+            Some(newest) => newest,
+            None => agents::newest_row(connection)?,
+        };
+        self.newest_agent = Some(newest + 1);
+        Ok(newest + 1)
+    }
+
     /// Records that an agent was created in this row; also its tree, if it is the root.
     pub(crate) fn put_new_agent(&mut self, agent: &Agent, row: i64) {
         self.blocks.put(agent.id, KeyRange::of_row(row));
@@ -110,21 +124,6 @@ impl WriterCache {
         self.told.pop(&id);
         self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
-    }
-
-    /// Forgets the agents that another program removed: the number of such an agent's row goes to the next new
-    /// agent, and nothing may be written under it any more.
-    pub(crate) fn forget_removed(&mut self, connection: &Connection) -> Result<()> {
-        let agents = self.agents.iter().map(|(id, _)| *id);
-        let blocks = self.blocks.iter().map(|(id, _)| *id);
-        let all: HashSet<AgentId> = agents.chain(blocks).chain(self.told.iter().map(|(id, _)| *id)).collect();
-        for id in all {
-            if !agents::exists(connection, id)? {
-                self.remove_agent(id);
-                self.forget_epoch(id);
-            }
-        }
-        Ok(())
     }
 
     /// Returns the keys of the rows that are numbered within an agent.
