@@ -1,8 +1,9 @@
 //! Two nodes with store handles of their own: what one of them is told takes effect at the other.
 
 use std::{
+    collections::HashSet,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -12,17 +13,21 @@ use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::{Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals};
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Store};
-use entourage_testkit::{FakeClock, HeldModel, within};
-use entourage_tools::{Caller, Context, Effect, Outcome, Tool, Toolbox};
-use entourage_types::{Action, Agent, AgentId, EventBody, Owner, Status, ToolSpec, Usage};
-use serde_json::{Value, json};
+use entourage_store::{Claim, Layered, MemoryStore, Store, StoreLayer};
+use entourage_testkit::{Effects, FakeClock, HeldModel, TestTool, within};
+use entourage_tools::{Effect, Outcome, Toolbox};
+use entourage_types::{Action, Agent, AgentId, EventBody, Owner, Status, Usage};
+use futures::FutureExt as _;
+use serde_json::json;
 use tokio::{sync::Barrier, task::JoinHandle};
 
 /// The connection of a node to one other node. It loses no news, except of trees: those it never sends.
 #[derive(Default)]
 struct Link {
     other: OnceLock<Engine>,
+    other_link: OnceLock<Arc<Link>>,
+    followed: Mutex<HashSet<AgentId>>,
+    pieces_sent: AtomicUsize,
     is_without_lease: AtomicBool,
     /// Where the first cuts of both nodes wait for each other.
     meeting: OnceLock<Arc<Barrier>>,
@@ -38,16 +43,24 @@ impl Link {
 #[async_trait]
 impl Signals for Link {
     fn tell(&self, news: NodeSignal) {
+        if matches!(news, NodeSignal::Piece(..)) {
+            self.pieces_sent.fetch_add(1, Ordering::SeqCst);
+        }
         self.other().hear(news);
     }
 
-    fn is_followed(&self, _: AgentId) -> bool {
-        true
+    fn is_followed(&self, root: AgentId) -> bool {
+        let other = self.other_link.get().expect("both nodes exist");
+        other.followed.lock().unwrap().contains(&root)
     }
 
-    fn follow(&self, _: AgentId) {}
+    fn follow(&self, root: AgentId) {
+        self.followed.lock().unwrap().insert(root);
+    }
 
-    fn unfollow(&self, _: AgentId) {}
+    fn unfollow(&self, root: AgentId) {
+        self.followed.lock().unwrap().remove(&root);
+    }
 
     async fn cut(&self, agent: AgentId) {
         if let Some(meeting) = self.meeting.get().filter(|_| !self.has_met.swap(true, Ordering::SeqCst)) {
@@ -94,6 +107,8 @@ impl Nodes {
         links[0].other.set(there.clone()).ok().unwrap();
         links[1].other.set(here.clone()).ok().unwrap();
         let [link, far_link] = links;
+        link.other_link.set(Arc::clone(&far_link)).ok().unwrap();
+        far_link.other_link.set(Arc::clone(&link)).ok().unwrap();
         Self { here, there, link, far_link, clock }
     }
 
@@ -258,47 +273,132 @@ async fn a_node_without_its_lease_begins_nothing() {
     assert_eq!(there.agent(agent.id).await.unwrap().status, Status::Succeeded);
 }
 
-/// Counts its calls.
-#[derive(Clone, Default)]
-struct Counted(Arc<AtomicUsize>);
-
-#[async_trait]
-impl Tool for Counted {
-    fn name(&self) -> &str {
-        "count"
-    }
-
-    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "count".into(), description: "Counts.".into(), parameters })
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::Idempotent
-    }
-
-    async fn call(&self, _: &Context, _: Value) -> std::result::Result<Outcome, entourage_tools::Error> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Ok(Outcome::text("counted"))
-    }
-}
-
 #[tokio::test]
 async fn a_node_that_loses_its_lease_during_a_model_call_begins_no_effect() {
     let model = HeldModel::new(ScriptedModel::new([Script::call("count", json!({})), Script::text("Done.")]));
-    let tool = Counted::default();
-    let nodes = Nodes::new(model.clone(), first_tools().with(tool.clone()));
+    let counted = Effects::default();
+    let tool = TestTool::new("count", Effect::Idempotent, &counted);
+    let nodes = Nodes::new(model.clone(), first_tools().with(tool));
     let (agent, working) = nodes.begin("Go.").await;
     model.begun().await;
     nodes.link.is_without_lease.store(true, Ordering::SeqCst);
     model.let_go(1);
     within("it stops", working).await.unwrap().unwrap();
-    assert_eq!(tool.0.load(Ordering::SeqCst), 0);
+    assert_eq!(counted.per_call(), [0; 0]);
 
     // Another node goes on.
     model.let_go(1);
     nodes.there.advance(agent.id).await.unwrap();
-    assert_eq!(tool.0.load(Ordering::SeqCst), 1);
+    assert_eq!(counted.per_call(), [1]);
     let there = nodes.there.client(Owner::local());
     assert_eq!(there.agent(agent.id).await.unwrap().status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn a_node_that_loses_its_lease_during_a_tool_call_asks_no_model() {
+    let link: Arc<OnceLock<Arc<Link>>> = Arc::default();
+    let its_link = Arc::clone(&link);
+    let tool = TestTool::answering("count", Effect::Pure, &Effects::default(), move |_, _| {
+        its_link.get().unwrap().is_without_lease.store(true, Ordering::SeqCst);
+        Ok(Outcome::text("counted"))
+    });
+    let model = ScriptedModel::new([Script::call("count", json!({})), Script::text("Done.")]);
+    let nodes = Nodes::new(model.clone(), first_tools().with(tool));
+    link.set(Arc::clone(&nodes.link)).ok().unwrap();
+    let (agent, working) = nodes.begin("Go.").await;
+    within("it stops", working).await.unwrap().unwrap();
+    assert_eq!(model.requests().len(), 1);
+
+    nodes.there.advance(agent.id).await.unwrap();
+    assert_eq!(model.requests().len(), 2);
+    let there = nodes.there.client(Owner::local());
+    assert_eq!(there.agent(agent.id).await.unwrap().status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn the_signal_of_a_tree_brings_its_subscribers_the_new_events_at_once() {
+    let nodes = Nodes::new(ScriptedModel::new([Script::text("Done.")]), Toolbox::new());
+    let there = nodes.there.client(Owner::local());
+    let agent = there.create(NewAgent::default(), None).await.unwrap();
+    let mut watch = there.watch(agent.id, 0).await.unwrap();
+    there.send(agent.id, "Hello.", None).await.unwrap();
+    let read = |numbers: &mut Vec<u64>, signal| {
+        if let Signal::Event(event) = signal {
+            numbers.push(event.seq);
+        }
+    };
+    let mut seen = Vec::new();
+    let known = there.events(agent.id, 0, 100).await.unwrap().len();
+    while seen.len() < known {
+        read(&mut seen, within("its own events", watch.next()).await.unwrap());
+    }
+    nodes.here.advance(agent.id).await.unwrap();
+    let last = there.events(agent.id, 0, 100).await.unwrap().len();
+    assert!(last > known);
+    // No time passes for the poll, so that only the signal says that there is something to read.
+    nodes.there.hear(NodeSignal::Tree(AgentId::new()));
+    while let Some(signal) = watch.next().now_or_never() {
+        read(&mut seen, signal.unwrap());
+    }
+    assert_eq!(seen.len(), known, "the signal of another tree is none of this one");
+    nodes.there.hear(NodeSignal::Tree(agent.id));
+    while seen.len() < last {
+        read(&mut seen, within("the events of the other node", watch.next()).await.unwrap());
+    }
+    assert_eq!(seen, (1..=last as u64).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn pieces_are_sent_only_to_a_node_that_follows_the_tree() {
+    let nodes = Nodes::new(TwoWords, Toolbox::new());
+    let there = nodes.there.client(Owner::local());
+    let mut sent = Vec::new();
+    for is_followed in [false, true, false] {
+        let agent = there.create(NewAgent::default(), None).await.unwrap();
+        let watch = if is_followed { Some(there.watch(agent.id, 0).await.unwrap()) } else { None };
+        there.send(agent.id, "Hello.", None).await.unwrap();
+        nodes.here.advance(agent.id).await.unwrap();
+        sent.push(nodes.link.pieces_sent.swap(0, Ordering::SeqCst) > 0);
+        drop(watch);
+        assert!(!nodes.link.is_followed(agent.id), "nobody follows it any more");
+    }
+    assert_eq!(sent, [false, true, false]);
+}
+
+/// A store whose clock is ahead of the nodes' clock by this time.
+struct StoreClock(FakeClock, Duration);
+
+#[async_trait]
+impl StoreLayer for StoreClock {
+    async fn claim(
+        &self,
+        store: &Arc<dyn Store>,
+        agent: AgentId,
+        from: u64,
+    ) -> entourage_store::Result<Option<Claim>> {
+        let claim = store.claim(agent, from).await?;
+        Ok(claim.map(|claim| Claim { now: Some(self.0.now() + self.1), ..claim }))
+    }
+}
+
+#[tokio::test]
+async fn a_wait_is_over_by_the_time_of_the_store_although_the_clock_of_the_node_is_behind() {
+    for (ahead, status) in [(59, Status::Waiting), (60, Status::Succeeded)] {
+        let script = [Script::call("wait", json!({"seconds": 60})), Script::text("Rested.")];
+        let (rows, clock, model) = (MemoryStore::default(), FakeClock::default(), ScriptedModel::new(script));
+        let node = |ahead| {
+            let layer = StoreClock(clock.clone(), Duration::from_secs(ahead));
+            let store = Arc::new(Layered::new(Arc::new(rows.handle()), layer));
+            let builder = Engine::builder(store, Arc::new(model.clone())).clock(Arc::new(clock.clone()));
+            builder.kinds(one_kind(|_| {})).tools(first_tools()).build()
+        };
+        let (engine, behind) = (node(0), node(ahead));
+        let client = engine.client(Owner::local());
+        let new = NewAgent { message: Some("Rest.".into()), ..NewAgent::default() };
+        let agent = client.create(new, None).await.unwrap();
+        engine.advance(agent.id).await.unwrap();
+        assert_eq!(client.agent(agent.id).await.unwrap().status, Status::Waiting);
+        behind.advance(agent.id).await.unwrap();
+        assert_eq!(client.agent(agent.id).await.unwrap().status, status, "{ahead} s ahead");
+    }
 }

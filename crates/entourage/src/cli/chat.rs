@@ -333,7 +333,7 @@ impl Conversation<'_> {
                 wish = &mut wish => return Ok(Some(wish)),
             }
         }
-        out::note(out::stderr().dim("(it was answered elsewhere)"));
+        out::note(out::stderr().dim("(the question is no longer open)"));
         Ok(None)
     }
 

@@ -264,7 +264,7 @@ impl Session {
                 let open = |id: QuestionId| self.progress.open_questions().any(|question| question.id == id);
                 if let Some(question) = self.asking.take_if(|question| !open(question.id)) {
                     let late = question.due.is_some_and(|due| due <= event.at);
-                    let why = if late { "(no answer in time)" } else { "(it was answered elsewhere)" };
+                    let why = if late { "(no answer in time)" } else { "(the question is no longer open)" };
                     out::note(out::stderr().dim(why));
                 }
                 // An applied intervention does not show yet whether work follows.

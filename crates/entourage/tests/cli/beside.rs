@@ -359,7 +359,7 @@ fn a_question_of_a_run_can_be_answered_from_another_terminal() {
     assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
-    terminal.shows("(it was answered elsewhere)");
+    terminal.shows("(the question is no longer open)");
     asked.text("It is green.").end();
     assert_eq!(terminal.ended(), (Some(0), "It is green.\n".to_owned()));
 }
@@ -380,7 +380,7 @@ fn a_question_of_a_chat_can_be_answered_from_another_terminal() {
     assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
-    chat.shows("(it was answered elsewhere)");
+    chat.shows("(the question is no longer open)");
     asked.call("ask_user", &json!({ "question": "Which brush?" })).end();
     chat.shows("? assistant asks: Which brush?");
     place.entourage(&["answer", "@last", "The thin one"]).good();

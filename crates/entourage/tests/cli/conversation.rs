@@ -660,7 +660,7 @@ fn a_piped_chat_continues_after_its_question_is_answered_elsewhere() {
     let mut notes = BufReader::new(chat.stderr.take().expect("piped")).lines().map_while(Result::ok);
     let asked = notes.find(|line| line.contains("qst_")).expect("a question");
     place.entourage(&["answer", id(&asked, "qst_"), "1"]).good();
-    notes.find(|line| line.contains("it was answered elsewhere")).expect("it is noticed");
+    notes.find(|line| line.contains("the question is no longer open")).expect("it is noticed");
     writeln!(typed, "Say it again").expect("it reads");
     drop(typed);
     let ended = chat.wait_with_output().expect("it ends");

@@ -5,9 +5,39 @@ use std::path::Path;
 
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
 use rusqlite::Connection;
+use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::older::{of_version, with_migration};
+use crate::older::{MIGRATIONS, of_version, with_migration};
+
+/// The first eight bytes of the SHA-256 of each migration, in order. A new migration adds its own; none changes:
+/// databases have been made with it.
+const DIGESTS: [&str; 24] = [
+    "eb8bfd70a485374a",
+    "c75efce9a4dcdd2a",
+    "6539b150d7b53223",
+    "5d04b6a68d3abd3a",
+    "c03a6ccde51b02dc",
+    "baff7094d09db0d3",
+    "9674f44e54b2b720",
+    "a68dae0fbb7f3b91",
+    "82eb0f8267dc35ef",
+    "670124adfa9e49de",
+    "3a2127f5076c29d8",
+    "00d421196640cd79",
+    "3ff6a13d23e19d63",
+    "053d35f1b0423e7b",
+    "7ffe03877146a5ec",
+    "5642a66a6f8c52fd",
+    "f62195d38a5e620e",
+    "407a7ba2e0aa4eab",
+    "ed9a809cddf5573a",
+    "0b2855bea1b62132",
+    "8370c7552e5eeae3",
+    "b248a0af04bd31df",
+    "ee7aa0dbbe57a5f0",
+    "41e7d6cd733c4487",
+];
 
 /// The migrations that were changed, by number, as they were when they came to the main branch, and the last
 /// version of a database that was made with them.
@@ -27,6 +57,15 @@ fn schema(path: &Path) -> Vec<(String, String)> {
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).unwrap();
     let on_a_line = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
     rows.map(|row| row.map(|(name, sql)| (name, on_a_line(sql))).unwrap()).collect()
+}
+
+#[test]
+fn no_migration_changes() {
+    let digests = MIGRATIONS.map(|migration| {
+        let digest = Sha256::digest(migration);
+        digest[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+    });
+    assert_eq!(digests, DIGESTS);
 }
 
 #[test]

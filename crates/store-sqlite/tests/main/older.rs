@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-const MIGRATIONS: [&str; 23] = [
+pub(crate) const MIGRATIONS: [&str; 24] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -29,6 +29,7 @@ const MIGRATIONS: [&str; 23] = [
     include_str!("../../migrations/0021_items_in_order.sql"),
     include_str!("../../migrations/0022_views_by_row.sql"),
     include_str!("../../migrations/0023_one_schema.sql"),
+    include_str!("../../migrations/0024_words_without_diacritics.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.

@@ -155,6 +155,25 @@ pub async fn search_finds_by_words(place: impl Backing) -> Result<()> {
     Ok(())
 }
 
+/// Search finds a word with and without diacritics, composed or not, in Latin letters; in other scripts letters
+/// with a mark are letters of their own.
+pub async fn search_ignores_diacritics_of_latin_letters(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let agent = new_root(&store, owner()).await?;
+    let notes =
+        [("Composed", "the café of Zoë in Việt Nam"), ("Plain", "the cafe of Zoe"), ("Greek", "Ωμέγα")];
+    keep_notes(&store, &agent, &notes).await?;
+    for words in ["cafe zoe", "CAFÉ ZOË", "Cafe\u{301} zo"] {
+        let mut found = search(&store, &owner(), words).await?;
+        found.sort();
+        assert_eq!(found, ["Composed", "Plain"], "{words}");
+    }
+    assert_eq!(search(&store, &owner(), "viet nam").await?, ["Composed"]);
+    assert_eq!(search(&store, &owner(), "ωμέγα").await?, ["Greek"]);
+    assert_eq!(search(&store, &owner(), "ωμεγα").await?, [""; 0]);
+    Ok(())
+}
+
 /// No text is query syntax; text without a word finds nothing.
 pub async fn search_text_is_never_query_syntax(place: impl Backing) -> Result<()> {
     let store = place.open().await?;

@@ -152,7 +152,9 @@ pub async fn event_numbers_have_no_gaps_under_concurrent_commits(place: impl Bac
 }
 
 /// The times of a tree's events never go back, even if the clocks of two machines differ.
-pub async fn event_times_never_decrease_within_a_tree(place: impl Backing) -> Result<()> {
+pub async fn event_times_never_decrease_within_a_tree_unless_a_clock_was_far_ahead(
+    place: impl Backing,
+) -> Result<()> {
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = |of: &Agent| Write::NewAgent(of.child("digger", "digs", None, at(0)));
