@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use entourage_store::{Commit, Committed, Error, Result};
+use entourage_types::Backoff;
 
 use crate::Engine;
 
-/// How often a commit is repeated, and the base of the pauses in between, which double.
+/// How often a commit is repeated, and the pauses in between.
 const TIMES: u32 = 8;
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_millis(12_800));
 
 impl Engine {
     /// Commits for a caller that holds no claim; repeats the commit under the same id while its outcome is
@@ -25,7 +26,7 @@ impl Engine {
             }
             // The first repetition follows at once: most often the store has reconnected by then.
             if again > 0 {
-                self.clock().sleep_until(self.now() + PAUSE * 2_u32.pow(again)).await;
+                self.clock().sleep_until(self.now() + PAUSES.after(again)).await;
             }
             outcome = self.inner.store.commit(commit.clone()).await;
         }

@@ -82,7 +82,7 @@ const LISTENS: &str = "listens at ";
 
 #[tokio::test]
 async fn a_server_at_its_open_file_limit_answers_new_clients() {
-    let few = "ulimit -n 256 && exec \"$0\" --exact unfinished::a_server_with_few_files --nocapture";
+    let few = "ulimit -n 256 && exec \"$0\" --exact unfinished::child_process_with_few_files --nocapture";
     let tests = std::env::current_exe().expect("this program");
     let mut server = Command::new("sh");
     let server = server.args(["-c", few]).arg(tests).env(FEW_FILES, "1");
@@ -109,7 +109,7 @@ async fn a_server_at_its_open_file_limit_answers_new_clients() {
 
 /// The server of the test above, in a process of its own; in any other there is nothing to do.
 #[tokio::test]
-async fn a_server_with_few_files() {
+async fn child_process_with_few_files() {
     if std::env::var_os(FEW_FILES).is_none() {
         return;
     }

@@ -3,10 +3,10 @@
 use entourage::{
     Client, Tool, async_trait,
     engine::{self, RecordFilter},
-    schemars::{self, JsonSchema},
+    schemars::JsonSchema,
     serde::{Deserialize, Serialize},
     serde_json::{self, Value},
-    tools::{self, Caller, Context, Done, Effect, Outcome, Reach, RecordQuery, find, parse, spec_of},
+    tools::{self, Caller, Context, Done, Effect, Outcome, RecordQuery, RecordScope, find, parse, spec_of},
     types::{AgentId, Columns, EntityKind, Owner, Record, RecordEvent, Time, ToolSpec},
 };
 
@@ -80,7 +80,7 @@ impl Tool for SetGoal {
 
     async fn call(&self, context: &Context, arguments: Value) -> tools::Result<Outcome> {
         let Arguments { text } = parse("set_goal", arguments)?;
-        let query = RecordQuery { words: Some(text.clone()), ..RecordQuery::of::<Goal>(Reach::Tree) };
+        let query = RecordQuery { words: Some(text.clone()), ..RecordQuery::of::<Goal>(RecordScope::Tree) };
         if !find::<Goal>(&*context.reader, query).await?.is_empty() {
             return Ok(Outcome::text("it is a goal already"));
         }

@@ -16,6 +16,9 @@ const WORDS: &str = "Not run: the task has ended. Write what the user should rea
 /// The remark on a result that the user reads as it is.
 const AS_IT_IS: &str = "This is the unedited result: the model could not rephrase it.";
 
+/// What the user reads if a decision had more than one call.
+const FIRST_ONLY: &str = "I did only the first of these: one message gets one thing done. Please ask for the \
+                          others in messages of their own.";
 /// What the user reads if the call on a message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 
@@ -47,6 +50,7 @@ async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
                     Some(TurnOutcome::Answer(words) | TurnOutcome::User(words)) => return Ok(words),
                     Some(TurnOutcome::Refused) => {}
                     None => match words_of(run.output_of(first.id)) {
+                        UserText::Later if turn.calls.len() > 1 => return Ok(run.say(FIRST_ONLY)),
                         UserText::Later => return Ok(String::new()),
                         UserText::Now(words) if run.may_answer(&words).await? => return Ok(run.say(words)),
                         UserText::Now(_) | UserText::ForModel => {}

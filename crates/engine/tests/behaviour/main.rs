@@ -18,8 +18,6 @@ mod guardrails;
 mod in_flight;
 mod injection;
 mod interventions;
-mod kill;
-mod kill_loop;
 mod kit;
 mod limits;
 mod maintenance;

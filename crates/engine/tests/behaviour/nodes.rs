@@ -11,7 +11,10 @@ use std::{
 
 use crate::kit::{first_tools, one_kind};
 use async_trait::async_trait;
-use entourage_engine::{Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals};
+use entourage_engine::{
+    Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals,
+    dispatch::{self, Dispatcher as _, Embedded},
+};
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
 use entourage_store::{Claim, Layered, MemoryStore, Store, StoreLayer};
 use entourage_testkit::{Effects, FakeClock, HeldModel, TestTool, within};
@@ -20,6 +23,9 @@ use entourage_types::{Action, Agent, AgentId, EventBody, Owner, Status, Usage};
 use futures::FutureExt as _;
 use serde_json::json;
 use tokio::{sync::Barrier, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// The connection of a node to one other node. It loses no news, except of trees: those it never sends.
 #[derive(Default)]
@@ -401,4 +407,31 @@ async fn a_wait_is_over_by_the_time_of_the_store_although_the_clock_of_the_node_
         behind.advance(agent.id).await.unwrap();
         assert_eq!(client.agent(agent.id).await.unwrap().status, status, "{ahead} s ahead");
     }
+}
+
+/// The other node is sent no signal of what is due, and finds it when it reads all that is due again.
+#[tokio::test]
+async fn a_message_received_by_a_node_that_stops_is_served_by_another_node_within_a_minute() {
+    let nodes = Nodes::new(ScriptedModel::new([Script::text("Done.")]), Toolbox::new());
+    let (there, store, clock) =
+        (nodes.there.clone(), Arc::clone(nodes.there.store()), Arc::clone(nodes.there.clock()));
+    let stop = CancellationToken::new();
+    let dispatcher = Embedded::new(dispatch::Settings::default());
+    let stopped = stop.clone();
+    let serving = tokio::spawn(async move { dispatcher.run(Arc::new(there), store, clock, stopped).await });
+    nodes.clock.sleeper(MINUTE).await;
+    let here = nodes.here.client(Owner::local());
+    let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+    let agent = here.create(new, None).await.unwrap();
+    let waited = nodes.clock.advance_to_sleeper(MINUTE).await;
+    let status = async || here.agent(agent.id).await.unwrap().status;
+    within("it is served", async {
+        while status().await != Status::Succeeded {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(waited, MINUTE);
+    stop.cancel();
+    serving.await.unwrap().unwrap();
 }

@@ -193,7 +193,7 @@ async fn the_kind_sets_how_many_messages_the_orchestrator_sees() {
 
 /// Shows: S1-R003.
 #[tokio::test]
-async fn only_the_first_call_of_a_decision_is_made() {
+async fn only_the_first_call_of_a_decision_is_made_and_the_chat_says_so() {
     let model = cast(
         &ScriptedModel::new([
             start("one").and_call("spawn_agent", json!({"kind": "general", "task": "two"})),
@@ -206,6 +206,9 @@ async fn only_the_first_call_of_a_decision_is_made() {
     ended_runs(&world, &chat, 2).await;
     let tasks = tasks(&world, chat.id).await;
     assert_eq!((tasks.len(), &*tasks[0].instruction), (1, "one"));
+    let chat_told: Vec<String> = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text).collect();
+    assert_eq!(chat_told.len(), 3, "{chat_told:?}");
+    assert!(chat_told[1].starts_with("I did only the first of these"), "{chat_told:?}");
     let items = world.client().items(chat.id, 0, 10).await.unwrap();
     assert!(plain(&items)[3].starts_with("output!: Not run"), "{:?}", plain(&items));
     well_formed(&items).unwrap();

@@ -4,7 +4,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering},
     },
     time::Duration,
 };
@@ -12,13 +12,15 @@ use std::{
 use crate::kit::first_tools;
 use async_trait::async_trait;
 use entourage_engine::{
-    Clock, NewAgent,
+    Clock, Engine, NewAgent,
     dispatch::{Advance, Dispatcher, Due, Embedded},
 };
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Error, MemoryStore, Page, Result, Store, StoreLayer, Write};
-use entourage_testkit::{Fault, Faults, HeldModel, World, plain, within};
-use entourage_types::{Agent, AgentId, Owner, Status, Time, Wakeup, WakeupId};
+use entourage_store::{
+    Commit, Committed, Error, Layered, MemoryStore, Page, Result, Store, StoreLayer, Write,
+};
+use entourage_testkit::{FakeClock, Fault, Faults, HeldModel, World, plain, within};
+use entourage_types::{Agent, AgentId, CommitId, Owner, Status, Time, Wakeup, WakeupId};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -259,6 +261,57 @@ async fn a_request_whose_commit_outcome_is_unknown_takes_effect_once() {
         let items = world.client().items(agent.id, 0, 10).await.unwrap();
         assert_eq!(plain(&items), ["message: Go.", "turn: Done.[]"], "{fault:?}");
         assert_eq!(world.audit().await, []);
+    }
+}
+
+/// A store whose connection is lost before each of the next commits, which are not applied.
+#[derive(Clone)]
+struct LostConnection {
+    times: Arc<AtomicU32>,
+    commits: Arc<Mutex<Vec<CommitId>>>,
+}
+
+#[async_trait]
+impl StoreLayer for LostConnection {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        self.commits.lock().unwrap().push(commit.id);
+        let is_lost = |times: u32| times.checked_sub(1);
+        match self.times.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_lost) {
+            Ok(_) => Err(Error::Unknown { commit: commit.id }),
+            Err(_) => store.commit(commit).await,
+        }
+    }
+}
+
+/// Repeated under the same id at once, and then after pauses that double, for 25 seconds.
+#[tokio::test]
+async fn a_request_is_repeated_until_its_outcome_is_known_or_for_twenty_five_seconds() {
+    for (times, is_known) in [(3, true), (8, true), (9, false)] {
+        let layer = LostConnection { times: Arc::new(times.into()), commits: Arc::default() };
+        let store = Arc::new(Layered::new(Arc::new(MemoryStore::default()), layer.clone()));
+        let clock = FakeClock::default();
+        let builder = Engine::builder(store, Arc::new(ScriptedModel::new([])));
+        let person = builder.clock(Arc::new(clock.clone())).build().client(Owner::local());
+        let pauses = async {
+            let mut waited = Duration::ZERO;
+            for _ in 1..times.min(8) {
+                waited += clock.advance_to_sleeper(Duration::from_secs(13)).await;
+            }
+            waited
+        };
+        let (created, waited) = tokio::join!(person.create(NewAgent::default(), None), pauses);
+        let commits = layer.commits.lock().unwrap();
+        assert!(commits.iter().all(|id| *id == commits[0]), "each under the same id");
+        assert_eq!(commits.len() as u32, (times + 1).min(9));
+        let pauses: u64 = (1..times.min(8)).map(|again| 200 << (again - 1)).sum();
+        assert_eq!(waited, Duration::from_millis(pauses));
+        match created {
+            Ok(_) => assert!(is_known, "{times} times"),
+            Err(entourage_engine::Error::Store(Error::Unknown { commit })) => {
+                assert_eq!((commit, is_known), (commits[0], false), "{times} times");
+            }
+            Err(other) => panic!("{other}"),
+        }
     }
 }
 

@@ -67,7 +67,7 @@ fn since(text: &str) -> Result<Time, String> {
 impl Agents {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let agents = self.found(&backend).await?;
+        let (agents, more) = self.found(&backend).await?;
         for agent in &agents {
             match globals.json {
                 true => out::json(agent)?,
@@ -85,6 +85,9 @@ impl Agents {
                  AGENT{again}, or all with: entourage serve{again}"
             ));
         }
+        if more && !globals.json && !globals.quiet {
+            out::note(format!("there are more; show them with: --limit {}", self.limit.saturating_mul(10)));
+        }
         if agents.is_empty() && !globals.json && !globals.quiet {
             let filtered =
                 self.status.is_some() || self.kind.is_some() || self.search.is_some() || self.since.is_some();
@@ -96,7 +99,8 @@ impl Agents {
         Ok(Exit::Done)
     }
 
-    async fn found(&self, backend: &backend::Backend) -> Result<Vec<Agent>> {
+    /// Returns the newest agents that were asked for, and whether there are more.
+    async fn found(&self, backend: &backend::Backend) -> Result<(Vec<Agent>, bool)> {
         let most = self.limit as usize;
         let narrow = self.kind.is_some() || self.search.is_some();
         let limit = Some(self.limit).filter(|_| !narrow);
@@ -108,9 +112,10 @@ impl Agents {
             // The newest come first.
             let is_over = agents.last().is_none_or(old);
             found.extend(agents.into_iter().filter(|agent| !old(agent) && self.wants(agent)));
-            if is_over || next_cursor.is_none() || found.len() >= most {
+            let more = found.len() > most || (next_cursor.is_some() && !is_over);
+            if !more || found.len() >= most {
                 found.truncate(most);
-                return Ok(found);
+                return Ok((found, more));
             }
             page.cursor = next_cursor;
         }

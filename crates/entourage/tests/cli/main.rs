@@ -16,6 +16,8 @@ mod examples;
 mod help;
 mod interrupt;
 mod intervene;
+mod kill;
+mod kill_loop;
 mod kinds;
 mod maintenance;
 mod mcp;

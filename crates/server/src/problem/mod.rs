@@ -105,7 +105,9 @@ problems! {
 
 impl Problem {
     pub(crate) fn no_token() -> Self {
-        Self::unauthorized("send `Authorization: Bearer <token>`; `entourage token` makes one")
+        Self::unauthorized(
+            "send `Authorization: Bearer <token>`; `entourage token` makes one where the server verifies with a shared secret",
+        )
     }
 
     pub(crate) fn shutting_down() -> Self {

@@ -1,11 +1,16 @@
 //! A database that the program of the first issue wrote: a client reads the same from it, and the work under
 //! way in it continues.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use entourage_server::Settings;
 use entourage_store::Store;
 use entourage_store_sqlite::{SqliteStore, VERSION};
+use entourage_testkit::audit;
 use entourage_types::Time;
 use serde_json::{Map, Value, json};
 
@@ -16,11 +21,50 @@ fn then() -> Value {
     serde_json::from_str(include_str!("answers.json")).expect("JSON")
 }
 
-/// Writes the database as that program left it, to a file of its own.
-fn write_version_1_database(path: &Path) {
-    let file = rusqlite::Connection::open(path).expect("a new file");
-    file.pragma_update(None, "journal_mode", "WAL").expect("as that program had it");
-    file.execute_batch(include_str!("database.sql")).expect("its words");
+const STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store-sqlite");
+
+/// Migrations that were changed later: by number, the last version that was made with them, and as they were.
+/// Later ones are tried with later databases, by the engine's tests.
+const CHANGED: [(usize, usize, &str); 2] = [(8, 8, "0008.sql"), (12, 14, "0012.sql")];
+
+/// How the database was migrated since.
+#[derive(Debug, Clone, Copy)]
+struct Migrated {
+    to: usize,
+    /// The number of a migration that was another one then, and its file.
+    changed: Option<(usize, &'static str)>,
+}
+
+impl Migrated {
+    const NOT: Self = Self { to: 1, changed: None };
+
+    /// The ways in which programs up to version 14 can have left the database.
+    fn all() -> Vec<Self> {
+        let as_now = (1..=14).map(|to| Self { to, changed: None });
+        let as_then = CHANGED.into_iter().flat_map(|(number, last, file)| {
+            (number..=last).map(move |to| Self { to, changed: Some((number, file)) })
+        });
+        as_now.chain(as_then).collect()
+    }
+
+    /// Writes the database, to a file of its own.
+    fn write(self, path: &Path) {
+        let file = rusqlite::Connection::open(path).expect("a new file");
+        file.pragma_update(None, "journal_mode", "WAL").expect("as that program had it");
+        file.execute_batch(include_str!("database.sql")).expect("its words");
+        let directory = Path::new(STORE).join("migrations");
+        let migrations =
+            fs::read_dir(directory).expect("migrations").map(|file| file.expect("a file").path());
+        let mut migrations: Vec<PathBuf> = migrations.collect();
+        migrations.sort();
+        if let Some((number, file)) = self.changed {
+            migrations[number - 1] = Path::new(STORE).join("tests/main/introduced").join(file);
+        }
+        for migration in &migrations[1..self.to] {
+            file.execute_batch(&fs::read_to_string(migration).expect("a migration")).expect("it migrates");
+        }
+        file.pragma_update(None, "user_version", self.to as u32).expect("its version");
+    }
 }
 
 async fn open_site(path: &Path) -> Site {
@@ -87,7 +131,7 @@ async fn assert_reads_the_same(site: &Site) {
 async fn a_client_reads_the_same_data_from_a_migrated_version_1_database() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("entourage.db");
-    write_version_1_database(&path);
+    Migrated::NOT.write(&path);
     assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(1));
     assert_reads_the_same(&open_site(&path).await).await;
     assert_eq!(SqliteStore::version_of(&path).expect("ours"), Some(VERSION));
@@ -100,10 +144,17 @@ async fn a_client_reads_the_same_data_from_a_migrated_version_1_database() {
 }
 
 #[tokio::test]
-async fn unfinished_work_in_a_version_1_database_continues() {
+async fn unfinished_work_in_a_version_1_database_continues_whatever_version_it_was_migrated_to() {
+    for migrated in Migrated::all() {
+        println!("{migrated:?}");
+        unfinished_work_continues(migrated).await;
+    }
+}
+
+async fn unfinished_work_continues(migrated: Migrated) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("entourage.db");
-    write_version_1_database(&path);
+    migrated.write(&path);
     let site = open_site(&path).await;
     let trees = then()["trees"].clone();
     let id = |tree: &str| trees[tree].as_str().expect("an id").to_owned();
@@ -136,4 +187,6 @@ async fn unfinished_work_in_a_version_1_database_continues() {
     // What was done before the kill is not repeated: one note, and the calls of each turn once.
     let notes = site.get(&format!("/v1/notes?root={}", id("killed"))).await.expect(200);
     assert_eq!(notes["data"].as_array().map(Vec::len), Some(1), "{notes}");
+    let violations = audit(&**site.engine.store(), None).await.expect("it is read");
+    assert_eq!(violations, []);
 }

@@ -111,7 +111,7 @@ async fn a_killed_process_loses_no_returned_commit_and_frees_the_database() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("entourage.db");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "crashes::the_victim", "--nocapture"])
+        .args(["--exact", "crashes::child_process_that_is_killed", "--nocapture"])
         .env(VICTIM, &path)
         .stdout(Stdio::piped())
         .spawn()
@@ -134,7 +134,7 @@ async fn a_killed_process_loses_no_returned_commit_and_frees_the_database() {
 
 /// The process that the test above kills; without the path of a database it does nothing.
 #[tokio::test]
-async fn the_victim() {
+async fn child_process_that_is_killed() {
     let Some(path) = std::env::var_os(VICTIM) else { return };
     let store = open(Path::new(&path)).unwrap();
     let mut author = Author::begin(&store).await.unwrap();

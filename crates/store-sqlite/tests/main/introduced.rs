@@ -3,12 +3,14 @@
 
 use std::path::Path;
 
+use entourage_store::{Commit, Store as _, Write};
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
-use rusqlite::Connection;
+use entourage_types::{Agent, AgentId, Owner, Scope, Time};
+use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
-use crate::older::{MIGRATIONS, of_version, with_migration};
+use crate::older::{MIGRATIONS, insert_agent, of_version, with_migration};
 
 /// The first eight bytes of the SHA-256 of each migration, in order. A new migration adds its own; none changes:
 /// databases have been made with it.
@@ -57,6 +59,34 @@ fn schema(path: &Path) -> Vec<(String, String)> {
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?))).unwrap();
     let on_a_line = |sql: String| sql.split_whitespace().collect::<Vec<_>>().join(" ");
     rows.map(|row| row.map(|(name, sql)| (name, on_a_line(sql))).unwrap()).collect()
+}
+
+/// The events of a removed tree were left for the tree that was given its number, while migration 12 had no
+/// trigger for them.
+#[tokio::test]
+async fn events_left_behind_by_a_removed_tree_do_not_become_those_of_the_next() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("entourage.db");
+    let older = with_migration(&path, 14, 12, include_str!("introduced/0012.sql"));
+    let (removed, kept) = (AgentId::new(), AgentId::new());
+    for (number, agent) in [(1, kept), (2, removed)] {
+        insert_agent(&older, agent);
+        let sql = "INSERT INTO events (n, agent, at, item_seq) VALUES (?1 << 32 | 1, ?2, 0, 0)";
+        older.execute(sql, params![number, agent.to_string()]).unwrap();
+    }
+    older.execute("DELETE FROM agents WHERE id = ?1", [removed.to_string()]).unwrap();
+    let events = |file: &Connection| -> i64 {
+        file.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!(events(&older), 2, "no trigger removes them");
+    drop(older);
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    assert_eq!(events(&Connection::open(&path).unwrap()), 1);
+    let next = Agent::root(Owner::new("other"), "helper", "", Time::from_micros(1));
+    store.commit(Commit::new(next.created).write(Write::NewAgent(next.clone()))).await.unwrap();
+    let told = store.events(&Scope::All, next.id, 0, 10).await.unwrap();
+    assert_eq!(told.iter().map(|event| (event.agent, event.seq)).collect::<Vec<_>>(), [(next.id, 1)]);
+    assert_eq!(store.events(&Scope::All, kept, 0, 10).await.unwrap().len(), 1);
 }
 
 #[test]

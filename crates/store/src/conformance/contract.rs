@@ -1,7 +1,9 @@
 //! Which writer may write what. A commit that breaks these rules is a bug of its author and is refused as a
 //! whole, with [`Error::RuleViolation`] if no other error names the cause.
 
-use entourage_types::{Agent, AgentId, EntityKind, EventBody, Owner, Record, RunId, Scope, Status};
+use entourage_types::{
+    Agent, AgentId, Entity, EntityKind, EventBody, Owner, Record, Run, RunId, Scope, Status, Wakeup,
+};
 
 use super::{
     Backing,
@@ -82,21 +84,23 @@ pub async fn a_key_is_unique_in_its_tree(place: impl Backing) -> Result<()> {
     Ok(())
 }
 
-/// Writing an agent's row never changes its epoch, owner, key or place in the tree.
-pub async fn an_agent_never_changes_its_owner_key_or_place(place: impl Backing) -> Result<()> {
+/// Writing an agent's row never changes its epoch, owner, kind, key, place in the tree or time of creation.
+pub async fn an_agent_never_changes_its_owner_kind_key_or_place(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &root).await?;
     let agent = claim(&store, child.id).await?.agent;
 
-    let moved: [fn(&mut Agent, &Agent); 5] = [
+    let changed: [fn(&mut Agent, &Agent); 7] = [
         |agent, _| agent.owner = stranger(),
         |agent, other| agent.root = other.root,
         |agent, other| agent.parent = Some(other.id),
         |agent, _| agent.depth = 7,
         |agent, _| agent.key = Some("a key".to_owned()),
+        |agent, _| agent.kind = "another".to_owned(),
+        |agent, _| agent.created = at(99),
     ];
-    for change in moved {
+    for change in changed {
         let mut row = agent.clone();
         change(&mut row, &other);
         let refused = store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row))).await;
@@ -126,6 +130,56 @@ pub async fn an_activation_writes_its_own_agent_only(place: impl Backing) -> Res
     }
     assert_eq!(store.entity(&Scope::All, EntityKind::REQUEST, "before").await?, None);
     assert_eq!(store.agent(&Scope::All, theirs.id).await?, Some(theirs));
+    Ok(())
+}
+
+/// A run that exists belongs to its agent for good.
+pub async fn a_run_of_another_agent_is_not_taken_over(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (mine, theirs) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let (mine, theirs) = (claim(&store, mine.id).await?.agent, claim(&store, theirs.id).await?.agent);
+    let foreign = run(&theirs);
+    store.commit(Commit::fenced(&theirs, at(1)).write(Write::Run(foreign.clone()))).await?;
+    let forged = Run { id: foreign.id, ..run(&mine) };
+    let refused = store.commit(Commit::fenced(&mine, at(2)).write(Write::Run(forged))).await;
+    assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
+    let runs = RunQuery { agent: Some(theirs.id), ..RunQuery::default() };
+    assert_eq!(store.runs(&Scope::All, runs).await?, [foreign]);
+    Ok(())
+}
+
+/// No name, title or error of a row has a NUL, which not every database can store.
+pub async fn a_nul_in_a_name_title_or_error_is_refused(place: impl Backing) -> Result<()> {
+    const NUL: &str = "a\0b";
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let agent = claim(&store, root.id).await?.agent;
+    let new = |change: fn(&mut Agent)| {
+        let mut agent = Agent::root(owner(), "helper", "helps", at(0));
+        change(&mut agent);
+        Write::NewAgent(agent)
+    };
+    let record = |change: fn(&mut Entity)| {
+        let mut record = request(&owner(), "a request", "done");
+        change(&mut record);
+        Write::entity(record)
+    };
+    let woken = Wakeup { owner: Owner::new(NUL), ..wakeup(&agent, at(1)) };
+    for write in [
+        new(|agent| agent.title = NUL.to_owned()),
+        new(|agent| agent.kind = NUL.to_owned()),
+        new(|agent| agent.owner = Owner::new(NUL)),
+        Write::Agent(Agent { title: NUL.to_owned(), ..agent.clone() }),
+        Write::Run(Run { error: Some(NUL.to_owned()), ..run(&agent) }),
+        Write::Run(Run { kind_version: NUL.to_owned(), ..run(&agent) }),
+        Write::ScheduleWakeup(woken),
+        record(|record| record.owner = Owner::new(NUL)),
+        record(|record| record.id = NUL.to_owned()),
+        record(|record| record.status = NUL.to_owned()),
+    ] {
+        let refused = store.commit(Commit::fenced(&agent, at(2)).write(write.clone())).await;
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{write:?}: {refused:?}");
+    }
     Ok(())
 }
 

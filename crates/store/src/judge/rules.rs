@@ -29,7 +29,7 @@ fn check_stored_names(write: &Write) -> Result<()> {
             None => Ok(()),
         };
     match write {
-        Write::NewAgent(agent) => {
+        Write::NewAgent(agent) | Write::Agent(agent) => {
             all(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;
             if agent.title.contains('\0') { refuse("a title has a NUL".to_owned()) } else { Ok(()) }
         }
@@ -68,15 +68,18 @@ fn begun(writes: &[Write]) -> Result<Vec<AgentId>> {
     Ok(new)
 }
 
-/// An activation writes only its own agent, without moving it, and appends to its transcript; besides, it
+/// An activation writes only its own agent, without changing who it is, and appends to its transcript; besides, it
 /// writes the agents that it creates.
 fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()> {
     let mut items = agent.items;
     let mut claimed = None;
     for write in writes {
         match write {
-            Write::Agent(row) if !same_place(agent, row) => {
-                return refuse(format!("a commit of agent {} would move agent {}", agent.id, row.id));
+            Write::Agent(row) if !is_same_agent(agent, row) => {
+                return refuse(format!(
+                    "a commit of agent {} would change what does not change of agent {}",
+                    agent.id, row.id
+                ));
             }
             Write::Agent(row) => claimed = Some(row.items),
             Write::Item(item) if new.contains(&item.agent) => {}
@@ -107,10 +110,11 @@ fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()>
     }
 }
 
-fn same_place(before: &Agent, after: &Agent) -> bool {
+/// Whether all that never changes of an agent is the same.
+fn is_same_agent(before: &Agent, after: &Agent) -> bool {
     (before.id, before.root, before.parent, before.depth) == (after.id, after.root, after.parent, after.depth)
-        && before.owner == after.owner
-        && before.key == after.key
+        && (&before.owner, &before.kind, &before.key) == (&after.owner, &after.kind, &after.key)
+        && before.created == after.created
 }
 
 /// An outsider creates, posts, records and prunes. It writes no run, no step and no row or item of an

@@ -1,6 +1,6 @@
 //! A database of an earlier version, left by a process that was killed with everything in flight:
 //! open calls of every sort, a pending retry, an approval, a call in doubt, sleeping agents. All of
-//! it continues.
+//! it continues, also after a program of a version in between opened the database.
 
 use std::{
     fs,
@@ -22,22 +22,54 @@ use serde_json::json;
 
 /// The schema version of the program that left the rows.
 const VERSION: usize = 15;
-const MIGRATIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store-sqlite/migrations");
+const STORE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../store-sqlite");
+
+/// Migrations that were changed later: by number, the last version that was made with them, and as they were.
+const CHANGED: [(usize, usize, &str); 3] =
+    [(16, 17, "0016.sql"), (20, 21, "0020.sql"), (20, 21, "0020_second.sql")];
 
 /// How long the process was killed after the start of the tests' clock.
 const SINCE: Duration = Duration::from_secs(28_337_200);
 
-fn left_behind(path: &Path) {
-    let file = Connection::open(path).unwrap();
-    let mut migrations: Vec<PathBuf> =
-        fs::read_dir(MIGRATIONS).unwrap().map(|file| file.unwrap().path()).collect();
-    migrations.sort();
-    for migration in &migrations[..VERSION] {
-        file.execute_batch(&fs::read_to_string(migration).unwrap()).unwrap();
+/// How a database that was left at [`VERSION`] was migrated since.
+#[derive(Debug, Clone, Copy)]
+struct Migrated {
+    to: usize,
+    /// The number of a migration that was another one then, and its file.
+    changed: Option<(usize, &'static str)>,
+}
+
+impl Migrated {
+    /// Every way in which a program of main can have left such a database.
+    fn all() -> Vec<Self> {
+        let as_now =
+            (VERSION..=entourage_store_sqlite::VERSION as usize).map(|to| Self { to, changed: None });
+        let as_then = CHANGED.into_iter().flat_map(|(number, last, file)| {
+            (number..=last).map(move |to| Self { to, changed: Some((number, file)) })
+        });
+        as_now.chain(as_then).collect()
     }
-    file.execute_batch(include_str!("database.sql")).unwrap();
-    file.pragma_update(None, "application_id", 0x456e_746f).unwrap();
-    file.pragma_update(None, "user_version", VERSION as u32).unwrap();
+
+    fn write(self, path: &Path) {
+        let file = Connection::open(path).unwrap();
+        let directory = Path::new(STORE).join("migrations");
+        let mut migrations: Vec<PathBuf> =
+            fs::read_dir(directory).unwrap().map(|file| file.unwrap().path()).collect();
+        migrations.sort();
+        if let Some((number, file)) = self.changed {
+            migrations[number - 1] = Path::new(STORE).join("tests/main/introduced").join(file);
+        }
+        let migrate = |migrations: &[PathBuf]| {
+            for migration in migrations {
+                file.execute_batch(&fs::read_to_string(migration).unwrap()).unwrap();
+            }
+        };
+        migrate(&migrations[..VERSION]);
+        file.execute_batch(include_str!("database.sql")).unwrap();
+        migrate(&migrations[VERSION..self.to]);
+        file.pragma_update(None, "application_id", 0x456e_746f).unwrap();
+        file.pragma_update(None, "user_version", self.to as u32).unwrap();
+    }
 }
 
 /// A model that makes no more calls, and repeats what it reads last.
@@ -56,7 +88,7 @@ struct OldDatabase {
 
 impl OldDatabase {
     /// The world over that database, in which nothing happens before the clock moves.
-    async fn open() -> Self {
+    async fn open(migrated: Migrated) -> Self {
         let witness = Witness::default();
         let effects = Effects::seen_by(&witness);
         let tools = ["bank__pay", "bank__hang"]
@@ -65,7 +97,12 @@ impl OldDatabase {
         let kinds =
             ["worker", "helper"].into_iter().fold(Kinds::none(), |kinds, name| kinds.with(Kind::bare(name)));
         let model = ScriptedModel::deciding(|request| Some(Ok(repeats_last_input(request))));
-        let world = World::builder(model).tools(tools).kinds(kinds).left_behind(left_behind).start().await;
+        let world = World::builder(model)
+            .tools(tools)
+            .kinds(kinds)
+            .left_behind(move |path| migrated.write(path))
+            .start()
+            .await;
         let page = Page { limit: 100, newest_first: false, ..Page::default() };
         let agents = world.client().agents(false, None, page).await.unwrap();
         Self { world, effects, agents }
@@ -113,7 +150,13 @@ fn is_about(wait: &Wait, about: About) -> bool {
 
 #[tokio::test]
 async fn steps_of_schema_version_15_keep_their_waits_intents_and_retries() {
-    let left = OldDatabase::open().await;
+    for migrated in Migrated::all() {
+        println!("{migrated:?}");
+        steps_are_kept(&OldDatabase::open(migrated).await).await;
+    }
+}
+
+async fn steps_are_kept(left: &OldDatabase) {
     assert!(is_about(&left.wait(left.of("Which colour?")).await, About::Information));
     assert!(is_about(&left.wait(left.of("bank__pay")).await, About::Approval));
     let timer = left.wait(left.of("[[\"wait\", {\"seconds\": 3000")).await;
@@ -142,7 +185,13 @@ async fn steps_of_schema_version_15_keep_their_waits_intents_and_retries() {
 
 #[tokio::test]
 async fn items_of_schema_version_15_get_the_keys_of_their_steps() {
-    let left = OldDatabase::open().await;
+    for migrated in Migrated::all() {
+        println!("{migrated:?}");
+        items_have_keys(&OldDatabase::open(migrated).await).await;
+    }
+}
+
+async fn items_have_keys(left: &OldDatabase) {
     let done = left.of("\"title\": \"M\"");
     let items = left.world.client().items(done, 0, 10).await.unwrap();
     let call = match &items[1].body {
@@ -164,7 +213,13 @@ async fn items_of_schema_version_15_get_the_keys_of_their_steps() {
 /// Everything in flight continues after an upgrade.
 #[tokio::test]
 async fn all_work_in_flight_in_schema_version_15_continues_after_an_upgrade() {
-    let left = OldDatabase::open().await;
+    for migrated in Migrated::all() {
+        println!("{migrated:?}");
+        all_continues(&OldDatabase::open(migrated).await).await;
+    }
+}
+
+async fn all_continues(left: &OldDatabase) {
     let world = &left.world;
     let asleep = [
         left.of("[[\"wait\", {\"seconds\": 3000"),

@@ -1,7 +1,7 @@
 //! `kill -9` of the binary in the middle of a delegation; the next start finishes it.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex},
     time::Duration,
@@ -15,13 +15,8 @@ use entourage_types::{Scope, Status};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// The binary beside this test, built with the same profile.
-pub(crate) fn binary() -> PathBuf {
-    let own = std::env::current_exe().unwrap();
-    let path = own.parent().and_then(Path::parent).unwrap().join("entourage");
-    assert!(path.exists(), "{} is missing: build it with `cargo build -p entourage`", path.display());
-    path
-}
+/// The binary of this package, built with the same profile.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_entourage");
 
 /// A provider that reports every request to the test before it answers; the request with the held
 /// number is never answered.
@@ -119,7 +114,7 @@ fn start(directory: &Path, url: &str, arguments: &[&str]) -> Child {
          [models.profiles.\"compatible::fake\"]\nnative_tools = true\n"
     );
     std::fs::write(data.join("entourage.toml"), settings).unwrap();
-    let mut command = Command::new(binary());
+    let mut command = Command::new(BINARY);
     command
         .env_clear()
         .arg("--data")

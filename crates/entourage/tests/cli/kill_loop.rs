@@ -11,7 +11,6 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::Dice;
 use axum::{
     Json, Router,
     extract::State,
@@ -23,10 +22,14 @@ use entourage_store::{EntityQuery, ItemQuery, Page, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_testkit::audit;
 use entourage_types::{EntityKind, ItemBody, Note, Record, Scope, Status};
+use proptest::{
+    prelude::Rng as _,
+    test_runner::{RngAlgorithm, TestRng},
+};
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::kill::{binary, call, stream_of};
+use crate::kill::{BINARY, call, stream_of};
 
 /// What the world outside the process recorded: how many times each job was paid for.
 type Paid = Arc<Mutex<BTreeMap<String, usize>>>;
@@ -88,7 +91,29 @@ async fn world(paid: Paid) -> String {
     url
 }
 
-/// One process of the server.
+/// Reproducible randomness.
+struct Dice(TestRng);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        let seed = [seed.to_le_bytes(); 4].concat();
+        Self(TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
+    }
+
+    /// A number below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.0.next_u64() % end
+    }
+}
+
+/// Starts a process of the server.
+fn spawn(data: &Path) -> Child {
+    let mut command = Command::new(BINARY);
+    command.env_clear().arg("--data").arg(data).args(["serve", "--bind", "127.0.0.1:0", "--json"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// A process of the server that has said where it listens.
 struct ServerProcess {
     child: Child,
     url: String,
@@ -96,10 +121,7 @@ struct ServerProcess {
 
 impl ServerProcess {
     fn begin(data: &Path) -> Self {
-        let mut command = Command::new(binary());
-        command.env_clear().arg("--data").arg(data).args(["serve", "--bind", "127.0.0.1:0", "--json"]);
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = spawn(data);
         let (says, said) = mpsc::channel();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
@@ -143,13 +165,13 @@ impl Auditor {
     }
 
     /// Answers each question about an interrupted payment with retry or give up.
-    async fn answer(&mut self, http: &Client, url: &str, dice: &Dice) -> Option<()> {
+    async fn answer(&mut self, http: &Client, url: &str, dice: &mut Dice) -> Option<()> {
         let open = http.get(format!("{url}/v1/questions?status=open&limit=200")).send().await.ok()?;
         let open: Value = open.json().await.ok()?;
         for question in open["data"].as_array()? {
             let text = question["text"].as_str().unwrap_or_default();
             let job = self.jobs.keys().find(|job| text.contains(&format!("\"{job}\""))).cloned()?;
-            let retry = dice.chance(50);
+            let retry = dice.below(2) == 0;
             // Counted before it is sent: whether the answer arrived may stay unknown.
             *self.again.entry(job).or_default() += usize::from(retry);
             let body = json!({ "answer": if retry { "retry" } else { "give up" } });
@@ -228,14 +250,22 @@ async fn a_server_killed_repeatedly_loses_and_repeats_no_work() {
     std::fs::write(data.join("entourage.toml"), settings).unwrap();
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     entourage_llm::install_tls();
-    let (dice, http, mut auditor) = (Dice::new(seed), Client::new(), Auditor::default());
+    let (mut dice, http, mut auditor) = (Dice::new(seed), Client::new(), Auditor::default());
     for kill in 0..kills {
+        if dice.below(8) == 0 {
+            // Killed while it opens its database, or takes up what was interrupted.
+            let mut child = spawn(&data);
+            thread::sleep(Duration::from_millis(dice.below(40)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            continue;
+        }
         let life = ServerProcess::begin(&data);
         auditor.jobs.extend((0..2).map(|n| (format!("job-{kill}-{n}"), false)));
-        let (url, moment) = (life.url.clone(), Duration::from_millis(dice.below(150) as u64));
+        let (url, moment) = (life.url.clone(), Duration::from_millis(dice.below(150)));
         let busy = async {
             auditor.ask(&http, &url).await;
-            auditor.answer(&http, &url, &dice).await;
+            auditor.answer(&http, &url, &mut dice).await;
             std::future::pending::<()>().await;
         };
         let _ = tokio::time::timeout(moment, busy).await;
@@ -245,7 +275,7 @@ async fn a_server_killed_repeatedly_loses_and_repeats_no_work() {
     let calm = async {
         loop {
             auditor.ask(&http, &life.url).await;
-            auditor.answer(&http, &life.url, &dice).await;
+            auditor.answer(&http, &life.url, &mut dice).await;
             if Auditor::ended(&http, &life.url).await == Some(auditor.jobs.len()) {
                 return;
             }
@@ -268,6 +298,7 @@ async fn a_server_killed_repeatedly_loses_and_repeats_no_work() {
     }
     auditor.judge(&store, &paid).await;
     let retried: usize = auditor.again.values().sum();
+    assert!(kills < 100 || retried > 0, "no kill met a payment under way");
     println!(
         "{kills} kills, {} jobs, {} payments, {retried} of them asked for again",
         auditor.jobs.len(),
