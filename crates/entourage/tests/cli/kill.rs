@@ -1,5 +1,7 @@
 //! `kill -9` of the binary in the middle of a delegation; the next start finishes it.
 
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
 use std::{
     path::Path,
     process::{Child, Command, Output, Stdio},

@@ -1,6 +1,8 @@
 //! `kill -9` of the binary again and again, at any moment, while people request more; an auditor
 //! that knows the requests, and the effects of the tools, inspects what is left.
 
+#![allow(clippy::unwrap_used, reason = "a test ends by panicking")]
+
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
