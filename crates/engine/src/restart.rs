@@ -21,7 +21,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore};
 use crate::{Engine, Error, Result, activations::ActivationGuard};
 
 /// From this many ends in a row on, runs are resumed one at a time, each until it commits something or its
-/// turn is over: when the process ends, the run at fault is then the only one of them, or one of few.
+/// turn is over. When the process ends again, few of them were at work, and the run at fault is among these.
 const ALONE_FROM: u32 = 3;
 /// How long a turn lasts at most. A run that takes longer, such as with a slow model, must not hold up all
 /// others.

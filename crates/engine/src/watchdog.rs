@@ -110,7 +110,7 @@ impl Engine {
                 return Overdue::Endless;
             }
             if slow.next_if(|slow| age >= *slow).is_some() {
-                tracing::warn!(%agent, seconds = age.as_secs(), "an agent has been at work for long");
+                tracing::warn!(%agent, seconds = age.as_secs(), "an activation has been running for long");
                 continue;
             }
             let next = now + slow.peek().copied().unwrap_or(LONGEST).saturating_sub(age);

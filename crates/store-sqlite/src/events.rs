@@ -1,4 +1,4 @@
-//! Events, numbered in the transaction that they report. Those of a tree are in the [block](Block) of its root.
+//! Events, numbered in the transaction that they report. Those of a tree have the [keys](KeyRange) of its root.
 
 use entourage_types::{AgentId, Event, EventBody, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};

@@ -234,7 +234,7 @@ impl WriterState {
             tracing::warn!(%error, "the end does not wait for other programs");
         }
         if let Err(error) = self.known.persist_epochs(&self.connection) {
-            tracing::warn!(?error, "the last epochs were not written; nobody holds them any more");
+            tracing::warn!(?error, "the last epochs were not persisted; no activation holds them any more");
         }
         if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
             tracing::warn!(%error, "the log was not merged into the database; the next start reads it");

@@ -1,4 +1,4 @@
-//! Items. Those of a transcript are in the [block](Block) of its agent.
+//! Items. Those of a transcript have the [keys](KeyRange) of its agent.
 
 use entourage_store::ItemQuery;
 use entourage_types::{AgentId, Item, ItemBody, RunId, Scope, StepKey};

@@ -177,7 +177,7 @@ impl WriterCache {
     }
 
     /// Assigns the number of the next event of a tree. Returns the tree of this root, the number, and the
-    /// [time](not_before) of the event.
+    /// [time](monotonic_time) of the event.
     ///
     /// # Errors
     /// [`entourage_store::Error::NoAgent`] if there is no such root; [`entourage_store::Error::Corrupt`] if

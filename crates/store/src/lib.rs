@@ -44,8 +44,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The durable state of an engine. Implementations are [`MemoryStore`] and the crate
 /// `entourage-store-sqlite`.
 ///
-/// A read takes a [`Scope`]: a row of another owner reads as if it did not exist. Only `due` and `inbox`,
-/// which the engine itself calls, cover all owners.
+/// A read takes a [`Scope`]: a row of another owner reads as if it did not exist. Only `claim`, `due`
+/// and `inbox`, which the engine itself calls, cover all owners.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Returns one agent, if the scope includes it.

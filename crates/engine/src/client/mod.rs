@@ -1,8 +1,4 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
-//!
-//! One file per intent: agencies, answer, chats, context, create, grants, intervene, kinds, memory, nested,
-//! operate, read, records, send, speak, steps, tell, transcript, usage, wake, webhooks. What several of them need:
-//! once, page.
 
 mod agencies;
 mod answer;

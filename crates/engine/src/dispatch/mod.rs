@@ -21,9 +21,9 @@ pub use embedded::{Embedded, Settings};
 /// Which wake-ups a dispatcher delivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Those due by this moment, also if the clock of the node that receives them is behind: otherwise the agent
-    /// would go back to sleep and be woken again and again until the clocks agree. A node that is ahead shortens
-    /// waits by as much: nodes keep their clocks together.
+    /// The time of the node that dispatches. Its receiver treats all that is due by then as due, even if its own
+    /// clock is behind; otherwise it would put the agent to sleep again. A node whose clock is ahead shortens
+    /// waits by as much, so nodes keep their clocks together.
     pub by: Time,
 }
 

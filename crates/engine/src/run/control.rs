@@ -48,7 +48,7 @@ impl Control {
         self.alone = alone;
     }
 
-    /// The same for a delivery of what is due by this moment.
+    /// The same control, for a delivery of what is due by this moment.
     pub(super) fn due_by(self, due_by: Time) -> Self {
         Self { due_by, ..self }
     }

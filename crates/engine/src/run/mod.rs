@@ -53,8 +53,8 @@ use crate::{
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
 
-/// A run during one activation. Each part keeps its fields private; the files of this folder change a part
-/// only through its methods.
+/// A run during one activation. Each part keeps its fields private, and the files of this folder change it only
+/// through its methods; the agent's row alone is changed in place.
 pub struct Run<'h> {
     engine: &'h Engine,
     kind: Arc<Kind>,

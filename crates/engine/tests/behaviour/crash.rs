@@ -209,12 +209,6 @@ pub(crate) fn points() -> Points {
     }
 }
 
-/// The same for stories about one part only: a fifth of them at most, except for pairs.
-fn sampled() -> Points {
-    let points = points();
-    if points.second_within == u64::MAX { points } else { points.stride.max(5).into() }
-}
-
 /// Shows: S1-R056, S1-R077, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_every_effect_class_survive_a_crash_at_every_commit() {
@@ -250,7 +244,7 @@ async fn digests_survive_a_crash_at_every_commit() {
     let told = digests().tell(1, &[]).await;
     let digested = told.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
     assert!(digested > 1, "{told:#?}");
-    println!("{}", digests().survives(1..=3, sampled()).await);
+    println!("{}", digests().survives(1..=3, points()).await);
 }
 
 /// Shows: S4-R061.
@@ -260,13 +254,13 @@ async fn a_session_is_closed_once_despite_a_crash_at_any_commit() {
     assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
     println!(
         "{}",
-        idle_session().survives(1..=3, Points { stride: sampled().stride.min(7), ..sampled() }).await
+        idle_session().survives(1..=3, Points { stride: points().stride.min(7), ..points() }).await
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approvals_and_grants_survive_a_crash_at_every_commit() {
-    println!("{}", approvals().survives(1..=3, sampled()).await);
+    println!("{}", approvals().survives(1..=3, points()).await);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Drops work: gives the open calls outputs, and ends the agents that work for them.
+//! Cancels work: gives the open calls outputs, and ends the agents that work for them.
 
 use std::collections::HashSet;
 
