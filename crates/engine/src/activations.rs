@@ -24,7 +24,7 @@ type AtWork = Arc<Mutex<HashMap<AgentId, Activation>>>;
 
 /// The activations in progress, by agent.
 #[derive(Default)]
-pub(crate) struct Live {
+pub(crate) struct Activations {
     at_work: AtWork,
     deleting: Deletions,
 }
@@ -67,7 +67,7 @@ impl<'c> Deadline<'c> {
     }
 }
 
-impl Live {
+impl Activations {
     /// Begins an activation of the agent, once no other is in progress. It begins before the agent is
     /// claimed, so that a caller that writes to the agent after the claim can cancel it. `stopping` cancels
     /// all activations.
@@ -258,7 +258,7 @@ mod tests {
 
     #[tokio::test]
     async fn preempting_a_stuck_activation_lets_its_waiters_in() {
-        let (live, stopping, agent) = (Live::default(), CancellationToken::new(), AgentId::new());
+        let (live, stopping, agent) = (Activations::default(), CancellationToken::new(), AgentId::new());
         let held_up = live.enter(agent, &stopping, &InstantClock).await;
         let mut second = Box::pin(live.enter(agent, &stopping, &InstantClock));
         assert!(poll!(&mut second).is_pending());
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn no_state_is_kept_for_agents_at_rest() {
-        let (live, stopping) = (Live::default(), CancellationToken::new());
+        let (live, stopping) = (Activations::default(), CancellationToken::new());
         for _ in 0..10 {
             let agent = AgentId::new();
             let (deleting, first) =

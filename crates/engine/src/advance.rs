@@ -32,10 +32,10 @@ impl Engine {
 
     /// The same for wake-ups that may be [due](Due) by another node's clock.
     pub(crate) async fn advance_by(&self, agent: AgentId, due: Due) -> Result<()> {
-        let live = &self.inner.live;
+        let activations = &self.inner.activations;
         let mut tries = 0;
-        while !live.is_deleting(agent) {
-            let entered = live.enter(agent, self.stopping(), &**self.clock()).await;
+        while !activations.is_deleting(agent) {
+            let entered = activations.enter(agent, self.stopping(), &**self.clock()).await;
             let done = tokio::select! {
                 biased;
                 done = self.activate(agent, due, &entered) => done,
@@ -64,7 +64,7 @@ impl Engine {
     async fn activate(&self, agent: AgentId, due: Due, entered: &ActivationGuard) -> Result<()> {
         // Nothing begins that could not be committed: a model would be asked, and paid, for nothing.
         self.inner.store.ready().await?;
-        if !self.inner.signals.holds() {
+        if !self.inner.signals.holds_lease() {
             return Err(Error::NotYet { agent, after: NO_LEASE });
         }
         let (alone, given_up) = match self.take_up(agent, entered).await {
@@ -94,7 +94,7 @@ impl Engine {
         };
         if closed.is_ok() {
             let (agent, items) = run.into_committed();
-            self.inner.recent.put(&agent, items);
+            self.inner.transcripts.put(&agent, items);
         }
         match closed {
             // Another activation has taken the agent; it does the rest.
@@ -118,7 +118,7 @@ impl Engine {
 
     /// Ends an agent's run in its current state, for this cause.
     pub(crate) async fn end(&self, agent: AgentId, cause: Interrupt) -> Result<()> {
-        let entered = self.inner.live.enter(agent, self.stopping(), &**self.clock()).await;
+        let entered = self.inner.activations.enter(agent, self.stopping(), &**self.clock()).await;
         let Some(claim) = self.claim(agent).await? else { return Ok(()) };
         // An agent that a person deleted meanwhile is deleted and does not fail.
         if is_deleted(&claim) {
@@ -134,7 +134,7 @@ impl Engine {
 
     /// Claims the agent, with the whole of its session.
     async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
-        let held = self.inner.recent.take(agent);
+        let held = self.inner.transcripts.take(agent);
         let Some(mut claim) = self.inner.store.claim(agent, held.end()).await? else { return Ok(None) };
         if !held.is_of(&claim.agent) {
             // The agent was pruned and created again under the same id: nothing that was read before belongs
@@ -153,7 +153,7 @@ impl Engine {
         }
         match self.inner.store.commit(commit).await {
             Ok(_) => {
-                self.inner.recent.put(&claim.agent, claim.items);
+                self.inner.transcripts.put(&claim.agent, claim.items);
                 Ok(())
             }
             Err(StoreError::Fenced { .. }) => Ok(()),

@@ -14,9 +14,9 @@ impl Engine {
     /// # Errors
     /// When the store fails.
     pub(crate) async fn delete(&self, id: AgentId) -> Result<()> {
-        let live = &self.inner.live;
-        let _mark = live.mark_deleting(id);
-        let entered = live.preempt(id, self.stopping(), &**self.clock()).await;
+        let activations = &self.inner.activations;
+        let _mark = activations.mark_deleting(id);
+        let entered = activations.preempt(id, self.stopping(), &**self.clock()).await;
         self.delete_entered(id, &entered).await
     }
 
@@ -28,7 +28,7 @@ impl Engine {
             let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
             // After the claim: an activation that another node begins from now on has a later epoch, and this
             // commit is refused.
-            self.inner.signals.cut(id).await;
+            self.inner.signals.evict(id).await;
             for child in self.children(id).await? {
                 if child.status != Status::Cancelled {
                     Box::pin(self.delete(child.id)).await?;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Client, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
-    activations::Live,
+    activations::Activations,
     dispatch,
     feed::Feed,
     guardrail::Guardrails,
@@ -37,17 +37,17 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) versions: Versions,
-    pub(crate) offers: Toolsets,
+    pub(crate) toolsets: Toolsets,
     pub(crate) servers: Servers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
     pub(crate) signals: Arc<dyn Signals>,
-    pub(crate) recent: TranscriptCache,
-    pub(crate) reading: TaintCache,
+    pub(crate) transcripts: TranscriptCache,
+    pub(crate) taint: TaintCache,
     pub(crate) schemas: Schemas,
-    pub(crate) live: Live,
+    pub(crate) activations: Activations,
     pub(crate) outbox: Outbox,
-    pub(crate) keeping: Option<SaveLayer>,
+    pub(crate) save_layer: Option<SaveLayer>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) guardrails: Guardrails,
     /// Held during a job run, so that job runs do not overlap.
@@ -74,7 +74,7 @@ pub struct Builder {
     signals: Arc<dyn Signals>,
     tracer: Option<Arc<dyn Tracer>>,
     outbox: Outbox,
-    keeping: Option<SaveLayer>,
+    save_layer: Option<SaveLayer>,
     guardrails: Guardrails,
     give_up_after: u32,
     stopping: CancellationToken,
@@ -94,7 +94,7 @@ impl Engine {
             signals: Arc::new(LocalSignals),
             tracer: None,
             outbox: Outbox::default(),
-            keeping: None,
+            save_layer: None,
             guardrails: Guardrails::default(),
             give_up_after: dispatch::Settings::default().give_up_after,
             stopping: CancellationToken::new(),
@@ -195,7 +195,7 @@ impl Builder {
     /// The application's thread store; none unless set. [`save_threads`](Engine::save_threads) saves the
     /// threads.
     pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
-        self.keeping = Some(SaveLayer(thread_store));
+        self.save_layer = Some(SaveLayer(thread_store));
         self
     }
 
@@ -225,27 +225,27 @@ impl Builder {
             [] => self.store,
             _ => Arc::new(Layered::new(self.store, self.outbox.clone())),
         };
-        let store: Arc<dyn Store> = match &self.keeping {
-            Some(keeping) => Arc::new(Layered::new(store, keeping.clone())),
+        let store: Arc<dyn Store> = match &self.save_layer {
+            Some(save_layer) => Arc::new(Layered::new(store, save_layer.clone())),
             None => store,
         };
         Engine {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store), Arc::clone(&self.signals), Arc::clone(&self.clock)),
                 signals: self.signals,
-                offers: Toolsets::new(self.tools),
+                toolsets: Toolsets::new(self.tools),
                 servers: Servers::new(self.servers),
-                recent: TranscriptCache::default(),
-                reading: TaintCache::default(),
+                transcripts: TranscriptCache::default(),
+                taint: TaintCache::default(),
                 schemas: Schemas::default(),
-                live: Live::default(),
+                activations: Activations::default(),
                 tracer: self.tracer,
                 guardrails: self.guardrails,
                 job_lock: tokio::sync::Mutex::default(),
                 give_up_after: self.give_up_after,
                 restarts: Restarts::default(),
                 outbox: self.outbox,
-                keeping: self.keeping,
+                save_layer: self.save_layer,
                 store,
                 model: self.model,
                 versions: Versions::new(self.kinds, self.source),

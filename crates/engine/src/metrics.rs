@@ -124,7 +124,8 @@ impl Engine {
         let now = self.now();
         let mut pages = pages(&**self.store(), &Scope::All, DueWakeups(now));
         while let Some(page) = pages.next().await? {
-            if let Some(oldest) = page.iter().find(|wakeup| !self.inner.live.is_at_work(wakeup.agent)) {
+            if let Some(oldest) = page.iter().find(|wakeup| !self.inner.activations.is_at_work(wakeup.agent))
+            {
                 return Ok(now.since(oldest.due));
             }
         }

@@ -2,8 +2,7 @@
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{
-    Answer, Grant, GrantId, GrantStatus, Post, PostBody, PostId, Proposal, Question, QuestionStatus, Time,
-    WakeupId,
+    Answer, Grant, GrantId, GrantStatus, Post, PostBody, Proposal, Question, QuestionStatus, Time,
 };
 
 /// Adds to a commit all that closes an open question with this answer: the expectation that it is open, the
@@ -31,8 +30,7 @@ pub(crate) fn closing(
         commit.push(Write::record(&grant(&closed, proposal, at))?);
     }
     let body = PostBody::Answer { question: closed.id, call: closed.call, answer };
-    let (id, agent, wakeup) = (PostId::new(), closed.agent, WakeupId::new());
-    commit.post(Post { id, agent, at, wakeup, body }, &closed.owner);
+    commit.post(Post::new(closed.agent, at, body), &closed.owner);
     Ok((commit, closed))
 }
 

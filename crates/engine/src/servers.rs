@@ -65,18 +65,18 @@ impl Engine {
         // The caller reports every failed attempt; only a change matters. An offer names the missing servers,
         // whatever the reason.
         if is_news {
-            self.inner.offers.forget();
+            self.inner.toolsets.forget();
         }
     }
 
     /// Adds the tools of a server that was connected: activations from here on may call them. Returns why
     /// some of the tools cannot be offered.
     pub fn server_brings(&self, name: &str, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolError> {
-        let refused = self.inner.offers.add(tools);
+        let refused = self.inner.toolsets.add(tools);
         self.inner.servers.missing.send_modify(|missing| {
             missing.remove(name);
         });
-        self.inner.offers.forget();
+        self.inner.toolsets.forget();
         refused
     }
 

@@ -26,12 +26,12 @@ pub enum NodeSignal {
     Behind,
 }
 
-/// This node's connection to the other nodes. What it receives it hands to [`Engine::hear`] and
-/// [`Engine::leave`]; of commits through this node's store handle it tells the other nodes by itself.
+/// This node's connection to the other nodes. What it receives it hands to [`Engine::on_signal`] and
+/// [`Engine::evict_local`]; of commits through this node's store handle it tells the other nodes by itself.
 #[async_trait]
 pub trait Signals: Send + Sync + 'static {
     /// Sends news to all other nodes. Never blocks.
-    fn tell(&self, news: NodeSignal);
+    fn broadcast(&self, news: NodeSignal);
 
     /// Whether a subscriber at another node follows the tree: only then pieces are sent.
     fn is_followed(&self, root: AgentId) -> bool;
@@ -42,14 +42,14 @@ pub trait Signals: Send + Sync + 'static {
     /// The last subscriber at this node is gone.
     fn unfollow(&self, root: AgentId);
 
-    /// Has all other nodes [leave](Engine::leave) the agent. Returns once none of them begins anything for it any
-    /// more: it has left the agent, or it no longer [holds](Self::holds) its lease. Unlike all others, this
+    /// Has all other nodes [leave](Engine::evict_local) the agent. Returns once none of them begins anything for it any
+    /// more: it has left the agent, or it no longer [holds](Self::holds_lease) its lease. Unlike all others, this
     /// signal is repeated until then.
-    async fn cut(&self, agent: AgentId);
+    async fn evict(&self, agent: AgentId);
 
     /// Whether the other nodes still count on this one. A node for which this is false begins no effect and no
     /// model call: another node may be doing so already.
-    fn holds(&self) -> bool;
+    fn holds_lease(&self) -> bool;
 
     /// How often subscribers look for events whose news may have been lost; none if no news can be lost.
     fn poll_interval(&self) -> Option<Duration>;
@@ -61,7 +61,7 @@ pub struct LocalSignals;
 
 #[async_trait]
 impl Signals for LocalSignals {
-    fn tell(&self, _: NodeSignal) {}
+    fn broadcast(&self, _: NodeSignal) {}
 
     fn is_followed(&self, _: AgentId) -> bool {
         false
@@ -71,9 +71,9 @@ impl Signals for LocalSignals {
 
     fn unfollow(&self, _: AgentId) {}
 
-    async fn cut(&self, _: AgentId) {}
+    async fn evict(&self, _: AgentId) {}
 
-    fn holds(&self) -> bool {
+    fn holds_lease(&self) -> bool {
         true
     }
 
@@ -84,24 +84,26 @@ impl Signals for LocalSignals {
 
 impl Engine {
     /// Receives news of another node.
-    pub fn hear(&self, news: NodeSignal) {
+    pub fn on_signal(&self, news: NodeSignal) {
         match news {
             NodeSignal::Tree(root) => self.inner.feed.fall_behind(Some(root)),
             NodeSignal::Behind => self.inner.feed.fall_behind(None),
-            NodeSignal::Interrupted { agent, answering } => self.inner.live.interrupt(agent, answering),
+            NodeSignal::Interrupted { agent, answering } => {
+                self.inner.activations.interrupt(agent, answering)
+            }
             NodeSignal::Piece(root, piece) => self.inner.feed.hear(root, &piece),
         }
     }
 
-    /// Ends what this node does for an agent that another node deletes, as at [`Signals::cut`].
-    pub async fn leave(&self, agent: AgentId) {
-        self.inner.live.leave(agent, &**self.clock()).await;
+    /// Ends what this node does for an agent that another node deletes, as at [`Signals::evict`].
+    pub async fn evict_local(&self, agent: AgentId) {
+        self.inner.activations.leave(agent, &**self.clock()).await;
     }
 
     /// Ends the step in progress of an agent that has something new to read, at whichever node it works; if
     /// `answering`, only if it answers this message.
     pub(crate) fn interrupt(&self, agent: AgentId, answering: Option<PostId>) {
-        self.inner.live.interrupt(agent, answering);
-        self.inner.signals.tell(NodeSignal::Interrupted { agent, answering });
+        self.inner.activations.interrupt(agent, answering);
+        self.inner.signals.broadcast(NodeSignal::Interrupted { agent, answering });
     }
 }

@@ -129,7 +129,7 @@ impl Engine {
             remarks,
         };
         *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
-        self.inner.offers.forget();
+        self.inner.toolsets.forget();
         tracing::info!(?reloaded.added, ?reloaded.changed, ?reloaded.removed, "the kinds were reloaded");
         Ok(reloaded)
     }

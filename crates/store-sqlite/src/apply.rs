@@ -12,9 +12,9 @@ use crate::{
 /// Applies an accepted commit.
 pub(crate) fn commit(
     connection: &Connection,
-    known: &mut WriterCache,
+    cache: &mut WriterCache,
     commit: &Commit,
-    AcceptedCommit { writer, events: told }: AcceptedCommit,
+    AcceptedCommit { writer, events: derived }: AcceptedCommit,
 ) -> Result<Done> {
     let mut after = writer.clone();
     let mut epoch_written = false;
@@ -22,9 +22,9 @@ pub(crate) fn commit(
     for write in &commit.writes {
         match (write, &writer) {
             (Write::NewAgent(agent), _) => {
-                let row = known.next_agent(connection)?;
+                let row = cache.next_agent(connection)?;
                 agents::insert(connection, row, agent)?;
-                known.put_new_agent(agent, row);
+                cache.put_new_agent(agent, row);
             }
             (Write::Agent(row), Some(agent)) => {
                 let row = Agent { epoch: agent.epoch, ..row.clone() };
@@ -33,7 +33,7 @@ pub(crate) fn commit(
                 epoch_written = true;
             }
             (Write::Item(item), _) => {
-                items::insert(connection, known.block(connection, item.agent)?, item)?;
+                items::insert(connection, cache.key_range(connection, item.agent)?, item)?;
                 after = after.map(|agent| match agent.id == item.agent {
                     true => Agent { items: item.seq + 1, ..agent },
                     // The row of an agent that this commit creates counts its items already.
@@ -41,7 +41,7 @@ pub(crate) fn commit(
                 });
             }
             (Write::Run(run), Some(agent)) => {
-                let before = known.run(run.id);
+                let before = cache.run(run.id);
                 runs::write(connection, run, before.map(|before| before.status))?;
                 let kept = before.map_or(&[][..], |before| usage::kept_of(before.status, &before.spent));
                 usage::keep(
@@ -51,12 +51,12 @@ pub(crate) fn commit(
                     kept,
                     usage::kept_of(run.status, &run.spent),
                 )?;
-                known.put_run(run);
+                cache.put_run(run);
             }
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
             (Write::Post(post), _) => {
-                inbox::put(connection, post, known.next_arrival(connection)?)?;
-                known.mark_inbox_nonempty(post.agent);
+                inbox::put(connection, post, cache.next_arrival(connection)?)?;
+                cache.mark_inbox_nonempty(post.agent);
             }
             (Write::ConsumePost(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
             (Write::ScheduleWakeup(wakeup), _) => {
@@ -70,21 +70,21 @@ pub(crate) fn commit(
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
                 prune::agent(connection, *agent)?;
-                known.remove_agent(*agent);
+                cache.remove_agent(*agent);
             }
             (Write::PruneEntity(kind, id), _) => prune::entity(connection, *kind, id)?,
             (Write::Record(entity, _), _) => entities::upsert(connection, entity)?,
         }
     }
     if let Some(agent) = after {
-        if !epoch_written && known.has_unpersisted_epoch(agent.id) {
+        if !epoch_written && cache.has_unpersisted_epoch(agent.id) {
             agents::set_epoch(connection, agent.id, agent.epoch)?;
         }
-        known.put_agent(agent);
+        cache.put_agent(agent);
     }
-    let events = events::append(connection, known, commit.at, told)?;
+    let events = events::append(connection, cache, commit.at, derived)?;
     let inbox = match writer {
-        Some(agent) => known.has_posts(connection, agent.id)?,
+        Some(agent) => cache.has_posts(connection, agent.id)?,
         None => false,
     };
     Ok(Done { committed: Committed { inbox }, changed: CommittedEvents { events }, wakeups, claimed: None })

@@ -21,10 +21,10 @@ pub(crate) enum Claimed {
 /// Claims an agent on the connection that writes.
 pub(crate) fn claim(
     connection: &Connection,
-    known: &mut WriterCache,
+    cache: &mut WriterCache,
     id: AgentId,
 ) -> Result<Option<Claimed>> {
-    let Some(agent) = known.claim(connection, id)? else { return Ok(None) };
+    let Some(agent) = cache.claim(connection, id)? else { return Ok(None) };
     // Commits wait while this reads, so it reads only a little.
     if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {
         return Ok(Some(Claimed::Known(agent)));

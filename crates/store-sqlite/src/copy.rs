@@ -21,7 +21,7 @@ const TOLD: Duration = Duration::from_millis(250);
 /// # Errors
 /// [`Error::Unusable`] if `from` is not a database of this program, or `to` exists already or cannot be
 /// written; [`Error::DiskFull`] if the copy does not fit. No file is left then.
-pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copied)) -> Result<u64> {
+pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, on_progress: impl FnMut(Copied)) -> Result<u64> {
     let (from, to) = (from.as_ref(), to.as_ref());
     let refuse = |path: &Path, why: String| Error::Unusable { path: path.display().to_string(), why };
     if !from.exists() {
@@ -39,7 +39,7 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
     // which helps no one.
     let part = NamedTempFile::with_prefix_in(".entourage-copy-", directory)
         .map_err(|error| unwritable(error.kind().into()))?;
-    write(connection, part.path(), told)?;
+    write(connection, part.path(), on_progress)?;
     look_through(part.path())?;
     part.as_file().sync_all().map_err(unwritable)?;
     let file = part.persist_noclobber(to).map_err(|error| match error.error.kind() {
@@ -52,7 +52,7 @@ pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>, told: impl FnMut(Copie
     Ok(file.metadata().map_err(unwritable)?.len())
 }
 
-fn write(connection: Connection, to: &Path, mut told: impl FnMut(Copied)) -> Result<()> {
+fn write(connection: Connection, to: &Path, mut on_progress: impl FnMut(Copied)) -> Result<()> {
     let size = |pragma: &str| connection.pragma_query_value(None, pragma, |row| rows::count(row, 0));
     let of = size("page_count").and_then(|pages| Ok(pages * size("page_size")?)).map_err(Fault::from)?;
     let name = to.to_str().map(str::to_owned).ok_or_else(|| Error::Unusable {
@@ -65,7 +65,7 @@ fn write(connection: Connection, to: &Path, mut told: impl FnMut(Copied)) -> Res
         while !writer.is_finished() {
             thread::park_timeout(TOLD);
             let bytes = to.metadata().map_or(0, |file| file.len());
-            told(Copied { bytes, of });
+            on_progress(Copied { bytes, of });
         }
         match writer.join() {
             Ok(written) => Ok(written.map(drop).map_err(Fault::from)?),

@@ -74,13 +74,13 @@ pub(crate) fn last_seen(connection: &Connection, scope: &Scope, root: AgentId) -
 /// Numbers the events of a commit, writes them, and returns them as subscribers get them.
 pub(crate) fn append(
     connection: &Connection,
-    known: &mut WriterCache,
+    cache: &mut WriterCache,
     at: Time,
-    told: Vec<(AgentId, AgentId, EventBody)>,
+    derived: Vec<(AgentId, AgentId, EventBody)>,
 ) -> Result<Vec<Event>> {
-    let mut events: Vec<Event> = Vec::with_capacity(told.len());
-    for (root, agent, body) in told {
-        let (tree, seq, at) = known.next_event(connection, root, at)?;
+    let mut events: Vec<Event> = Vec::with_capacity(derived.len());
+    for (root, agent, body) in derived {
+        let (tree, seq, at) = cache.next_event(connection, root, at)?;
         let event = Event { root, seq, agent, at, body };
         insert(connection, tree, &event)?;
         events.push(event);

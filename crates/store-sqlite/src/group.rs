@@ -32,11 +32,11 @@ pub(crate) struct WriterState {
     connection: Connection,
     /// How long to wait for another program that holds the file.
     patience: Duration,
-    known: WriterCache,
+    cache: WriterCache,
     /// Groups settled so far.
     groups: u64,
-    course: Arc<GroupProgress>,
-    place: OpenFile,
+    progress: Arc<GroupProgress>,
+    file: OpenFile,
 }
 
 /// The progress of the groups, for checks of the store's readiness.
@@ -74,25 +74,25 @@ const PROBE: u32 = 64 << 10;
 impl WriterState {
     /// Creates the state on the connection to the file at this place. `patience` is how long to wait for
     /// another program that holds the file.
-    pub(crate) fn new(connection: Connection, patience: Duration, place: OpenFile) -> Self {
-        Self { connection, patience, known: WriterCache::new(), groups: 0, course: Arc::default(), place }
+    pub(crate) fn new(connection: Connection, patience: Duration, file: OpenFile) -> Self {
+        Self { connection, patience, cache: WriterCache::new(), groups: 0, progress: Arc::default(), file }
     }
 
-    pub(crate) fn course(&self) -> Arc<GroupProgress> {
-        Arc::clone(&self.course)
+    pub(crate) fn progress(&self) -> Arc<GroupProgress> {
+        Arc::clone(&self.progress)
     }
 
     pub(crate) fn empty_inboxes(&self) -> EmptyInboxes {
-        self.known.empty_inboxes()
+        self.cache.empty_inboxes()
     }
 
-    pub(crate) fn place(&self) -> &OpenFile {
-        &self.place
+    pub(crate) fn file(&self) -> &OpenFile {
+        &self.file
     }
 
     #[cfg(test)]
-    pub(crate) fn doubt_place(&mut self) {
-        self.place.doubt();
+    pub(crate) fn doubt_file(&mut self) {
+        self.file.doubt();
     }
 
     #[cfg(test)]
@@ -104,9 +104,9 @@ impl WriterState {
     /// failure of one does not affect the others. If nothing can be written at all, no job is tried again.
     /// Returns the jobs that are not settled; only [`Busy::Return`] leaves any.
     pub(crate) fn settle(&mut self, group: Vec<Job>, busy: Busy) -> Vec<Job> {
-        self.course.set_since(Some(Instant::now()));
+        self.progress.set_since(Some(Instant::now()));
         let written = self.together(&group, busy);
-        self.course.set_since(None);
+        self.progress.set_since(None);
         match written {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
@@ -118,7 +118,7 @@ impl WriterState {
             Err(fault) => {
                 let error = Error::from(fault);
                 // Before any caller gets the error.
-                self.course.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
+                self.progress.failing.fetch_or(error.is_outage(), Ordering::Relaxed);
                 if group.len() == 1 || matches!(error, Error::Unavailable { .. }) {
                     group.into_iter().for_each(|job| job.answer(Err(error.clone())));
                     Vec::new()
@@ -136,7 +136,7 @@ impl WriterState {
         })?;
         let writes = group.iter().any(|job| !matches!(job.work, Work::Claim(_)));
         if writes {
-            self.place.check_at_times()?;
+            self.file.check_at_times()?;
             self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         }
         let written = group.iter().map(|job| self.write(&job.work)).collect::<Result<Vec<_>>>();
@@ -149,12 +149,12 @@ impl WriterState {
         });
         match &durable {
             Ok(outcomes) => {
-                self.course.failing.store(false, Ordering::Relaxed);
-                self.known.mark_durable();
+                self.progress.failing.store(false, Ordering::Relaxed);
+                self.cache.mark_durable();
                 self.mark_epochs_persisted(group, outcomes);
             }
             Err(_) => {
-                self.known.undone();
+                self.cache.undone();
                 // Some failures (a full disk) roll back by themselves, others leave that to us.
                 if !self.connection.is_autocommit() {
                     let undone = self.connection.execute_batch("ROLLBACK");
@@ -170,10 +170,10 @@ impl WriterState {
     /// Does one job. A refusal is an outcome, because nothing was written yet; a failure while writing fails
     /// the group's transaction.
     fn write(&mut self, work: &Work) -> Result<Reply<Done>> {
-        let (connection, known) = (&self.connection, &mut self.known);
+        let (connection, cache) = (&self.connection, &mut self.cache);
         match work {
             Work::Claim(agent) => {
-                let claimed = claim::claim(connection, known, *agent)?;
+                let claimed = claim::claim(connection, cache, *agent)?;
                 Ok(Ok(Done { claimed, ..Done::default() }))
             }
             Work::Probe => {
@@ -187,9 +187,9 @@ impl WriterState {
                 Ok(Ok(Done::default()))
             }
             Work::Commit(commit) => {
-                let facts = Facts::of(commit, &mut Rows { connection, known })?;
+                let facts = Facts::of(commit, &mut Rows { connection, cache })?;
                 match commit.judge(&facts) {
-                    Ok(judged) => Ok(Ok(apply::commit(connection, known, commit, judged)?)),
+                    Ok(judged) => Ok(Ok(apply::commit(connection, cache, commit, judged)?)),
                     Err(refusal) => Ok(Err(refusal)),
                 }
             }
@@ -201,11 +201,11 @@ impl WriterState {
         for (job, outcome) in group.iter().zip(outcomes) {
             let (Work::Commit(Commit { fence, writes, .. }), Ok(_)) = (&job.work, outcome) else { continue };
             if let Some(Fence { agent, epoch }) = fence {
-                self.known.epoch_persisted(*agent, *epoch);
+                self.cache.epoch_persisted(*agent, *epoch);
             }
             for write in writes {
                 if let Write::PruneAgent(agent) = write {
-                    self.known.forget_epoch(*agent);
+                    self.cache.forget_epoch(*agent);
                 }
             }
         }
@@ -233,7 +233,7 @@ impl WriterState {
         if let Err(error) = self.connection.busy_timeout(self.patience) {
             tracing::warn!(%error, "the end does not wait for other programs");
         }
-        if let Err(error) = self.known.persist_epochs(&self.connection) {
+        if let Err(error) = self.cache.persist_epochs(&self.connection) {
             tracing::warn!(?error, "the last epochs were not persisted; no activation holds them any more");
         }
         if let Err(error) = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
@@ -272,20 +272,20 @@ mod tests {
     }
 
     /// Settles the commits as one group, and returns the result of each.
-    fn settle_all<const N: usize>(desk: &mut WriterState, commits: [Commit; N]) -> [Reply<Done>; N] {
+    fn settle_all<const N: usize>(state: &mut WriterState, commits: [Commit; N]) -> [Reply<Done>; N] {
         let mut answers = Vec::new();
         let group = commits.map(|commit| {
             let (author, answer) = oneshot::channel();
             answers.push(answer);
             Job { work: Work::Commit(commit), hints: Hints::new(1), author }
         });
-        assert!(desk.settle(group.into(), Busy::Return).is_empty());
+        assert!(state.settle(group.into(), Busy::Return).is_empty());
         let mut answers = answers.into_iter();
         std::array::from_fn(|_| answers.next().unwrap().blocking_recv().unwrap())
     }
 
-    fn ids(desk: &WriterState) -> Vec<String> {
-        let mut statement = desk.connection.prepare("SELECT id FROM entities ORDER BY n").unwrap();
+    fn ids(state: &WriterState) -> Vec<String> {
+        let mut statement = state.connection.prepare("SELECT id FROM entities ORDER BY n").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<_>>().unwrap()
     }
 
@@ -293,58 +293,59 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("entourage.db");
         let connection = crate::open::writer(&path, None, true).unwrap();
-        let desk = WriterState::new(connection, Duration::ZERO, OpenFile::of(&path));
-        (directory, desk)
+        let state = WriterState::new(connection, Duration::ZERO, OpenFile::of(&path));
+        (directory, state)
     }
 
     #[test]
     fn a_failed_commit_does_not_fail_the_others_of_its_group() {
-        let (_directory, mut desk) = open();
-        let told = settle_all(
-            &mut desk,
+        let (_directory, mut state) = open();
+        let answers = settle_all(
+            &mut state,
             [record("ann", "1", "{}"), record("bob", "1", "{}"), record("bob", "2", "{}")],
         );
-        assert!(matches!(told, [Ok(_), Err(Error::Exists { .. }), Ok(_)]));
-        assert_eq!(ids(&desk), ["1", "2"]);
+        assert!(matches!(answers, [Ok(_), Err(Error::Exists { .. }), Ok(_)]));
+        assert_eq!(ids(&state), ["1", "2"]);
     }
 
-    fn pages(desk: &WriterState) -> u32 {
-        desk.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
+    fn pages(state: &WriterState) -> u32 {
+        state.connection.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
     }
 
     /// Leaves room on the disk for this many pages in total.
-    fn limit_pages(desk: &WriterState, pages: u32) {
-        desk.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    fn limit_pages(state: &WriterState, pages: u32) {
+        state.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
     }
 
     #[test]
     fn an_undone_commit_uses_up_no_event_number() {
-        let (_directory, mut desk) = open();
+        let (_directory, mut state) = open();
         let root = Agent::root(Owner::new("ann"), "helper", "stays", Time::now());
-        let told = settle_all(&mut desk, [Commit::new(root.created).write(Write::NewAgent(root.clone()))]);
-        assert!(told[0].is_ok());
-        let limit = pages(&desk) + 4;
-        limit_pages(&desk, limit);
+        let answers =
+            settle_all(&mut state, [Commit::new(root.created).write(Write::NewAgent(root.clone()))]);
+        assert!(answers[0].is_ok());
+        let limit = pages(&state) + 4;
+        limit_pages(&state, limit);
         let child = Write::NewAgent(root.child("helper", "is told of", None, root.created));
         let large = record("ann", "large", &"x".repeat(1_000_000));
-        let told = settle_all(&mut desk, [Commit::new(root.created).write(child), large]);
-        assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]), "{told:?}");
-        let tree = KeyRange::of(&desk.connection, root.id).unwrap().unwrap();
-        assert_eq!(events::last(&desk.connection, tree).unwrap().0, 2, "one event for each agent");
+        let answers = settle_all(&mut state, [Commit::new(root.created).write(child), large]);
+        assert!(matches!(&answers, [Ok(_), Err(Error::DiskFull(_))]), "{answers:?}");
+        let tree = KeyRange::of(&state.connection, root.id).unwrap().unwrap();
+        assert_eq!(events::last(&state.connection, tree).unwrap().0, 2, "one event for each agent");
     }
 
     #[test]
     fn a_full_disk_refuses_only_the_commits_that_do_not_fit() {
-        let (_directory, mut desk) = open();
-        let limit = pages(&desk) + 4;
-        limit_pages(&desk, limit);
+        let (_directory, mut state) = open();
+        let limit = pages(&state) + 4;
+        limit_pages(&state, limit);
         let large = "x".repeat(1_000_000);
-        let told = settle_all(&mut desk, [record("ann", "small", "{}"), record("ann", "large", &large)]);
-        assert!(matches!(&told, [Ok(_), Err(Error::DiskFull(_))]));
-        assert_eq!(ids(&desk), ["small"]);
-        limit_pages(&desk, limit + 1_000);
-        let told = settle_all(&mut desk, [record("ann", "large", &large), record("ann", "next", "{}")]);
-        assert!(matches!(told, [Ok(_), Ok(_)]));
-        assert_eq!(ids(&desk), ["small", "large", "next"]);
+        let answers = settle_all(&mut state, [record("ann", "small", "{}"), record("ann", "large", &large)]);
+        assert!(matches!(&answers, [Ok(_), Err(Error::DiskFull(_))]));
+        assert_eq!(ids(&state), ["small"]);
+        limit_pages(&state, limit + 1_000);
+        let answers = settle_all(&mut state, [record("ann", "large", &large), record("ann", "next", "{}")]);
+        assert!(matches!(answers, [Ok(_), Ok(_)]));
+        assert_eq!(ids(&state), ["small", "large", "next"]);
     }
 }

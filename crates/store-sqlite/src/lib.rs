@@ -223,7 +223,7 @@ impl SqliteStore {
             lock::private(path).map_err(|error| unusable(error, "it cannot be made"))?;
         }
         let mut writer = open::writer(path, durability, settings.migrate)?;
-        let place = OpenFile::of(path);
+        let file = OpenFile::of(path);
         let connections = |count| (0..count).map(|_| open::reader(path)).collect::<Result<Vec<_>>>();
         let (mut near, mut far) = (connections(parallel_reads())?, connections(settings.readers.max(1))?);
         if let Some(statements) = &settings.statements {
@@ -235,7 +235,7 @@ impl SqliteStore {
         let no_thread = |error| unusable(error, "a thread cannot be started");
         let database = Database {
             readers: Readers::start(near, far).map_err(no_thread)?,
-            writer: Writer::start(WriterState::new(writer, settings.patience, place), durability)
+            writer: Writer::start(WriterState::new(writer, settings.patience, file), durability)
                 .map_err(no_thread)?,
             damaged: OnceLock::new(),
             _lock: lock,

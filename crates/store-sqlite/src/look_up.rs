@@ -14,18 +14,18 @@ use crate::{
 /// The rows, and what the writer knows of them without a query.
 pub(crate) struct Rows<'a> {
     pub(crate) connection: &'a Connection,
-    pub(crate) known: &'a mut WriterCache,
+    pub(crate) cache: &'a mut WriterCache,
 }
 
 impl Find for Rows<'_> {
     type Error = Fault;
 
     fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {
-        self.known.agent(self.connection, agent)
+        self.cache.agent(self.connection, agent)
     }
 
     fn exists(&mut self, agent: AgentId) -> Result<bool> {
-        self.known.has_agent(self.connection, agent)
+        self.cache.has_agent(self.connection, agent)
     }
 
     fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>> {
@@ -33,7 +33,7 @@ impl Find for Rows<'_> {
     }
 
     fn run(&mut self, run: RunId) -> Result<Option<AgentId>> {
-        self.known.agent_of_run(self.connection, run)
+        self.cache.agent_of_run(self.connection, run)
     }
 
     fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {

@@ -222,7 +222,7 @@ async fn a_removed_or_replaced_file_accepts_no_commit_until_it_is_back() {
         if replaced {
             std::fs::copy(&aside, &path).unwrap();
         }
-        store.database.writer.doubt_place();
+        store.database.writer.doubt_file();
         let is_told = |error: &Error| matches!(error, Error::Unavailable { cause, .. } if cause.contains("removed, moved or replaced"));
         for _ in 0..2 {
             let (refused, not_ready) =

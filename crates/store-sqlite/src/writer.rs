@@ -42,28 +42,28 @@ pub(crate) struct Writer {
 
 struct Shared {
     waiting: Mutex<Vec<Job>>,
-    desk: Mutex<Option<WriterState>>,
+    state: Mutex<Option<WriterState>>,
     /// The progress of the groups.
-    course: Arc<GroupProgress>,
-    place: OpenFile,
+    progress: Arc<GroupProgress>,
+    file: OpenFile,
     empty_inboxes: EmptyInboxes,
     /// Whether the log is long enough to be merged.
-    long: AtomicBool,
+    wal_is_long: AtomicBool,
     closing: AtomicBool,
 }
 
 impl Writer {
     /// Starts the writer with its state. Without a durability, nothing is ever synced.
-    pub(crate) fn start(desk: WriterState, durability: Option<Durability>) -> std::io::Result<Self> {
+    pub(crate) fn start(state: WriterState, durability: Option<Durability>) -> std::io::Result<Self> {
         let at_once = durability != Some(Durability::Full);
-        let (course, place, empty_inboxes) = (desk.course(), desk.place().clone(), desk.empty_inboxes());
+        let (progress, file, empty_inboxes) = (state.progress(), state.file().clone(), state.empty_inboxes());
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
-            desk: Mutex::new(Some(desk)),
-            course,
-            place,
+            state: Mutex::new(Some(state)),
+            progress,
+            file,
             empty_inboxes,
-            long: AtomicBool::new(false),
+            wal_is_long: AtomicBool::new(false),
             closing: AtomicBool::new(false),
         });
         let serving = Arc::clone(&shared);
@@ -89,9 +89,9 @@ impl Writer {
     /// Checks whether a commit could be written. If the last one failed because of the database and not
     /// because of its content, tries the disk.
     pub(crate) async fn ready(&self, hints: &Hints) -> Reply<()> {
-        self.shared.place.check()?;
+        self.shared.file.check()?;
         self.check_not_blocked(SLOW)?;
-        if self.shared.course.failing.load(Ordering::Relaxed) {
+        if self.shared.progress.failing.load(Ordering::Relaxed) {
             self.ask(Work::Probe, hints).await?;
         }
         Ok(())
@@ -99,7 +99,7 @@ impl Writer {
 
     /// Checks that no group has been under way for this long.
     fn check_not_blocked(&self, long: Duration) -> Reply<()> {
-        match self.shared.course.under_way() {
+        match self.shared.progress.under_way() {
             Some(time) if time >= long => Err(Error::Unavailable {
                 cause: "a commit has been under way for more than two seconds: another program holds the file, such \
                         as a `sqlite3` with an open transaction, or the disk is slow",
@@ -112,22 +112,22 @@ impl Writer {
     /// Calls `act` with the connection that writes.
     #[cfg(test)]
     pub(crate) fn on_connection(&self, act: impl FnOnce(&Connection)) {
-        if let Some(desk) = &*locked(&self.shared.desk) {
-            act(desk.connection());
+        if let Some(state) = &*locked(&self.shared.state) {
+            act(state.connection());
         }
     }
 
     /// How long a group has been under way, if one is.
     #[cfg(test)]
     pub(crate) fn under_way(&self) -> Option<Duration> {
-        self.shared.course.under_way()
+        self.shared.progress.under_way()
     }
 
     /// Makes the next commit check where the file is.
     #[cfg(test)]
-    pub(crate) fn doubt_place(&self) {
-        if let Some(desk) = &mut *locked(&self.shared.desk) {
-            desk.doubt_place();
+    pub(crate) fn doubt_file(&self) {
+        if let Some(state) = &mut *locked(&self.shared.state) {
+            state.doubt_file();
         }
     }
 
@@ -143,7 +143,7 @@ impl Writer {
             left.0 = None;
             is_for_thread = !self.shared.try_write_inline();
         }
-        if is_for_thread || self.shared.long.load(Ordering::Relaxed) {
+        if is_for_thread || self.shared.wal_is_long.load(Ordering::Relaxed) {
             self.wake();
         }
         answer.await.map_err(|_| Error::Closed)?
@@ -185,10 +185,10 @@ impl Shared {
     fn serve(&self) {
         loop {
             let closing = self.closing.load(Ordering::Acquire);
-            if let Some(desk) = &mut *locked(&self.desk) {
-                self.work(desk, Busy::Wait);
-                if self.long.swap(false, Ordering::Relaxed)
-                    && let Err(error) = desk.merge()
+            if let Some(state) = &mut *locked(&self.state) {
+                self.work(state, Busy::Wait);
+                if self.wal_is_long.swap(false, Ordering::Relaxed)
+                    && let Err(error) = state.merge()
                 {
                     tracing::warn!(%error, "the log was not merged into the database");
                 }
@@ -200,23 +200,23 @@ impl Shared {
                 thread::park();
             }
         }
-        if let Some(desk) = locked(&self.desk).take() {
-            desk.close();
+        if let Some(state) = locked(&self.state).take() {
+            state.close();
         }
     }
 
     /// Writes the waiting jobs, unless another caller is writing, which then writes these, too: it checks
-    /// once more after it has released the desk. False if jobs are left for the thread, which must then be
+    /// once more after it has released the state. False if jobs are left for the thread, which must then be
     /// woken.
     fn try_write_inline(&self) -> bool {
         while !locked(&self.waiting).is_empty() {
-            let mut desk = match self.desk.try_lock() {
-                Ok(desk) => desk,
+            let mut state = match self.state.try_lock() {
+                Ok(state) => state,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Err(TryLockError::WouldBlock) => return true,
             };
-            if let Some(desk) = &mut *desk
-                && !self.work(desk, Busy::Return)
+            if let Some(state) = &mut *state
+                && !self.work(state, Busy::Return)
             {
                 return false;
             }
@@ -225,7 +225,7 @@ impl Shared {
     }
 
     /// Writes until no job waits. False if another program prevented that.
-    fn work(&self, desk: &mut WriterState, busy: Busy) -> bool {
+    fn work(&self, state: &mut WriterState, busy: Busy) -> bool {
         loop {
             let group: Vec<Job> = {
                 let mut waiting = locked(&self.waiting);
@@ -235,9 +235,9 @@ impl Shared {
             if group.is_empty() {
                 return true;
             }
-            let left = desk.settle(group, busy);
-            if desk.wal_needs_checkpoint() {
-                self.long.store(true, Ordering::Relaxed);
+            let left = state.settle(group, busy);
+            if state.wal_needs_checkpoint() {
+                self.wal_is_long.store(true, Ordering::Relaxed);
             }
             if !left.is_empty() {
                 locked(&self.waiting).splice(0..0, left);

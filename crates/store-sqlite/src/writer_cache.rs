@@ -33,9 +33,9 @@ fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
 /// Rows as they are inside the current transaction.
 pub(crate) struct WriterCache {
     agents: LruCache<AgentId, Agent>,
-    blocks: LruCache<AgentId, KeyRange>,
+    key_ranges: LruCache<AgentId, KeyRange>,
     /// The row of each tree's root, and the number and the time of the tree's last event.
-    told: LruCache<AgentId, (KeyRange, u64, Time)>,
+    last_events: LruCache<AgentId, (KeyRange, u64, Time)>,
     /// Runs that were looked up or written recently: their agents, with status and usage; none if there is no
     /// such run.
     runs: LruCache<RunId, Option<(AgentId, StoredRun)>>,
@@ -75,8 +75,8 @@ impl WriterCache {
     pub(crate) fn new() -> Self {
         Self {
             agents: kept(),
-            blocks: kept(),
-            told: kept(),
+            key_ranges: kept(),
+            last_events: kept(),
             runs: kept(),
             newest_agent: None,
             arrivals: None,
@@ -110,9 +110,9 @@ impl WriterCache {
 
     /// Records that an agent was created in this row; also its tree, if it is the root.
     pub(crate) fn put_new_agent(&mut self, agent: &Agent, row: i64) {
-        self.blocks.put(agent.id, KeyRange::of_row(row));
+        self.key_ranges.put(agent.id, KeyRange::of_row(row));
         if agent.root == agent.id {
-            self.told.put(agent.root, (KeyRange::of_row(row), 0, events::NEVER));
+            self.last_events.put(agent.root, (KeyRange::of_row(row), 0, events::NEVER));
         }
         self.agents.put(agent.id, agent.clone());
     }
@@ -120,8 +120,8 @@ impl WriterCache {
     /// Records that an agent was removed; also its tree, if it is the root.
     pub(crate) fn remove_agent(&mut self, id: AgentId) {
         self.agents.pop(&id);
-        self.blocks.pop(&id);
-        self.told.pop(&id);
+        self.key_ranges.pop(&id);
+        self.last_events.pop(&id);
         self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
     }
@@ -130,13 +130,13 @@ impl WriterCache {
     ///
     /// # Errors
     /// [`entourage_store::Error::NoAgent`] if there is no such agent.
-    pub(crate) fn block(&mut self, connection: &Connection, id: AgentId) -> Result<KeyRange> {
-        if let Some(block) = self.blocks.get(&id) {
-            return Ok(*block);
+    pub(crate) fn key_range(&mut self, connection: &Connection, id: AgentId) -> Result<KeyRange> {
+        if let Some(range) = self.key_ranges.get(&id) {
+            return Ok(*range);
         }
-        let block = KeyRange::of(connection, id)?.ok_or(Error::NoAgent { agent: id })?;
-        self.blocks.put(id, block);
-        Ok(block)
+        let range = KeyRange::of(connection, id)?.ok_or(Error::NoAgent { agent: id })?;
+        self.key_ranges.put(id, range);
+        Ok(range)
     }
 
     /// Records an agent's row as it was just written.
@@ -173,7 +173,7 @@ impl WriterCache {
 
     /// Whether the agent exists.
     pub(crate) fn has_agent(&self, connection: &Connection, id: AgentId) -> Result<bool> {
-        Ok(self.agents.contains(&id) || self.told.contains(&id) || agents::exists(connection, id)?)
+        Ok(self.agents.contains(&id) || self.last_events.contains(&id) || agents::exists(connection, id)?)
     }
 
     /// Assigns the number of the next event of a tree. Returns the tree of this root, the number, and the
@@ -188,10 +188,10 @@ impl WriterCache {
         root: AgentId,
         at: Time,
     ) -> Result<(KeyRange, u64, Time)> {
-        let (tree, last, before) = match self.told.get(&root) {
-            Some(told) => *told,
+        let (tree, last, before) = match self.last_events.get(&root) {
+            Some(last) => *last,
             None => {
-                let tree = self.block(connection, root)?;
+                let tree = self.key_range(connection, root)?;
                 let (last, before) = events::last(connection, tree)?;
                 (tree, last, before)
             }
@@ -200,7 +200,7 @@ impl WriterCache {
             return Err(Error::Corrupt(format!("the tree of agent {root} has {last} events")).into());
         }
         let next = (tree, last + 1, monotonic_time(before, at));
-        self.told.put(root, next);
+        self.last_events.put(root, next);
         Ok(next)
     }
 
@@ -278,8 +278,8 @@ impl WriterCache {
     /// Records that the current transaction was rolled back.
     pub(crate) fn undone(&mut self) {
         self.agents.clear();
-        self.blocks.clear();
-        self.told.clear();
+        self.key_ranges.clear();
+        self.last_events.clear();
         self.runs.clear();
         self.empty_inboxes.lock().clear();
         self.emptied.clear();
@@ -299,26 +299,26 @@ mod tests {
     fn readers_see_an_inbox_as_empty_only_once_that_is_durable() {
         let directory = tempfile::tempdir().unwrap();
         let connection = crate::open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
-        let (mut known, agent) = (WriterCache::new(), AgentId::new());
-        let readers = known.empty_inboxes();
-        let empty = |known: &mut WriterCache| assert!(!known.has_posts(&connection, agent).unwrap());
+        let (mut cache, agent) = (WriterCache::new(), AgentId::new());
+        let readers = cache.empty_inboxes();
+        let empty = |cache: &mut WriterCache| assert!(!cache.has_posts(&connection, agent).unwrap());
 
-        empty(&mut known);
+        empty(&mut cache);
         assert!(!readers.has(agent), "the transaction is under way");
-        known.undone();
-        known.mark_durable();
+        cache.undone();
+        cache.mark_durable();
         assert!(!readers.has(agent), "it was undone");
 
-        empty(&mut known);
-        known.mark_durable();
+        empty(&mut cache);
+        cache.mark_durable();
         assert!(readers.has(agent));
 
-        known.mark_inbox_nonempty(agent);
+        cache.mark_inbox_nonempty(agent);
         assert!(!readers.has(agent), "somebody wrote");
 
-        empty(&mut known);
-        known.mark_inbox_nonempty(agent);
-        known.mark_durable();
+        empty(&mut cache);
+        cache.mark_inbox_nonempty(agent);
+        cache.mark_durable();
         assert!(!readers.has(agent), "somebody wrote in the same transaction");
     }
 }

@@ -153,13 +153,16 @@ impl Commit {
 
     /// Adds a post to an agent, and the wake-up that is due with it.
     pub fn post(&mut self, post: Post, owner: &Owner) {
-        self.writes.push(Write::ScheduleWakeup(Wakeup {
-            id: post.wakeup,
-            agent: post.agent,
-            owner: owner.clone(),
-            due: post.at,
-        }));
-        self.writes.push(Write::Post(post));
+        self.writes.extend(Write::posted(post, owner));
+    }
+}
+
+impl Write {
+    /// The writes of a post: the post, and the wake-up that is due with it.
+    #[must_use]
+    pub fn posted(post: Post, owner: &Owner) -> [Self; 2] {
+        let wakeup = Wakeup { id: post.wakeup, agent: post.agent, owner: owner.clone(), due: post.at };
+        [Self::ScheduleWakeup(wakeup), Self::Post(post)]
     }
 }
 

@@ -26,11 +26,11 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
                 },
             )),
             Write::Agent(agent) => {
-                let told = writer.is_some_and(|before| {
+                let is_unchanged = writer.is_some_and(|before| {
                     (before.status, before.waiting_on, before.stop_reason)
                         == (agent.status, agent.waiting_on, agent.stop_reason)
                 });
-                if !told {
+                if !is_unchanged {
                     let (status, waiting_on) = (agent.status, agent.waiting_on);
                     let body = EventBody::AgentStatus { status, waiting_on, stop_reason: agent.stop_reason };
                     events.push((agent.root, agent.id, body));

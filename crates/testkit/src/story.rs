@@ -168,7 +168,7 @@ impl Story {
     }
 
     /// Runs it with these faults, one for each process until the last, which has none.
-    pub async fn tell(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> StoryOutcome {
+    pub async fn run(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> StoryOutcome {
         let model = Arc::clone(&self.model);
         let witness = Witness::default();
         let model = ScriptedModel::deciding(move |request| Some(Ok(model(request))));
@@ -195,7 +195,7 @@ impl Story {
             if over {
                 break;
             }
-            world = world.reborn(lives.next().unwrap_or_default()).await;
+            world = world.restart(lives.next().unwrap_or_default()).await;
         }
         let (mut transcripts, mut items) = (Vec::new(), Vec::new());
         for agent in settled(world.client().tree(root.id).await) {
@@ -227,7 +227,7 @@ impl Story {
         points: impl Into<Points>,
     ) -> usize {
         let Points { stride, second_within } = points.into();
-        let expected = self.tell(1, &[]).await;
+        let expected = self.run(1, &[]).await;
         assert_eq!(expected.violations, [], "undisturbed");
         assert!(
             expected.transcripts.iter().flatten().all(|line| !line.contains("unexpected")),
@@ -254,7 +254,7 @@ impl Story {
         let stride = stride.min(lives.len() / LEAST_TOLD).max(1);
         let mut runs = 0;
         for (workers, faults) in lives.iter().step_by(stride) {
-            let out = self.tell(*workers, faults).await;
+            let out = self.run(*workers, faults).await;
             let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
             assert_eq!(violations, [""; 0], "{faults:?} with {workers} workers: {:#?}", out.transcripts);
             assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");

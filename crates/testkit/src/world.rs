@@ -280,7 +280,7 @@ impl World {
     ///
     /// # Panics
     /// If a worker panicked.
-    pub async fn reborn(self, faults: Faults) -> Self {
+    pub async fn restart(self, faults: Faults) -> Self {
         let Self { store, clock, builder, stop, mut workers, witness, faults: last, .. } = self;
         // Activations may end a moment later than their dispatcher: from here on none of them
         // claims an agent.

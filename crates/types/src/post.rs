@@ -22,6 +22,14 @@ pub struct Post {
     pub body: PostBody,
 }
 
+impl Post {
+    /// Creates a post to an agent, with the id of the wake-up that is written with it.
+    #[must_use]
+    pub fn new(agent: AgentId, at: Time, body: PostBody) -> Self {
+        Self { id: PostId::new(), agent, at, wakeup: WakeupId::new(), body }
+    }
+}
+
 /// The content of a post.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]

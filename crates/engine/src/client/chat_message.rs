@@ -4,7 +4,6 @@
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, RunOptions,
-    WakeupId,
 };
 use serde::Serialize;
 
@@ -137,19 +136,14 @@ impl Client {
             commit.push(Write::NewAgent(agent.clone()));
         }
         commit.writes.extend(kept);
-        let post = Post {
-            id: PostId::new(),
-            agent: agent.id,
-            at: now,
-            wakeup: WakeupId::new(),
-            body: PostBody::Message {
-                from: Author::User,
-                text: speech.text.clone(),
-                task: None,
-                queued: false,
-                options: Some(speech.options.clone()),
-            },
+        let body = PostBody::Message {
+            from: Author::User,
+            text: speech.text.clone(),
+            task: None,
+            queued: false,
+            options: Some(speech.options.clone()),
         };
+        let post = Post::new(agent.id, now, body);
         let spoken = AcceptedMessage { root, agent: agent.id, post: post.id, again: false };
         commit.post(post, &self.owner);
         self.check_room(agent.id).await?;

@@ -1,7 +1,7 @@
 //! Creating a root agent, with or without its first message.
 
 use entourage_store::{Commit, Write};
-use entourage_types::{Agent, AgentId, Author, Post, PostBody, PostId, WakeupId};
+use entourage_types::{Agent, AgentId, Author, Post, PostBody};
 use serde::Serialize;
 
 use super::{Client, checked_name, checked_text};
@@ -64,11 +64,6 @@ impl Client {
 
 /// A person's message to an agent, with the id of its wake-up.
 pub(super) fn message_post(agent: &Agent, text: String, queued: bool) -> Post {
-    Post {
-        id: PostId::new(),
-        agent: agent.id,
-        at: agent.updated,
-        wakeup: WakeupId::new(),
-        body: PostBody::Message { from: Author::User, text, task: None, queued, options: None },
-    }
+    let body = PostBody::Message { from: Author::User, text, task: None, queued, options: None };
+    Post::new(agent.id, agent.updated, body)
 }

@@ -3,7 +3,7 @@
 use entourage_store::{Commit, Expect, Page, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
-    Status, Time, WaitingOn, WakeupId,
+    Status, Time, WaitingOn,
 };
 
 use super::{Client, RecordFilter, checked_text};
@@ -160,8 +160,7 @@ pub(super) fn intervention(
         created: now,
         updated: now,
     };
-    let post = |body| Post { id: PostId::new(), agent: agent.id, at: now, wakeup: WakeupId::new(), body };
-    let post = post_of(&done).map(post);
+    let post = post_of(&done).map(|body| Post::new(agent.id, now, body));
     (done, post)
 }
 

@@ -22,7 +22,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::{Clock, NodeSignal, Result, Signals};
 use pages::Pages;
-use tree::{Live, Tree};
+use tree::{Activations, Tree};
 
 pub use budget::Budget;
 pub use watch::Watch;
@@ -136,7 +136,7 @@ impl Pieces {
     /// progress.
     pub(crate) fn send(&self, delta: AgentDelta) {
         if self.signals.is_followed(self.root) {
-            self.signals.tell(NodeSignal::Piece(self.root, Arc::new(delta.clone())));
+            self.signals.broadcast(NodeSignal::Piece(self.root, Arc::new(delta.clone())));
         }
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         channels.keep(self.root, &delta);

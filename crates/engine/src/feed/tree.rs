@@ -19,7 +19,7 @@ const KEPT: usize = 256 << 10;
 
 /// The messages of a tree's channel: weak references, so that a slow subscriber holds nothing.
 #[derive(Debug, Clone)]
-pub(super) enum Live {
+pub(super) enum Activations {
     /// The event with this number.
     Event(u64, Weak<Event>),
     /// A piece of an answer.
@@ -30,7 +30,7 @@ pub(super) enum Live {
 
 /// The channel of one tree.
 pub(super) struct Tree {
-    sender: broadcast::Sender<Live>,
+    sender: broadcast::Sender<Activations>,
     /// Held so that subscribers can upgrade their references.
     kept: VecDeque<(usize, Arc<dyn Any + Send + Sync>)>,
     bytes: usize,
@@ -43,7 +43,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<Live> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<Activations> {
         self.sender.subscribe()
     }
 
@@ -58,7 +58,7 @@ impl Tree {
             return self.lose();
         }
         let held = Arc::new(event.clone());
-        let live = Live::Event(event.seq, Arc::downgrade(&held));
+        let live = Activations::Event(event.seq, Arc::downgrade(&held));
         self.send(live, bytes, held);
     }
 
@@ -69,18 +69,18 @@ impl Tree {
             Piece::Reset => 0,
         };
         let held = Arc::new(delta);
-        let live = Live::Delta(Arc::downgrade(&held));
+        let live = Activations::Delta(Arc::downgrade(&held));
         self.send(live, text + size_of::<AgentDelta>(), held);
     }
 
     /// Signals that something is not sent.
     pub(super) fn lose(&self) {
-        let _ = self.sender.send(Live::Behind);
+        let _ = self.sender.send(Activations::Behind);
     }
 
     /// Sends a message and keeps what it refers to. The newest is kept in any case, for subscribers that keep
     /// up.
-    fn send(&mut self, live: Live, bytes: usize, kept: Arc<dyn Any + Send + Sync>) {
+    fn send(&mut self, live: Activations, bytes: usize, kept: Arc<dyn Any + Send + Sync>) {
         self.kept.push_back((bytes, kept));
         self.bytes += bytes;
         while self.kept.len() > 1 && (self.bytes > KEPT || self.kept.len() > BACKLOG) {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{Action, Intervention, InterventionStatus, Post, PostBody, PostId, Status, WakeupId};
+use entourage_types::{Action, Intervention, InterventionStatus, Post, PostBody, Status};
 
 use super::{Inconsistency, Job, agent, each_record, record};
 use crate::{Engine, Result, interventions::post_of};
@@ -50,8 +50,7 @@ async fn repaired(engine: &Engine, wanted: Intervention, mut repair: Commit) -> 
     let body = post_of(&wanted).filter(|_| is_there && action != Action::Comment);
     let text = match body {
         Some(body) => {
-            let post = Post { id: PostId::new(), agent: to, at, wakeup: WakeupId::new(), body };
-            repair.post(post, &wanted.owner);
+            repair.post(Post::new(to, at, body), &wanted.owner);
             format!("`{action}` of agent {to} is pending and was lost on its way: it is posted again")
         }
         None => {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{Post, PostBody, PostId, Status, Task, TaskId, TaskResult, WakeupId};
+use entourage_types::{Post, PostBody, Status, Task, TaskId, TaskResult};
 
 use super::{Inconsistency, Job, agent, each_open_run, each_record, open_run, record};
 use crate::{Engine, Result};
@@ -59,8 +59,7 @@ async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
     if agent(engine, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
         let (call, kind, result) = (task.call, task.kind.clone(), result.clone());
         let body = PostBody::Done { task: id, call, from: to, kind, result };
-        let post = Post { id: PostId::new(), agent: task.from, at, wakeup: WakeupId::new(), body };
-        repair.post(post, &task.owner);
+        repair.post(Post::new(task.from, at, body), &task.owner);
     }
     repair.push(Write::record(&Task { status: Status::Failed, result: Some(result), updated: at, ..task })?);
     Ok(Inconsistency {

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit};
 use entourage_types::{
-    About, Agent, AgentId, Answer, CallId, OpenQuestion, Post, PostBody, PostId, Question, QuestionId,
+    About, Agent, AgentId, Answer, CallId, OpenQuestion, Post, PostBody, Question, QuestionId,
     QuestionStatus, Scope, ShownStatus, Status, Step, StepState, Task, TaskId, TaskResult, Time, Wait,
-    WaitingOn, WakeupId,
+    WaitingOn,
 };
 
 use super::{Inconsistency, Job, agent, each, each_record, is_unwoken, open_run, record, wake};
@@ -88,14 +88,11 @@ async fn lost(engine: &Engine, agent: &Agent) -> Result<Option<MissedPosts>> {
     let mut lost = MissedPosts::default();
     let Some(run) = open_run(engine, agent.id).await? else { return Ok(Some(lost)) };
     for step in engine.store().steps(&Scope::All, run.id).await? {
-        match told(engine, agent, &step).await? {
+        match due_post(engine, agent, &step).await? {
             Reply::NotYet => return Ok(None),
             Reply::Nothing => {}
             Reply::At(moment) => lost.moment = Some(lost.moment.map_or(moment, |other| other.min(moment))),
-            Reply::This(body) => {
-                let (id, at) = (PostId::new(), engine.now());
-                lost.posts.push(Post { id, agent: agent.id, at, wakeup: WakeupId::new(), body });
-            }
+            Reply::This(body) => lost.posts.push(Post::new(agent.id, engine.now(), body)),
         }
     }
     // Read last: a post that is in the inbox needs a wake-up and nothing else.
@@ -115,7 +112,7 @@ enum Reply {
     This(PostBody),
 }
 
-async fn told(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> {
+async fn due_post(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> {
     let wait = match &step.state {
         StepState::Retry(retry) => return Ok(Reply::At(retry.due)),
         StepState::Open(wait) => wait,

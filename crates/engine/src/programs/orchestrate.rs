@@ -92,7 +92,7 @@ async fn reply(run: &mut Run<'_>) -> Result<String, Interrupt> {
         Err(Interrupt::Stopped(stop)) => stop,
         done => return done,
     };
-    let Some(result) = run.result_told() else { return Err(Interrupt::Stopped(stop)) };
+    let Some(result) = run.opening_result() else { return Err(Interrupt::Stopped(stop)) };
     let words = format!("{result}\n\n({AS_IT_IS})");
     if !run.passes_output(&words).await? {
         return Err(Interrupt::Stopped(stop));

@@ -20,7 +20,7 @@ use crate::toolset::Toolset;
 pub(crate) use conversation::{View, is_cut};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
-pub(crate) use record::{drawn, told};
+pub(crate) use record::{drawn, render_transcript};
 pub(crate) use system::{earlier, system};
 pub(crate) use tail::Tail;
 

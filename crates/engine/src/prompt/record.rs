@@ -12,7 +12,7 @@ const ITEM: usize = 2_000;
 const DRAWN: usize = 200;
 
 /// Renders what a view shows, one paragraph per item, in at most `max` characters.
-pub(crate) fn told(view: &View<'_>, max: usize) -> String {
+pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
     let mut out = String::new();
     if let Some(Digest { text, .. }) = view.digest.filter(|digest| !digest.text.is_empty()) {
         // Writing to a string does not fail.

@@ -55,8 +55,8 @@ type Result<T, E = Interrupt> = std::result::Result<T, E>;
 
 /// A run during one activation. Each part keeps its fields private, and the files of this folder change it only
 /// through its methods; the agent's row alone is changed in place.
-pub struct Run<'h> {
-    engine: &'h Engine,
+pub struct Run<'e> {
+    engine: &'e Engine,
     kind: Arc<Kind>,
     /// The tools and the stable prompt prefix that the model is offered.
     offered: Offered,
@@ -70,14 +70,14 @@ pub struct Run<'h> {
     control: Control,
 }
 
-impl<'h> Run<'h> {
+impl<'e> Run<'e> {
     /// Continues the agent's open run, or begins one. What is due `by` then is due, also where this engine's clock
     /// is behind.
     ///
     /// # Errors
     /// If the version of the kind that the run started with cannot be read.
     pub(crate) async fn open(
-        engine: &'h Engine,
+        engine: &'e Engine,
         claim: Claim,
         by: Time,
         entered: &ActivationGuard,
@@ -86,7 +86,7 @@ impl<'h> Run<'h> {
         let Claim { agent, run, steps, items, inbox, wakeups, now: _ } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
-        let toolset = engine.inner.offers.of(&kind, position, &agent.owner, || engine.offered_from());
+        let toolset = engine.inner.toolsets.of(&kind, position, &agent.owner, || engine.offered_from());
         entered.pulse().may_be_silent_for(&kind.limits);
         let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
         let mut record = RunRecord::of(run, &agent, &kind, now);
@@ -222,8 +222,8 @@ impl<'h> Run<'h> {
     }
 
     /// Returns an error if another node may do what this activation is about to begin.
-    fn holds(&self) -> Result<()> {
-        if self.engine.inner.signals.holds() { Ok(()) } else { Err(Interrupt::Stopping) }
+    fn check_lease(&self) -> Result<()> {
+        if self.engine.inner.signals.holds_lease() { Ok(()) } else { Err(Interrupt::Stopping) }
     }
 
     /// Commits the batch, if it has writes.

@@ -62,7 +62,7 @@ impl Run<'_> {
 
     /// Offers the tools that exist by now.
     pub(super) fn renew_tools(&mut self) {
-        let (offers, owner) = (&self.engine.inner.offers, &self.agent.owner);
+        let (offers, owner) = (&self.engine.inner.toolsets, &self.agent.owner);
         self.offered.toolset =
             offers.of(&self.kind, self.offered.position, owner, || self.engine.offered_from());
     }

@@ -83,6 +83,6 @@ fn pending(agent: AgentId, first: u64, thread: &KeptThread, at: Time) -> Stored<
 
 impl Engine {
     fn thread_store(&self) -> Option<&Arc<dyn ThreadStore>> {
-        self.inner.keeping.as_ref().map(|keeping| &keeping.0)
+        self.inner.save_layer.as_ref().map(|layer| &layer.0)
     }
 }

@@ -149,7 +149,7 @@ async fn each_call_of_a_turn_is_approved_separately_and_blocks_no_other() {
     let second = nth_question(&world, &root, 2).await;
     world.asleep(&root).await;
     assert_eq!(happened.per_call(), [1], "the reading did not wait");
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     // The later question first; its effect does not wait for the other answer.
     answer(&world, &second, approve()).await;
     world
@@ -198,7 +198,7 @@ async fn an_expired_approval_takes_the_verdict_that_the_rule_declares() {
         let root = world.ask("Pay.").await;
         let question = world.question(root.id).await;
         world.asleep(&root).await;
-        let world = world.reborn(Faults::none()).await;
+        let world = world.restart(Faults::none()).await;
         world.clock().advance(Duration::from_secs(60));
         lines(&world, &root).await;
         assert_eq!((read_last(&model).as_str(), happened.per_call().len()), (read, times));
@@ -480,7 +480,7 @@ async fn delegation_can_need_approval_and_sub_agents_ask_the_roots_user() {
     assert!(second.task.is_some_and(|_| second.agent != root.id));
     let entries = client.transcript(root.id).await.unwrap();
     assert!(entries.iter().any(|entry| entry.text.starts_with("May the worker call `create_note` with")));
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     answer(&world, &second, Verdict::Approve.into()).await;
     let output = lines(&world, &root).await[2].clone();
     assert!(output.starts_with("output: The user changed the arguments to"), "{output}");

@@ -225,7 +225,7 @@ async fn the_deletion_of_a_chat_survives_a_crash_at_every_commit() {
             // If the program dies during the call, there is no answer.
             let _ = world.client().delete_chat("c").await;
         }
-        let world = world.reborn(Faults::none()).await;
+        let world = world.restart(Faults::none()).await;
         let client = world.client();
         let root = client.chat("c").await.unwrap();
         match client.chats(Page::default()).await.unwrap().as_slice() {

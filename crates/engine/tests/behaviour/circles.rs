@@ -113,7 +113,7 @@ async fn assert_a_ring_does_not_deadlock(size: usize) {
     let story = ring(size);
     // With a second engine, that one may take an agent before it has written, and the agent
     // verifies again.
-    let told = story.tell(1, &[]).await;
+    let told = story.run(1, &[]).await;
     assert_eq!(told.violations, [], "{told:#?}");
     assert_eq!(told.transcripts.len(), 1 + 2 * size, "{told:#?}");
     let [refused, answered, read] = counts(&told);
@@ -123,7 +123,7 @@ async fn assert_a_ring_does_not_deadlock(size: usize) {
     let mut tried = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
         for at in (1 + first as u64..).step_by(points().stride.min(7)) {
-            let told = story.tell(1, &[(at, fault)]).await;
+            let told = story.run(1, &[(at, fault)]).await;
             assert_eq!(told.violations, [], "{fault:?} at {at}: {:#?}", told.transcripts);
             // An agent that resumes later may find that the others have closed the circle, and then
             // sends nothing.

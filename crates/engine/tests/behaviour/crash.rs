@@ -218,7 +218,7 @@ async fn calls_of_every_effect_class_survive_a_crash_at_every_commit() {
 /// Shows: S2-R059, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delegation_with_question_and_approval_survives_a_crash_at_every_commit() {
-    let told = delegation().tell(1, &[]).await;
+    let told = delegation().run(1, &[]).await;
     assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
     println!("{}", delegation().survives(1..=3, points()).await);
 }
@@ -226,7 +226,7 @@ async fn a_delegation_with_question_and_approval_survives_a_crash_at_every_commi
 /// Shows: S1-R026.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chat_with_question_and_reactivation_survives_a_crash_at_every_commit() {
-    let told = chat().tell(1, &[]).await;
+    let told = chat().run(1, &[]).await;
     let [chat_told, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
     assert_eq!(chat_told.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{told:#?}");
     assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{told:#?}");
@@ -241,7 +241,7 @@ async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn digests_survive_a_crash_at_every_commit() {
-    let told = digests().tell(1, &[]).await;
+    let told = digests().run(1, &[]).await;
     let digested = told.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
     assert!(digested > 1, "{told:#?}");
     println!("{}", digests().survives(1..=3, points()).await);
@@ -250,7 +250,7 @@ async fn digests_survive_a_crash_at_every_commit() {
 /// Shows: S4-R061.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_closed_once_despite_a_crash_at_any_commit() {
-    let told = idle_session().tell(1, &[]).await;
+    let told = idle_session().run(1, &[]).await;
     assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
     println!(
         "{}",

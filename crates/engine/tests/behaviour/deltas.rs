@@ -218,7 +218,7 @@ async fn the_next_process_streams_an_answer_anew_as_a_later_attempt() {
     let root = world.ask("Begin.").await.id;
     let (mut heard, mut attempts) = (ReceivedText::default(), Vec::new());
     attempts.push(beginning_of(&world, root, &mut heard).await);
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     attempts.push(beginning_of(&world, root, &mut heard).await);
     assert!(attempts[0] < attempts[1], "{attempts:?}");
     assert_eq!((heard.text.as_str(), heard.broken), ("The größte beginning", false));

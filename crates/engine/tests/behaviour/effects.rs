@@ -43,7 +43,7 @@ async fn interrupt_call(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
     let root = world.ask("Pay.").await;
     world.faults().died().await;
     assert_eq!(happened.per_call(), [1]);
-    (world.reborn(Faults::none()).await, root, happened)
+    (world.restart(Faults::none()).await, root, happened)
 }
 
 async fn lines(world: &World, root: &Agent) -> Vec<String> {
@@ -97,7 +97,7 @@ async fn an_expired_in_doubt_question_takes_the_declared_verdict() {
         assert_eq!(question.otherwise, Some(otherwise));
         world.asleep(&root).await;
         // No process runs either: the process ends, and time passes.
-        let world = world.reborn(Faults::none()).await;
+        let world = world.restart(Faults::none()).await;
         world.clock().advance(Duration::from_secs(59));
         world.engine().advance(root.id).await.unwrap();
         assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
@@ -225,7 +225,7 @@ async fn an_interrupted_call_is_in_doubt_even_if_its_tool_is_gone() {
         world.faults().died().await;
         assert_eq!(happened.per_call(), [1]);
         is_gone.store(true, Ordering::SeqCst);
-        let world = world.reborn(Faults::none()).await;
+        let world = world.restart(Faults::none()).await;
         if let Some(answer) = answer {
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt);
@@ -324,12 +324,12 @@ async fn a_call_keeps_the_effect_class_it_had_when_it_began() {
             assert_eq!(happened.per_call(), [1], "{later:?} {front}");
             has_changed.store(true, Ordering::SeqCst);
             // The first commit records that the run resumes after a restart.
-            let world = world.reborn(Faults::at(5, Fault::DieBefore)).await;
+            let world = world.restart(Faults::at(5, Fault::DieBefore)).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}");
             world.client().answer(question.id, Answer::Retry).await.unwrap();
             world.faults().died().await;
-            let world = world.reborn(Faults::none()).await;
+            let world = world.restart(Faults::none()).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}: cut off again");
             world.client().answer(question.id, Answer::GiveUp).await.unwrap();
@@ -351,7 +351,7 @@ async fn an_approved_call_that_no_longer_fits_its_tool_is_refused_as_not_made() 
     let root = world.ask("Pay.").await;
     let question = world.question(root.id).await;
     has_changed.store(true, Ordering::SeqCst);
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     let leave = Answer::Approve { always: false, arguments: None, digest: None };
     world.client().answer(question.id, leave).await.unwrap();
     let line = lines(&world, &root).await[2].clone();

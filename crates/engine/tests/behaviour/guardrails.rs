@@ -89,7 +89,7 @@ async fn an_accepted_message_is_recorded_and_checked_once() {
     let (world, root, run, lines) = run_to_the_end(builder, "One, please.").await;
     assert_eq!(run.status, Status::Succeeded);
     assert_eq!(lines[1..], ["notice input_accepted: polite accepted the input", "turn: One.[]"]);
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.client().send(root.id, "Two, please.", None).await.unwrap();
     world
         .until(root.id, |event| matches!(&event.body, entourage_types::EventBody::Item { item_seq: 5, .. }))
@@ -389,7 +389,7 @@ async fn assert_survives_crashes(builder: impl Fn() -> WorldBuilder, items: usiz
         let world = builder.start_with(faults.clone()).await;
         let root = world.ask("Do it, please.").await;
         let ended = faults.outlived_by(world.ended(root.id)).await;
-        let world = if ended.is_some() { world } else { world.reborn(Faults::none()).await };
+        let world = if ended.is_some() { world } else { world.restart(Faults::none()).await };
         let root = world.ended(root.id).await;
         (outcome(&world, &root).await.1, faults.commits())
     };

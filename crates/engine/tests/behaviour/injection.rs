@@ -159,7 +159,7 @@ fn injected_delegation(trap: &MaliciousSite) -> Story {
 async fn injected_orders_on_a_page_send_and_pay_nothing_without_approval() {
     let trap = MaliciousSite::set().await;
     let story = injected_delegation(&trap);
-    let told = story.tell(1, &[]).await;
+    let told = story.run(1, &[]).await;
     let [lead, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
     let outputs = |lines: &[String]| -> Vec<String> {
         lines.iter().filter(|line| line.starts_with("output")).cloned().collect()
@@ -225,7 +225,7 @@ async fn the_approval_for_an_invented_address_shows_the_whole_address() {
     assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("fetch_url", &json!({ "url": url })));
     assert_eq!(trap.taken(), [""; 0]);
     // Whether private data was read is recorded, and the next process reads that record.
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.client().answer(question.id, Verdict::Approve.into()).await.unwrap();
     ended(&world, &root).await;
     assert_eq!(trap.taken(), ["q=a%20b%E2%80%AE"]);

@@ -91,7 +91,7 @@ async fn an_answer_given_during_a_pause_is_read_after_the_resume() {
     person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
     world.engine().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1);
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(lines(&world, root.id).await[2], "output: red");
@@ -403,7 +403,7 @@ async fn a_retry_posted_with_a_pause_is_applied_after_the_resume() {
     faults.kill();
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
     world.client().intervene(root.id, Action::Retry, None).await.unwrap();
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     wait_until_paused(&world, &root).await;
     let (pending, applied) = (InterventionStatus::Pending, InterventionStatus::Applied);
     assert_eq!(actions(&world, root.id).await, [(Action::Pause, applied), (Action::Retry, pending)]);
@@ -507,7 +507,7 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
         assert_eq!(again.is_ok(), !was_done, "{again:?}");
     }
     assert_all_cancelled(&world, root.id).await;
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     assert_all_cancelled(&world, root.id).await;
     faults.commits()
 }
@@ -518,7 +518,7 @@ async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> Wo
     if faults.outlived_by(happens(&world)).await.is_some() {
         return world;
     }
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     happens(&world).await;
     world
 }
@@ -529,7 +529,7 @@ async fn intervene_once(world: World, agent: AgentId, action: Action, text: Opti
     let told = person(&world).intervene(agent, action, text).await;
     let Err(error) = told else { return world };
     assert!(world.faults().dead(), "{error:?}");
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     if !actions(&world, agent).await.iter().any(|(done, _)| *done == action) {
         person(&world).intervene(agent, action, text).await.unwrap();
     }
@@ -572,7 +572,7 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
         let told = person(&world).answer(question.id, Answer::Text("red".into())).await;
         if told.is_err() {
             assert!(world.faults().dead(), "{told:?}");
-            world = world.reborn(Faults::none()).await;
+            world = world.restart(Faults::none()).await;
             let now = world.client().question(question.id).await.unwrap().status;
             if now == QuestionStatus::Open {
                 person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
@@ -583,7 +583,7 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
         (vec![(Action::Pause, applied), (Action::Resume, applied)], ["output: red", "turn: <red>[]"])
     };
     // A process may die after everything was done.
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     ends(&world).await;
     let lines = lines(&world, root.id).await;
     assert_eq!(lines[lines.len() - 2..], heard);

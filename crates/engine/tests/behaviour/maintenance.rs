@@ -127,7 +127,7 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
 /// that is delivered twice, by the first read and by its hint, would repair the inconsistency of a
 /// test by itself.
 async fn restart_consistent(world: World) -> World {
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     assert_eq!(world.inconsistencies().await, [""; 0], "to wait is no inconsistency");
     world
 }
@@ -295,7 +295,7 @@ async fn a_running_agent_without_a_wake_up_continues_after_repair() {
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
     let (world, root) = died_at_work(&model).await;
     execute_sql(&world, "DELETE FROM wakeups");
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     assert_eq!(jobs_with_findings(&world).await, ["stranded"]);
     assert_eq!(repair(&world).await, [("stranded", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -345,7 +345,7 @@ async fn a_lost_intervention_post_is_repaired_and_applied() {
     execute_sql(&world, "DELETE FROM inbox WHERE body LIKE '%intervention%'");
     assert_eq!(jobs_with_findings(&world).await, ["interventions"]);
     assert_eq!(repair(&world).await, [("interventions", 1, 1)]);
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.asleep(&root).await;
     let paused = world.client().agent(root.id).await.unwrap();
     assert_eq!(paused.waiting_on, Some(WaitingOn::Resume));
@@ -431,7 +431,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
     janitor.abort();
     // Another process finds the record, and no job that is due.
     let due = waits.due;
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     let rounds = world.engine().job_runs().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.due >= due && waits.repaired_ever == 1);

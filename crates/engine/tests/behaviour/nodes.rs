@@ -48,11 +48,11 @@ impl Link {
 
 #[async_trait]
 impl Signals for Link {
-    fn tell(&self, news: NodeSignal) {
+    fn broadcast(&self, news: NodeSignal) {
         if matches!(news, NodeSignal::Piece(..)) {
             self.pieces_sent.fetch_add(1, Ordering::SeqCst);
         }
-        self.other().hear(news);
+        self.other().on_signal(news);
     }
 
     fn is_followed(&self, root: AgentId) -> bool {
@@ -68,14 +68,14 @@ impl Signals for Link {
         self.followed.lock().unwrap().remove(&root);
     }
 
-    async fn cut(&self, agent: AgentId) {
+    async fn evict(&self, agent: AgentId) {
         if let Some(meeting) = self.meeting.get().filter(|_| !self.has_met.swap(true, Ordering::SeqCst)) {
             meeting.wait().await;
         }
-        self.other().leave(agent).await;
+        self.other().evict_local(agent).await;
     }
 
-    fn holds(&self) -> bool {
+    fn holds_lease(&self) -> bool {
         !self.is_without_lease.load(Ordering::SeqCst)
     }
 
@@ -342,12 +342,12 @@ async fn the_signal_of_a_tree_brings_its_subscribers_the_new_events_at_once() {
     let last = there.events(agent.id, 0, 100).await.unwrap().len();
     assert!(last > known);
     // No time passes for the poll, so that only the signal says that there is something to read.
-    nodes.there.hear(NodeSignal::Tree(AgentId::new()));
+    nodes.there.on_signal(NodeSignal::Tree(AgentId::new()));
     while let Some(signal) = watch.next().now_or_never() {
         read(&mut seen, signal.unwrap());
     }
     assert_eq!(seen.len(), known, "the signal of another tree is none of this one");
-    nodes.there.hear(NodeSignal::Tree(agent.id));
+    nodes.there.on_signal(NodeSignal::Tree(agent.id));
     while seen.len() < last {
         read(&mut seen, within("the events of the other node", watch.next()).await.unwrap());
     }

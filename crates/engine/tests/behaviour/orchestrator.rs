@@ -129,7 +129,7 @@ async fn the_commit_of_a_task_schedules_its_agents_wake_up() {
     assert_eq!(concerned, [(1, 1)], "the task and the wake-up are one commit");
 
     // Another process finds it.
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     let due = world.store().due(world.clock().now(), None, 10).await.unwrap();
     assert_eq!(due.iter().map(|wakeup| wakeup.agent).collect::<Vec<_>>(), [worker.id]);
     let before = world.client().agent(chat.id).await.unwrap().epoch;

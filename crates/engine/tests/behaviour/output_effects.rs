@@ -276,7 +276,7 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
     .tools(|_| first_tools())
     .kinds(Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap()))
     .world(WorldBuilder::in_memory);
-    let told = story.tell(1, &[]).await;
+    let told = story.run(1, &[]).await;
     let heard = told.transcripts[0].iter().position(|line| line == "output: It is red.");
     assert!(heard.is_some_and(|at| at + 3 < told.transcripts[0].len()), "{told:#?}");
     story.survives([1, 2], 1).await;
@@ -293,7 +293,7 @@ async fn the_nothing_sent_notice_is_given_once_despite_crashes() {
     .tools(|_| first_tools())
     .kinds(one_kind(|kind| kind.reply = Reply::SendMessage))
     .world(WorldBuilder::in_memory);
-    let told = story.tell(1, &[]).await;
+    let told = story.run(1, &[]).await;
     let codes = told.transcripts[0].iter().filter(|line| line.starts_with("notice")).count();
     assert_eq!((told.transcripts[0].len(), codes), (5, 2), "{told:?}");
     story.survives([1], 1).await;

@@ -83,7 +83,7 @@ async fn a_sub_agents_question_reaches_the_roots_user_and_survives_a_restart() {
     assert_eq!(asked.text, "The Researcher needs more information: Which colour?");
     assert_eq!((asked.question, asked.task), (Some(question.id), question.task));
 
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.client().answer(question.id, Answer::Text("red".into())).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 10).await.unwrap();

@@ -57,7 +57,7 @@ async fn kill_until_the_limit(mut world: World, model: &HeldModel, agent: &Agent
 
 async fn restart_two_minutes_later(world: World) -> World {
     world.clock().advance(Duration::from_secs(120));
-    world.reborn(Faults::none()).await
+    world.restart(Faults::none()).await
 }
 
 async fn now(world: &World, agent: &Agent) -> Agent {
@@ -149,7 +149,7 @@ async fn a_run_whose_ending_also_kills_the_process_is_left_alone() {
     world = kill_until_the_limit(world, &model, &agent).await;
     // The decision to end it is recorded, and the commit that ends it is never applied.
     let faults = Faults::at(2, Fault::DieBefore);
-    world = world.reborn(faults.clone()).await;
+    world = world.restart(faults.clone()).await;
     let work = spawn_advance(&world, agent.id);
     within("it dies", faults.died()).await;
     world = kill_and_restart(world, [work]).await;
@@ -168,7 +168,7 @@ async fn a_failed_attempt_to_end_a_run_is_repeated_in_the_same_process() {
     let agent = world.ask("Take all memory.").await;
     world = kill_until_the_limit(world, &model, &agent).await;
     let faults = Faults::at(2, Fault::Hang);
-    world = world.reborn(faults.clone()).await;
+    world = world.restart(faults.clone()).await;
     let work = spawn_advance(&world, agent.id);
     within("it hangs", async {
         while faults.commits() < 2 {
@@ -303,7 +303,7 @@ async fn a_kill_during_a_retried_model_call_counts_as_a_restart() {
     // Starts before its time do nothing and do not count.
     for _ in 0..=GIVE_UP_AFTER {
         within("it sleeps on", spawn_advance(&world, agent.id)).await.unwrap();
-        world = world.reborn(Faults::none()).await;
+        world = world.restart(Faults::none()).await;
     }
     world = restart_two_minutes_later(world).await;
     for _ in 0..GIVE_UP_AFTER {

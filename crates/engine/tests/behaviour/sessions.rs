@@ -110,7 +110,7 @@ async fn an_idle_session_is_closed_before_a_new_message_is_read() {
     world.engine().stopping().cancel();
     world.clock().advance(HALF_AN_HOUR);
     world.client().send(agent, "Hello again.", None).await.unwrap();
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     wait_for_item(&world, agent, 4).await;
     let requests = model.requests();
     assert!(is_summary(&requests[1]), "the session is closed first");

@@ -188,7 +188,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
         }
     };
     let ended = faults.outlived_by(first).await;
-    let world = if ended.is_some() { world } else { world.reborn(Faults::none()).await };
+    let world = if ended.is_some() { world } else { world.restart(Faults::none()).await };
     if told.is_err() {
         person(&world).withdraw(spoken.agent, spoken.post).await.unwrap();
     }
@@ -196,7 +196,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
     let run = wait_for_answer(&world, &spoken).await;
     assert_eq!(run.stop_reason, Some(StopReason::Cancelled), "it is not forgotten");
     // A process may die after the stop was done.
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     at_rest(&world, &spoken).await;
     let runs = world.client().tree_runs(spoken.root).await.unwrap();
     assert!(runs.iter().all(|run| run.status.is_terminal()), "{runs:?}");

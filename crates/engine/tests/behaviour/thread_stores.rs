@@ -159,7 +159,7 @@ async fn items_are_saved_in_order_despite_a_crash_at_any_commit() {
             }
             let faults = world.faults().clone();
             if faults.outlived_by(wait_until_saved(&world)).await.is_none() {
-                world = world.reborn(Faults::none()).await;
+                world = world.restart(Faults::none()).await;
                 wait_until_saved(&world).await;
             }
             assert_saved(&world, &thread_store, &Owner::local(), &format!("{fault:?} at {at}")).await;

@@ -137,7 +137,7 @@ fn cycle() -> Story {
 /// Shows: S2-R089.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_to_one_peer_and_a_cycle_survive_a_crash_at_every_commit() {
-    let told = cycle().tell(1, &[]).await;
+    let told = cycle().run(1, &[]).await;
     let refused = "<`b` waits for an answer from this conversation and cannot answer you first; answer with \
                    what you have>";
     let inner = &told.transcripts[2];
@@ -326,7 +326,7 @@ async fn delegation_depth_follows_the_senders_max_depth_or_five_levels() {
         let spoken =
             world.client().speak(ChatMessage { chat, options, ..speech("k0", "Go.") }, None).await.unwrap();
         // The options are stored: another process applies them too.
-        world = world.reborn(entourage_testkit::Faults::none()).await;
+        world = world.restart(entourage_testkit::Faults::none()).await;
         let run = wait_for_answer(&world, &spoken).await;
         assert_eq!(run.status, Status::Succeeded);
         let tree = world.client().tree(spoken.root).await.unwrap();

@@ -345,7 +345,7 @@ async fn a_wait_survives_a_restart_and_ends_when_it_is_due() {
     let root = world.ask("Wait.").await;
     world.asleep(&root).await;
     assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Timer));
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.clock().advance(Duration::from_secs(3601));
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
 }
@@ -367,7 +367,7 @@ async fn interrupt_call(effect: Effect) -> (World, entourage_types::Agent, Effec
     let root = world.ask("Pay.").await;
     world.faults().died().await;
     assert_eq!(happened.per_call(), [1]);
-    (world.reborn(Faults::none()).await, root, happened)
+    (world.restart(Faults::none()).await, root, happened)
 }
 
 #[tokio::test]

@@ -193,7 +193,7 @@ async fn grow_tree(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     while !over(&world).await {
         assert!(begun.elapsed() < Duration::from_secs(30), "the tree of {seed} does not end: {fault:?}");
         if faults.dead() && alive {
-            world = world.reborn(Faults::none()).await;
+            world = world.restart(Faults::none()).await;
             alive = false;
         }
     }
@@ -269,7 +269,7 @@ async fn a_discarded_answer_is_counted_even_if_the_process_then_dies() {
     // The pause before it asks again, and no longer: its claim must not expire.
     world.clock().advance_to_sleeper(Duration::from_secs(3)).await;
     within("it dies", world.faults().died()).await;
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);
     let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);

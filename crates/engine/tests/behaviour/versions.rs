@@ -64,12 +64,12 @@ async fn a_run_keeps_its_kind_version_if_the_file_changes_or_is_removed() {
     world.asleep(&two).await;
 
     write(directory.path(), "Second version.");
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     assert_eq!(answer_and_read_last_line(&world, &one).await, "turn: First version.[]");
     assert_eq!(answer_and_read_last_line(&world, &clerk(&world).await).await, "turn: Second version.[]");
 
     fs::remove_file(directory.path().join("clerk.md")).unwrap();
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     assert_eq!(
         answer_and_read_last_line(&world, &two).await,
         "turn: First version.[]",
@@ -99,7 +99,7 @@ async fn a_run_whose_stored_kind_version_cannot_be_read_continues_with_the_curre
     world.store().commit(Commit::new(world.clock().now()).write(damaged)).await.unwrap();
 
     write(directory.path(), "Second version.");
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.client().intervene(deleted.id, Action::Delete, None).await.unwrap();
     assert_eq!(answer_and_read_last_line(&world, &agent).await, "turn: Second version.[]");
 }
@@ -136,7 +136,7 @@ async fn a_run_keeps_its_kind_version_despite_a_crash_at_any_commit() {
             world.faults().died().await;
             write(directory.path(), "Second version.");
             let started = !world.client().runs(agent.id, Page::default()).await.unwrap().is_empty();
-            let world = world.reborn(Faults::none()).await;
+            let world = world.restart(Faults::none()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
             assert_eq!(answer_and_read_last_line(&world, &agent).await, expected, "{fault:?} at commit {at}");
         }
@@ -205,7 +205,7 @@ async fn a_run_keeps_its_kind_version_despite_a_crash_around_a_reload() {
             let opens = world.faults().commits() + 1;
             let after = clerk(&world).await;
             asked_or_dead(&world, &after).await;
-            let world = world.reborn(Faults::none()).await;
+            let world = world.restart(Faults::none()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
             assert_eq!(
                 answer_and_read_last_line(&world, &before).await,

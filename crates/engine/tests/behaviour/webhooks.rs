@@ -227,7 +227,7 @@ async fn each_event_is_delivered_under_one_id_after_a_crash_at_every_commit() {
             };
             let over = faults.outlived_by(whole).await.is_some();
             if !over {
-                world = world.reborn(Faults::none()).await;
+                world = world.restart(Faults::none()).await;
                 let question = first_question(&world, root.id).await;
                 // It is answered already if and only if that was committed before the death. Only
                 // the store knows the outcome of a commit that was under way as something else
@@ -291,7 +291,7 @@ async fn a_dead_receiver_delays_no_other_and_gets_all_events_once_it_is_back() {
     letters.set("mute", Behaviour::Takes);
     // The next process repeats deliveries without a response. One whose last attempt took too long is due within
     // two hours.
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.clock().advance(Duration::from_secs(2 * 60 * 60));
     assert_eq!(letters.told("mute", 5).await, TOLD);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;
@@ -395,7 +395,7 @@ async fn pruning_keeps_a_pending_delivery_of_any_age() {
     assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 0);
     assert_eq!(deliveries(&world).await.len(), 5);
     letters.set("ours", Behaviour::Takes);
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.clock().advance(Duration::from_secs(6 * 60 * 60));
     assert_eq!(letters.told("ours", 5).await, TOLD);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;

@@ -110,7 +110,7 @@ async fn run_delegation(tracer: &Arc<Exporter>) -> AgentId {
         .await;
     let root = world.ask("What colour?").await.id;
     let question = world.question(root).await;
-    let world = world.reborn(Faults::none()).await;
+    let world = world.restart(Faults::none()).await;
     world.clock().advance(Duration::from_secs(3600));
     world.client().answer(question.id, Answer::Text("dark red".into())).await.unwrap();
     assert_eq!(world.ended(root).await.status, Status::Succeeded);

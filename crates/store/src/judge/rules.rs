@@ -77,7 +77,7 @@ fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()>
         match write {
             Write::Agent(row) if !is_same_agent(agent, row) => {
                 return refuse(format!(
-                    "a commit of agent {} would change what does not change of agent {}",
+                    "a commit of agent {} changes an immutable column of agent {}",
                     agent.id, row.id
                 ));
             }
@@ -91,10 +91,13 @@ fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()>
             }
             Write::Item(_) => items += 1,
             Write::PruneEvents(root, _) | Write::PruneAgent(root) => {
-                return refuse(format!("a commit of agent {} would forget what agent {root} has", agent.id));
+                return refuse(format!(
+                    "a fenced commit, of agent {}, must not prune agent {root}",
+                    agent.id
+                ));
             }
             Write::PruneEntity(kind, id) => {
-                return refuse(format!("a commit of agent {} would forget {kind} {id}", agent.id));
+                return refuse(format!("a fenced commit, of agent {}, must not prune {kind} {id}", agent.id));
             }
             Write::Run(run) if (run.agent, &run.owner) != (agent.id, &agent.owner) => {
                 return refuse(format!("a commit of agent {} writes a run of agent {}", agent.id, run.agent));

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{Commit, EntityQuery, Page, Write};
+use entourage_store::{EntityQuery, Page, Write};
 use entourage_types::{
     Action, Author, CallId, EntityKind, Intervention, InterventionId, InterventionStatus, ItemBody, Post,
-    PostBody, PostId, Record, Scope, Status, Task, WakeupId,
+    PostBody, PostId, Record, Scope, Status, Task,
 };
 
 use crate::run::{Result, Run};
@@ -140,10 +140,8 @@ impl Run<'_> {
         };
         let (id, text, of) = (wanted.id, wanted.text.clone(), wanted.of);
         let body = PostBody::Intervention { id, action, text, of };
-        let post = Post { id: PostId::new(), agent: task.to, at, wakeup: WakeupId::new(), body };
-        let mut commit = Commit::new(at).write(Write::record(&wanted)?);
-        commit.post(post, &task.owner);
-        writes.append(&mut commit.writes);
+        writes.push(Write::record(&wanted)?);
+        writes.extend(Write::posted(Post::new(task.to, at, body), &task.owner));
         // No agent reads a result, so the task has none: a client that follows it would wait for it to be
         // read.
         writes.push(Write::record(&Task { status: Status::Cancelled, result: None, updated: at, ..task })?);

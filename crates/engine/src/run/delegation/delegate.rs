@@ -4,8 +4,7 @@
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, Post, PostBody, PostId, Scope, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
-    WaitingOn, WakeupId,
+    Agent, Author, Post, PostBody, Scope, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
 };
 
 use crate::run::{
@@ -51,9 +50,17 @@ impl Run<'_> {
         };
         let (mut child, is_new) = self.worker(&kind, title, thread).await?;
         let kept = self.engine.keep_thread(&mut child, is_new, None).await.map_err(not_kept)?;
-        let (at, post) = (self.engine.now(), PostId::new());
+        let (at, task) = (self.engine.now(), TaskId::new());
+        let body = PostBody::Message {
+            from: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
+            text: work.text.clone(),
+            task: Some(task),
+            queued: false,
+            options: Some(self.options_below()),
+        };
+        let post = Post::new(child.id, at, body);
         let task = Task {
-            id: TaskId::new(),
+            id: task,
             owner: self.agent.owner.clone(),
             root: self.agent.root,
             from: self.agent.id,
@@ -61,27 +68,14 @@ impl Run<'_> {
             call: call.id,
             wait: work.wait,
             kind: child.kind.clone(),
-            instruction: work.text.clone(),
+            instruction: work.text,
             status: Status::Queued,
             result: None,
-            post: Some(post),
+            post: Some(post.id),
             run: None,
             reactivated: 0,
             created: at,
             updated: at,
-        };
-        let post = Post {
-            id: post,
-            agent: child.id,
-            at,
-            wakeup: WakeupId::new(),
-            body: PostBody::Message {
-                from: Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() },
-                text: work.text,
-                task: Some(task.id),
-                queued: false,
-                options: Some(self.options_below()),
-            },
         };
         // A batch with expectations may be refused for reasons of its own, so it is committed separately.
         if self.batch.has_expectations() {

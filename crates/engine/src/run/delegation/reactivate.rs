@@ -3,8 +3,8 @@
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
-    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, PostId, Program,
-    Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall, WakeupId,
+    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, Program,
+    Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall,
 };
 
 use crate::run::{
@@ -50,7 +50,7 @@ impl Run<'_> {
                 // A run in progress keeps the options under which it began.
                 let options = task.status.is_terminal().then(|| self.options_below());
                 let body = PostBody::Message { from, text, task: Some(task.id), queued: false, options };
-                let post = Post { id: PostId::new(), agent: child.id, at, wakeup: WakeupId::new(), body };
+                let post = Post::new(child.id, at, body);
                 let again = Task { post: Some(post.id), ..task.clone().again(at) };
                 commit.post(post, &child.owner);
                 match task.status.is_terminal() {

@@ -164,7 +164,7 @@ impl Run<'_> {
     /// Returns what the transcript of an agent shows: the cached state and the items written since, read
     /// until `is_enough`.
     async fn read_on(&self, agent: &Agent, is_enough: impl Fn(&Known) -> bool) -> Result<Known> {
-        let mut known = self.engine.inner.reading.of(agent);
+        let mut known = self.engine.inner.taint.of(agent);
         while !is_enough(&known)
             && let Some(items) = self.page(agent.id, &mut known.from).await?
         {
@@ -176,7 +176,7 @@ impl Run<'_> {
                 }
             }
         }
-        self.engine.inner.reading.keep(agent, known.clone());
+        self.engine.inner.taint.keep(agent, known.clone());
         Ok(known)
     }
 
@@ -192,7 +192,7 @@ impl Run<'_> {
     async fn says<'i>(&self, item: &'i Item) -> Result<Shows<'i>> {
         Ok(match &item.body {
             ItemBody::Message(message) if message.from == Author::User => Shows::Given(&message.text),
-            ItemBody::Output(output) => match self.engine.inner.offers.source(&output.tool) {
+            ItemBody::Output(output) => match self.engine.inner.toolsets.source(&output.tool) {
                 Some(Source::Public | Source::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
                         Shows::Nothing

@@ -67,7 +67,7 @@ impl Run<'_> {
     /// Starts the input guardrails that run while the model is asked.
     pub(in crate::run) fn start_parallel_guardrails(&self) -> Result<ParallelGuardrails> {
         let names = &self.kind.guardrails.parallel;
-        let texts = if names.is_empty() { Vec::new() } else { self.told_in(self.items()) };
+        let texts = if names.is_empty() { Vec::new() } else { self.unchecked_messages(self.items()) };
         if texts.is_empty() {
             return Ok(ParallelGuardrails(None));
         }
@@ -240,11 +240,11 @@ impl Run<'_> {
     fn unchecked(&self) -> Vec<String> {
         let passed = |item: &&Item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == NoticeCode::InputAccepted);
         let since = self.items().iter().rev().take_while(|item| !passed(item)).count();
-        self.told_in(&self.items()[self.items().len() - since..])
+        self.unchecked_messages(&self.items()[self.items().len() - since..])
     }
 
     /// Returns the messages since the run's last turn, as far as these items go back.
-    fn told_in(&self, items: &[Item]) -> Vec<String> {
+    fn unchecked_messages(&self, items: &[Item]) -> Vec<String> {
         let is_turn = |item: &Item| matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some());
         let since = items.iter().rev().take_while(|item| item.run == self.record.id && !is_turn(item));
         let mut texts: Vec<String> = since

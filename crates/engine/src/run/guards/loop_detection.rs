@@ -33,7 +33,7 @@ fn circle(items: &[Item], times: usize) -> Option<String> {
             },
             _ => None,
         });
-        (is_circle && !turns.is_empty()).then(|| (turns.first().map(|turn| told(&turn.body)), with_whom))
+        (is_circle && !turns.is_empty()).then(|| (turns.first().map(|turn| describe(&turn.body)), with_whom))
     })?;
     Some(match turns {
         (_, Some(kind)) => {
@@ -48,7 +48,7 @@ fn circle(items: &[Item], times: usize) -> Option<String> {
     })
 }
 
-fn told(body: &ItemBody) -> String {
+fn describe(body: &ItemBody) -> String {
     match body {
         ItemBody::Turn(turn) if !turn.calls.is_empty() => {
             let names: Vec<String> = turn.calls.iter().map(|call| format!("`{}`", call.tool)).collect();

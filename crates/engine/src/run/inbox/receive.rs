@@ -73,14 +73,14 @@ impl Run<'_> {
         self.apply_interventions().await?;
         let posts = self.take_inbox(share);
         if !posts.is_empty() || !self.record.is_open() {
-            self.hear(posts).await?;
+            self.append_messages(posts).await?;
         }
         self.check_input().await?;
         self.within_limits()
     }
 
     /// Adds the texts of the posts to the transcript.
-    async fn hear(&mut self, posts: Vec<Taken>) -> Result<()> {
+    async fn append_messages(&mut self, posts: Vec<Taken>) -> Result<()> {
         let at = self.engine.now();
         let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
         for Taken { post, consume } in posts {
@@ -91,7 +91,7 @@ impl Run<'_> {
             if let PostBody::Message { task: Some(task), .. } = post.body {
                 writes.extend(self.taken_up_again(task).await?);
             }
-            if let Some(message) = self.heard(&post) {
+            if let Some(message) = self.to_message(&post) {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
@@ -154,7 +154,7 @@ impl Run<'_> {
 
     /// Returns what a post says to the agent, as a message. Calls have taken the answers and results that
     /// they wait for; a result that arrives too late for its call becomes a message, so that it is not lost.
-    pub(in crate::run) fn heard(&mut self, post: &Post) -> Option<Message> {
+    pub(in crate::run) fn to_message(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
             PostBody::Message { from, text, task, options, .. } => {
                 if let Some(task) = *task {

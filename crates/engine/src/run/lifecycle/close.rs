@@ -1,11 +1,11 @@
 //! The end of an activation: the run ends, or sleeps. Results go to the agents that assigned the tasks, in
 //! the same commit.
 
-use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, EntityKind, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody,
-    PostId, Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult,
-    Time, ToolCall, WaitingOn, WakeupId, plain,
+    Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult, Time,
+    ToolCall, WaitingOn, WakeupId, plain,
 };
 
 use crate::run::{
@@ -162,7 +162,7 @@ impl Run<'_> {
     fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
         for Taken { post, consume } in self.inbox.take_all() {
             writes.push(consume);
-            if let Some(message) = self.heard(&post) {
+            if let Some(message) = self.to_message(&post) {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
@@ -248,17 +248,14 @@ impl Run<'_> {
             // is reopened and ends again.
             writes.push(Write::record(&task.clone().again(at))?);
         }
-        let mut commit = Commit::new(at);
-        let done = PostBody::Done {
+        let body = PostBody::Done {
             task: id,
             call: task.call,
             from: self.agent.id,
             kind: self.agent.kind.clone(),
             result: result.clone(),
         };
-        let post = Post { id: PostId::new(), agent: task.from, at, wakeup: WakeupId::new(), body: done };
-        commit.post(post, &self.agent.owner);
-        writes.append(&mut commit.writes);
+        writes.extend(Write::posted(Post::new(task.from, at, body), &self.agent.owner));
         task.status = status;
         task.result = Some(result.clone());
         task.updated = at;

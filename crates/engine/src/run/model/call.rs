@@ -186,7 +186,7 @@ impl Run<'_> {
         let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.control.pulse().beat(self.engine.now());
-        self.holds()?;
+        self.check_lease()?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let mut deltas = Streamed {
             pieces,

@@ -38,19 +38,19 @@ impl Run<'_> {
         let window = self.engine.inner.model.profile(model.as_deref()).context_window;
         // Half of a window, at four bytes a token.
         let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
-        let told = prompt::told(&view, most);
-        let told: String = escaped(&told).chars().take(most.saturating_mul(3) / 2).collect();
+        let rendered = prompt::render_transcript(&view, most);
+        let rendered: String = escaped(&rendered).chars().take(most.saturating_mul(3) / 2).collect();
         let somebody_waits = self.agent.parent.is_none() && (self.record.is_open() || !self.inbox.is_empty());
         let request = Request {
             model,
             system: wanted.task.into(),
-            messages: vec![Message::User(format!("<conversation>\n{told}\n</conversation>"))],
+            messages: vec![Message::User(format!("<conversation>\n{rendered}\n</conversation>"))],
             priority: if somebody_waits { Priority::Person } else { Priority::Background },
             owner: Some(self.agent.owner.clone()),
             ..Request::default()
         };
         let (began, asked) = (self.engine.now(), request.model.clone());
-        let sent = request.system.len() + told.len();
+        let sent = request.system.len() + rendered.len();
         let (answer, wasted) = self.ask_for_summary(request).await?;
         self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
         for used in wasted {

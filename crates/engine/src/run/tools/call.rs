@@ -100,7 +100,7 @@ impl Run<'_> {
                 return Err(Interrupt::Suspended(self.waits_on(calls)));
             }
         }
-        Ok(self.told(calls))
+        Ok(self.turn_outcome(calls))
     }
 
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a person allowed
@@ -208,7 +208,7 @@ impl Run<'_> {
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
-        self.holds()?;
+        self.check_lease()?;
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
         let clock = Arc::clone(&self.engine.inner.clock);

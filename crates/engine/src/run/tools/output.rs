@@ -44,7 +44,7 @@ impl Run<'_> {
 
     /// Returns the successful result of a task, if that opened this run.
     #[must_use]
-    pub fn result_told(&self) -> Option<String> {
+    pub fn opening_result(&self) -> Option<String> {
         let opened_by = self.items().iter().find_map(|item| match &item.body {
             ItemBody::Message(message) if item.run == self.record.id => Some(message),
             _ => None,
@@ -61,7 +61,7 @@ impl Run<'_> {
     /// Returns what the outputs of these calls mean for the run: an answer precedes a refusal, and that a
     /// text for the user. None if the user was asked: the run must not end before the model has read the
     /// reply.
-    pub(in crate::run) fn told(&self, calls: &[ToolCall]) -> Option<TurnOutcome> {
+    pub(in crate::run) fn turn_outcome(&self, calls: &[ToolCall]) -> Option<TurnOutcome> {
         let outputs = || calls.iter().rev().filter_map(|call| self.output_of(call.id));
         if outputs().any(Output::has_asked) {
             return None;
@@ -95,7 +95,7 @@ impl Run<'_> {
             return Ok(!self.since_turn().any(is_unsent));
         }
         // If only one model call is left, it is made without tools, so nothing could be sent.
-        if self.told_unsent() || self.last_call().is_some() || self.met().is_some() {
+        if self.was_asked_to_send() || self.last_call().is_some() || self.met().is_some() {
             return Ok(true);
         }
         let text = format!(
@@ -126,7 +126,7 @@ impl Run<'_> {
         sends && self.offered.tools().named(SENDS).is_ok() && self.last_said().is_none()
     }
 
-    fn told_unsent(&self) -> bool {
+    fn was_asked_to_send(&self) -> bool {
         self.items().iter().any(|item| item.run == self.record.id && is_unsent(item))
     }
 }

@@ -98,9 +98,9 @@ impl Link {
             match changed.recv().await {
                 Ok(changed) => {
                     let trees: BTreeSet<AgentId> = changed.events.iter().map(|event| event.root).collect();
-                    trees.into_iter().for_each(|tree| self.tell(NodeSignal::Tree(tree)));
+                    trees.into_iter().for_each(|tree| self.broadcast(NodeSignal::Tree(tree)));
                 }
-                Err(RecvError::Lagged(_)) => self.tell(NodeSignal::Behind),
+                Err(RecvError::Lagged(_)) => self.broadcast(NodeSignal::Behind),
                 Err(RecvError::Closed) => return,
             }
         }
@@ -109,7 +109,7 @@ impl Link {
 
 #[async_trait]
 impl Signals for Link {
-    fn tell(&self, news: NodeSignal) {
+    fn broadcast(&self, news: NodeSignal) {
         for other in self.net.others(self.nth) {
             let dice = self.net.dice.clone();
             let times = if dice.chance(LOST) { 0 } else { 1 + usize::from(dice.chance(DOUBLED)) };
@@ -120,7 +120,7 @@ impl Signals for Link {
                     if dice.chance(LOST) {
                         tokio::time::sleep(Duration::from_secs(dice.below(20) as u64)).await;
                     }
-                    other.hear(news);
+                    other.on_signal(news);
                 });
             }
         }
@@ -143,19 +143,19 @@ impl Signals for Link {
         }
     }
 
-    async fn cut(&self, agent: AgentId) {
+    async fn evict(&self, agent: AgentId) {
         for other in self.net.others(self.nth) {
             while self.net.dice.chance(LOST) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            other.leave(agent).await;
+            other.evict_local(agent).await;
             if self.net.dice.chance(DOUBLED) {
-                other.leave(agent).await;
+                other.evict_local(agent).await;
             }
         }
     }
 
-    fn holds(&self) -> bool {
+    fn holds_lease(&self) -> bool {
         self.has_lease.load(Ordering::Relaxed)
     }
 
