@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::{
     Finding, approval,
+    foreign_tool_names::{Listed, tools_here},
     front_matter::{Names, Read, lenient_front_matter, line_of},
     name_of_file,
-    tools_elsewhere::{Listed, tools_here},
 };
 use crate::digest::digest;
 

@@ -4,12 +4,12 @@
 mod approval;
 mod check;
 mod file;
+mod foreign_tool_names;
 pub(crate) mod front_matter;
 mod lenient;
 mod load;
 pub(crate) mod pattern;
 mod text;
-mod tools_elsewhere;
 
 use std::{
     collections::BTreeMap,

@@ -30,7 +30,7 @@ pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
 pub use tools::output::TurnOutcome;
 
-pub(crate) use guards::address_provenance::TaintCache;
+pub(crate) use guards::taint::TaintCache;
 pub(crate) use lifecycle::session;
 
 use batch::Batch;

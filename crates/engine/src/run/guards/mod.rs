@@ -1,6 +1,6 @@
 //! What holds a run back: guardrails, limits, loop detection, addresses that only agents chose.
 
-pub(in crate::run) mod address_provenance;
 pub(in crate::run) mod guardrails;
 pub(in crate::run) mod limits;
 pub(in crate::run) mod loop_detection;
+pub(in crate::run) mod taint;

@@ -1,8 +1,8 @@
 //! Calls of tools: intents, effects and outputs.
 
 pub(in crate::run) mod call;
+pub(in crate::run) mod commit_outputs;
 pub(in crate::run) mod doubt;
 pub(in crate::run) mod execute;
-pub(in crate::run) mod finish;
 pub(in crate::run) mod output;
 pub(in crate::run) mod output_limits;
