@@ -30,7 +30,7 @@ pub struct Done {
     /// Records to store, new or changed, in the same commit as the output: of the caller's owner, in the
     /// caller's tree or in none, and of nouns that tools may write ([`EntityKind::is_reserved`] tells).
     ///
-    /// [`EntityKind::is_reserved`]: entourage_types::EntityKind::is_of_engine
+    /// [`EntityKind::is_reserved`]: entourage_types::EntityKind::is_reserved
     pub records: Vec<RecordWrite>,
     /// The message to the user: makes a conversational kind stop after this turn.
     pub said: Option<String>,
