@@ -91,7 +91,7 @@ impl Run<'_> {
             if let PostBody::Message { task: Some(task), .. } = post.body {
                 writes.extend(self.taken_up_again(task).await?);
             }
-            if let Some(message) = self.to_message(&post) {
+            if let Some(message) = self.message_of(&post) {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
@@ -154,7 +154,7 @@ impl Run<'_> {
 
     /// Returns what a post says to the agent, as a message. Calls have taken the answers and results that
     /// they wait for; a result that arrives too late for its call becomes a message, so that it is not lost.
-    pub(in crate::run) fn to_message(&mut self, post: &Post) -> Option<Message> {
+    pub(in crate::run) fn message_of(&mut self, post: &Post) -> Option<Message> {
         match &post.body {
             PostBody::Message { from, text, task, options, .. } => {
                 if let Some(task) = *task {

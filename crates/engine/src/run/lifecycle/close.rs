@@ -162,7 +162,7 @@ impl Run<'_> {
     fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
         for Taken { post, consume } in self.inbox.take_all() {
             writes.push(consume);
-            if let Some(message) = self.to_message(&post) {
+            if let Some(message) = self.message_of(&post) {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
