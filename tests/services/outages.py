@@ -202,7 +202,7 @@ def full(provider):
 def read_only(provider):
     flag = f"{FOLDER}/read-only.flag"
     server = Server(f"{FOLDER}/read-only", provider, LD_PRELOAD=SHIM, OUTAGE_READ_ONLY=flag, OUTAGE_FOLDER=f"{FOLDER}/read-only/")
-    outage("read-only", server, lambda: open(flag, "w").close(), lambda: os.unlink(flag), "refuses")
+    outage("read-only", server, lambda: open(flag, "w").close(), lambda: os.unlink(flag), "reports an error")
     # Killed, so that the log holds what the database does not.
     server.child.kill()
     server.child.wait(30)
