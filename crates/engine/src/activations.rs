@@ -258,28 +258,29 @@ mod tests {
 
     #[tokio::test]
     async fn preempting_a_stuck_activation_lets_its_waiters_in() {
-        let (live, stopping, agent) = (Activations::default(), CancellationToken::new(), AgentId::new());
-        let held_up = live.enter(agent, &stopping, &InstantClock).await;
-        let mut second = Box::pin(live.enter(agent, &stopping, &InstantClock));
+        let (activations, stopping, agent) =
+            (Activations::default(), CancellationToken::new(), AgentId::new());
+        let held_up = activations.enter(agent, &stopping, &InstantClock).await;
+        let mut second = Box::pin(activations.enter(agent, &stopping, &InstantClock));
         assert!(poll!(&mut second).is_pending());
-        drop(live.preempt(agent, &stopping, &InstantClock).await);
+        drop(activations.preempt(agent, &stopping, &InstantClock).await);
         assert!(poll!(&mut second).is_ready(), "though the first is not over");
         drop(held_up);
     }
 
     #[tokio::test]
     async fn no_state_is_kept_for_agents_at_rest() {
-        let (live, stopping) = (Activations::default(), CancellationToken::new());
+        let (activations, stopping) = (Activations::default(), CancellationToken::new());
         for _ in 0..10 {
             let agent = AgentId::new();
             let (deleting, first) =
-                (live.mark_deleting(agent), live.enter(agent, &stopping, &SystemClock).await);
-            live.interrupt(agent, None);
+                (activations.mark_deleting(agent), activations.enter(agent, &stopping, &SystemClock).await);
+            activations.interrupt(agent, None);
             let (second, ()) =
-                tokio::join!(live.preempt(agent, &stopping, &SystemClock), async { drop(first) });
-            assert!(live.is_at_work(agent) && live.is_deleting(agent));
+                tokio::join!(activations.preempt(agent, &stopping, &SystemClock), async { drop(first) });
+            assert!(activations.is_at_work(agent) && activations.is_deleting(agent));
             drop((deleting, second));
         }
-        assert!(locked(&live.at_work).is_empty() && locked(&live.deleting).is_empty());
+        assert!(locked(&activations.at_work).is_empty() && locked(&activations.deleting).is_empty());
     }
 }

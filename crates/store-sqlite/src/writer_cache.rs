@@ -30,6 +30,17 @@ fn kept<K: Hash + Eq, V>() -> LruCache<K, V> {
     kept
 }
 
+/// Returns the number after the last one, which is read only the first time. A transaction that is rolled back
+/// leaves a gap.
+fn next(last: &mut Option<i64>, read: impl FnOnce() -> Result<i64>) -> Result<i64> {
+    let next = match *last {
+        Some(last) => last,
+        None => read()?,
+    } + 1;
+    *last = Some(next);
+    Ok(next)
+}
+
 /// Rows as they are inside the current transaction.
 pub(crate) struct WriterCache {
     agents: LruCache<AgentId, Agent>,
@@ -100,12 +111,7 @@ impl WriterCache {
     /// Assigns the row number of a new agent. No agent gets the number of one that was removed: an activation of
     /// that one may still write under it, if a person removed it by hand.
     pub(crate) fn next_agent(&mut self, connection: &Connection) -> Result<i64> {
-        let newest = match self.newest_agent {
-            Some(newest) => newest,
-            None => agents::newest_row(connection)?,
-        };
-        self.newest_agent = Some(newest + 1);
-        Ok(newest + 1)
+        next(&mut self.newest_agent, || agents::newest_row(connection))
     }
 
     /// Records that an agent was created in this row; also its tree, if it is the root.
@@ -246,12 +252,7 @@ impl WriterCache {
 
     /// Assigns the number of the next post that arrives. No post has the number of one that was rolled back.
     pub(crate) fn next_arrival(&mut self, connection: &Connection) -> Result<i64> {
-        let last = match self.arrivals {
-            Some(last) => last,
-            None => inbox::last_arrival(connection)?,
-        };
-        self.arrivals = Some(last + 1);
-        Ok(last + 1)
+        next(&mut self.arrivals, || inbox::last_arrival(connection))
     }
 
     /// Records that an agent's inbox has posts.

@@ -67,7 +67,7 @@ impl Dispatcher for Embedded {
     ) -> Result<()> {
         // Subscribe before the first read, so that no wake-up is missed in between.
         let woken = store.woken();
-        let mut worker = Worker::new(Activations::new(self.settings.clone(), engine, store), woken, clock);
+        let mut worker = Worker::new(WakeupWork::new(self.settings.clone(), engine, store), woken, clock);
         worker.look().await?;
         let mut working = worker.run(&stop).await;
         // Agents notice the stop at their next step. An activation that does not end in time is aborted,
@@ -118,7 +118,7 @@ struct Failures {
 }
 
 /// The work of the dispatcher: a key is an agent, and its lane is its owner.
-struct Activations {
+struct WakeupWork {
     settings: Settings,
     engine: Arc<dyn Advance>,
     store: Arc<dyn Store>,
@@ -128,7 +128,7 @@ struct Activations {
     outage: Outage,
 }
 
-impl Work for Activations {
+impl Work for WakeupWork {
     type Key = AgentId;
     type Lane = Owner;
     type Cursor = (Time, WakeupId);
@@ -207,7 +207,7 @@ impl Work for Activations {
     }
 }
 
-impl Activations {
+impl WakeupWork {
     fn new(settings: Settings, engine: Arc<dyn Advance>, store: Arc<dyn Store>) -> Self {
         let (failures, quarantined) = (HashMap::new(), HashSet::new());
         Self { settings, engine, store, failures, quarantined, outage: Outage::default() }

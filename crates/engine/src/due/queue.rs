@@ -26,9 +26,9 @@ pub(super) struct Queue<K, L> {
     startable: usize,
 }
 
-/// Where a key comes from.
+/// What put a key into the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
+pub(super) enum Trigger {
     /// A page: it may show the row of the work in progress.
     Page,
     /// A hint, or its time has come: there is something new.
@@ -37,9 +37,9 @@ pub(super) enum Source {
 
 enum State {
     Ready,
-    /// At work, and where the key came from if it was put again meanwhile.
+    /// At work, and what put the key again meanwhile, if anything did.
     InProgress {
-        again: Option<Source>,
+        again: Option<Trigger>,
     },
 }
 
@@ -70,12 +70,12 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
 
     /// Puts a key that is ready into its lane. One that is in progress is noted, and one that is ready
     /// already keeps its place.
-    pub(super) fn put(&mut self, key: K, lane: &L, source: Source) {
+    pub(super) fn put(&mut self, key: K, lane: &L, trigger: Trigger) {
         match self.states.entry(key) {
             Entry::Vacant(place) => place.insert(State::Ready),
             Entry::Occupied(mut found) => {
                 if let State::InProgress { again } = found.get_mut() {
-                    *again = (*again).max(Some(source));
+                    *again = (*again).max(Some(trigger));
                 }
                 return;
             }
@@ -104,7 +104,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
     pub(super) fn promote_due(&mut self, now: Time) {
         while let Some(first) = self.later.first_entry().filter(|first| first.key().0 <= now) {
             let ((_, key), lane) = first.remove_entry();
-            self.put(key, &lane, Source::Hint);
+            self.put(key, &lane, Trigger::Hint);
         }
     }
 
@@ -139,8 +139,8 @@ impl<K: Copy + Ord + Hash, L: Clone + Eq + Hash> Queue<K, L> {
         Some((key, lane))
     }
 
-    /// Frees the place of a key. Returns where it came from if it was put again meanwhile.
-    pub(super) fn done(&mut self, key: K, lane: &L) -> Option<Source> {
+    /// Frees the place of a key. Returns what put it again meanwhile, if anything did.
+    pub(super) fn done(&mut self, key: K, lane: &L) -> Option<Trigger> {
         let Some(State::InProgress { again }) = self.states.remove(&key) else { return None };
         self.in_progress -= 1;
         if let Some(found) = self.lanes.get_mut(lane) {
@@ -206,18 +206,18 @@ mod tests {
     fn lanes_take_turns_and_no_key_is_in_progress_twice_at_once() {
         let mut queue = queue(NONE);
         for key in (0..100).flat_map(|key| [key, key]) {
-            queue.put(key, &"busy", Source::Hint);
+            queue.put(key, &"busy", Trigger::Hint);
         }
-        queue.put(100, &"quiet", Source::Hint);
+        queue.put(100, &"quiet", Trigger::Hint);
         assert_eq!(queue.ready(), 101);
         assert_eq!(queue.next(), Some((0, "busy")));
         assert_eq!(queue.next(), Some((100, "quiet")), "the quiet lane is second, not last");
 
-        queue.put(100, &"quiet", Source::Hint);
+        queue.put(100, &"quiet", Trigger::Hint);
         let rest: Vec<u32> = (1..100).collect();
         assert_eq!(taken(&mut queue), rest, "a key in progress is not handed out");
-        assert_eq!(queue.done(100, &"quiet"), Some(Source::Hint), "but it is not forgotten");
-        queue.put(100, &"quiet", Source::Hint);
+        assert_eq!(queue.done(100, &"quiet"), Some(Trigger::Hint), "but it is not forgotten");
+        queue.put(100, &"quiet", Trigger::Hint);
         assert_eq!(taken(&mut queue), [100]);
         assert_eq!(queue.done(100, &"quiet"), None);
     }
@@ -225,17 +225,17 @@ mod tests {
     #[test]
     fn a_key_that_a_page_shows_again_is_no_news_and_stays_news_if_it_was() {
         let mut queue = queue(NONE);
-        for (sources, noted) in [
-            (&[Source::Page][..], Source::Page),
-            (&[Source::Page, Source::Hint], Source::Hint),
-            (&[Source::Hint, Source::Page], Source::Hint),
+        for (triggers, noted) in [
+            (&[Trigger::Page][..], Trigger::Page),
+            (&[Trigger::Page, Trigger::Hint], Trigger::Hint),
+            (&[Trigger::Hint, Trigger::Page], Trigger::Hint),
         ] {
-            queue.put(7, &"lane", Source::Page);
+            queue.put(7, &"lane", Trigger::Page);
             assert_eq!(taken(&mut queue), [7]);
-            for source in sources {
-                queue.put(7, &"lane", *source);
+            for trigger in triggers {
+                queue.put(7, &"lane", *trigger);
             }
-            assert_eq!(queue.done(7, &"lane"), Some(noted), "{sources:?}");
+            assert_eq!(queue.done(7, &"lane"), Some(noted), "{triggers:?}");
         }
     }
 
@@ -243,13 +243,13 @@ mod tests {
     fn a_full_lane_holds_up_no_other_and_continues_as_its_work_ends() {
         let mut queue = queue(Limits { per_lane: 2, ..NONE });
         for key in 0..5 {
-            queue.put(key, &"full", Source::Hint);
+            queue.put(key, &"full", Trigger::Hint);
         }
         assert_eq!(queue.startable(), 5);
         assert_eq!(taken(&mut queue), [0, 1]);
         assert_eq!((queue.startable(), queue.ready()), (0, 3), "its keys are in nobody's way");
-        queue.put(10, &"open", Source::Hint);
-        queue.put(5, &"full", Source::Hint);
+        queue.put(10, &"open", Trigger::Hint);
+        queue.put(5, &"full", Trigger::Hint);
         assert_eq!((queue.startable(), queue.ready()), (1, 5));
         assert_eq!(taken(&mut queue), [10]);
         queue.done(1, &"full");
@@ -271,7 +271,7 @@ mod tests {
     fn the_limit_in_all_holds_across_lanes() {
         let mut queue = queue(Limits { in_all: 3, ..NONE });
         for key in 0..6 {
-            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Source::Hint);
+            queue.put(key, if key % 2 == 0 { &"even" } else { &"odd" }, Trigger::Hint);
         }
         assert_eq!(taken(&mut queue), [0, 1, 2]);
         queue.done(1, &"odd");

@@ -22,7 +22,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::{Clock, NodeSignal, Result, Signals};
 use pages::Pages;
-use tree::{Activations, Tree};
+use tree::{Tree, TreeMessage};
 
 pub use budget::Budget;
 pub use watch::Watch;

@@ -17,9 +17,9 @@ const BACKLOG: usize = 1024;
 /// store by each subscriber.
 const KEPT: usize = 256 << 10;
 
-/// The messages of a tree's channel: weak references, so that a slow subscriber holds nothing.
+/// A message of a tree's channel. It has a weak reference, so that a slow subscriber holds nothing.
 #[derive(Debug, Clone)]
-pub(super) enum Activations {
+pub(super) enum TreeMessage {
     /// The event with this number.
     Event(u64, Weak<Event>),
     /// A piece of an answer.
@@ -30,7 +30,7 @@ pub(super) enum Activations {
 
 /// The channel of one tree.
 pub(super) struct Tree {
-    sender: broadcast::Sender<Activations>,
+    sender: broadcast::Sender<TreeMessage>,
     /// Held so that subscribers can upgrade their references.
     kept: VecDeque<(usize, Arc<dyn Any + Send + Sync>)>,
     bytes: usize,
@@ -43,7 +43,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    pub(super) fn subscribe(&self) -> broadcast::Receiver<Activations> {
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<TreeMessage> {
         self.sender.subscribe()
     }
 
@@ -58,8 +58,8 @@ impl Tree {
             return self.lose();
         }
         let held = Arc::new(event.clone());
-        let live = Activations::Event(event.seq, Arc::downgrade(&held));
-        self.send(live, bytes, held);
+        let message = TreeMessage::Event(event.seq, Arc::downgrade(&held));
+        self.send(message, bytes, held);
     }
 
     /// Sends a piece of an answer.
@@ -69,18 +69,18 @@ impl Tree {
             Piece::Reset => 0,
         };
         let held = Arc::new(delta);
-        let live = Activations::Delta(Arc::downgrade(&held));
-        self.send(live, text + size_of::<AgentDelta>(), held);
+        let message = TreeMessage::Delta(Arc::downgrade(&held));
+        self.send(message, text + size_of::<AgentDelta>(), held);
     }
 
     /// Signals that something is not sent.
     pub(super) fn lose(&self) {
-        let _ = self.sender.send(Activations::Behind);
+        let _ = self.sender.send(TreeMessage::Behind);
     }
 
     /// Sends a message and keeps what it refers to. The newest is kept in any case, for subscribers that keep
     /// up.
-    fn send(&mut self, live: Activations, bytes: usize, kept: Arc<dyn Any + Send + Sync>) {
+    fn send(&mut self, message: TreeMessage, bytes: usize, kept: Arc<dyn Any + Send + Sync>) {
         self.kept.push_back((bytes, kept));
         self.bytes += bytes;
         while self.kept.len() > 1 && (self.bytes > KEPT || self.kept.len() > BACKLOG) {
@@ -88,6 +88,6 @@ impl Tree {
                 self.bytes -= gone;
             }
         }
-        let _ = self.sender.send(live);
+        let _ = self.sender.send(message);
     }
 }

@@ -7,7 +7,7 @@ use entourage_store::Error as StoreError;
 use entourage_types::{AgentId, EventBody, Time};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::{Activations, AgentDelta, Channels, Feed, Pages, Pump, Signal, pages::PAGE};
+use super::{AgentDelta, Channels, Feed, Pages, Pump, Signal, TreeMessage, pages::PAGE};
 use crate::{Clock, Error, Result, Signals};
 
 /// One subscriber of one tree.
@@ -16,7 +16,7 @@ use crate::{Clock, Error, Result, Signals};
 pub struct Watch {
     pages: Pages,
     last: u64,
-    live: broadcast::Receiver<Activations>,
+    live: broadcast::Receiver<TreeMessage>,
     /// Whether `CaughtUp` was returned.
     announced: bool,
     /// The text of answers in progress from before it subscribed, which is still to be returned.
@@ -55,7 +55,7 @@ impl Watch {
         feed: &Feed,
         pages: Pages,
         after: Option<u64>,
-        (live, said): (broadcast::Receiver<Activations>, Vec<AgentDelta>),
+        (live, said): (broadcast::Receiver<TreeMessage>, Vec<AgentDelta>),
     ) -> Result<Self> {
         let (channels, signals) = (Arc::clone(&feed.channels), Arc::clone(&feed.signals));
         let seat = Subscription { channels, signals, root: pages.root() };
@@ -111,25 +111,25 @@ impl Watch {
                 biased;
                 () = at(&*self.clock, look) => {
                     self.look = None;
-                    Ok(Activations::Behind)
+                    Ok(TreeMessage::Behind)
                 }
                 news = self.live.recv() => news,
             };
             match news {
-                Ok(Activations::Event(number, _)) if number <= self.last => {}
-                Ok(Activations::Event(number, event)) => match event.upgrade() {
+                Ok(TreeMessage::Event(number, _)) if number <= self.last => {}
+                Ok(TreeMessage::Event(number, event)) => match event.upgrade() {
                     Some(event) if number == self.last + 1 => {
                         self.last = number;
                         return Ok(Signal::Event(event));
                     }
                     _ => self.pages.fall_behind(),
                 },
-                Ok(Activations::Delta(delta)) => {
+                Ok(TreeMessage::Delta(delta)) => {
                     if let Some(delta) = delta.upgrade() {
                         return Ok(Signal::Delta(delta));
                     }
                 }
-                Ok(Activations::Behind) | Err(RecvError::Lagged(_)) => self.pages.fall_behind(),
+                Ok(TreeMessage::Behind) | Err(RecvError::Lagged(_)) => self.pages.fall_behind(),
                 Err(RecvError::Closed) => return Err(StoreError::Closed.into()),
             }
         }

@@ -99,8 +99,8 @@ fn ring(size: usize) -> Story {
 }
 
 /// How many times a message was refused, answered and read.
-fn counts(told: &StoryOutcome) -> [usize; 3] {
-    let lines = || told.transcripts.iter().flatten();
+fn counts(outcome: &StoryOutcome) -> [usize; 3] {
+    let lines = || outcome.transcripts.iter().flatten();
     let count = |fits: &dyn Fn(&str) -> bool| lines().filter(|line| fits(line)).count();
     [
         count(&|line| line.starts_with("output!: `") && line.contains("waits for an answer from this")),
@@ -113,25 +113,25 @@ async fn assert_a_ring_does_not_deadlock(size: usize) {
     let story = ring(size);
     // With a second engine, that one may take an agent before it has written, and the agent
     // verifies again.
-    let told = story.run(1, &[]).await;
-    assert_eq!(told.violations, [], "{told:#?}");
-    assert_eq!(told.transcripts.len(), 1 + 2 * size, "{told:#?}");
-    let [refused, answered, read] = counts(&told);
-    assert!(refused > 0, "{told:#?}");
-    assert_eq!((refused + answered, read), (size, size), "all were sent, none is lost: {told:#?}");
+    let outcome = story.run(1, &[]).await;
+    assert_eq!(outcome.violations, [], "{outcome:#?}");
+    assert_eq!(outcome.transcripts.len(), 1 + 2 * size, "{outcome:#?}");
+    let [refused, answered, read] = counts(&outcome);
+    assert!(refused > 0, "{outcome:#?}");
+    assert_eq!((refused + answered, read), (size, size), "all were sent, none is lost: {outcome:#?}");
 
     let mut tried = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
         for at in (1 + first as u64..).step_by(points().stride.min(7)) {
-            let told = story.run(1, &[(at, fault)]).await;
-            assert_eq!(told.violations, [], "{fault:?} at {at}: {:#?}", told.transcripts);
+            let outcome = story.run(1, &[(at, fault)]).await;
+            assert_eq!(outcome.violations, [], "{fault:?} at {at}: {:#?}", outcome.transcripts);
             // An agent that resumes later may find that the others have closed the circle, and then
             // sends nothing.
-            let [refused, answered, read] = counts(&told);
-            assert!(refused > 0 && read >= answered, "{fault:?} at {at}: {:#?}", told.transcripts);
-            assert_eq!(refused + answered, size, "{fault:?} at {at}: {:#?}", told.transcripts);
+            let [refused, answered, read] = counts(&outcome);
+            assert!(refused > 0 && read >= answered, "{fault:?} at {at}: {:#?}", outcome.transcripts);
+            assert_eq!(refused + answered, size, "{fault:?} at {at}: {:#?}", outcome.transcripts);
             tried += 1;
-            if told.commits[0] < at {
+            if outcome.commits[0] < at {
                 break;
             }
         }

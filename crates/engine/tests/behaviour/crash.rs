@@ -218,18 +218,18 @@ async fn calls_of_every_effect_class_survive_a_crash_at_every_commit() {
 /// Shows: S2-R059, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delegation_with_question_and_approval_survives_a_crash_at_every_commit() {
-    let told = delegation().run(1, &[]).await;
-    assert!(told.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{told:#?}");
+    let outcome = delegation().run(1, &[]).await;
+    assert!(outcome.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{outcome:#?}");
     println!("{}", delegation().survives(1..=3, points()).await);
 }
 
 /// Shows: S1-R026.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chat_with_question_and_reactivation_survives_a_crash_at_every_commit() {
-    let told = chat().run(1, &[]).await;
-    let [chat_told, researcher] = &told.transcripts[..] else { panic!("{told:#?}") };
-    assert_eq!(chat_told.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{told:#?}");
-    assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{told:#?}");
+    let outcome = chat().run(1, &[]).await;
+    let [chat_lines, researcher] = &outcome.transcripts[..] else { panic!("{outcome:#?}") };
+    assert_eq!(chat_lines.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{outcome:#?}");
+    assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{outcome:#?}");
     println!("{}", chat().survives(1..=3, points()).await);
 }
 
@@ -241,17 +241,17 @@ async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn digests_survive_a_crash_at_every_commit() {
-    let told = digests().run(1, &[]).await;
-    let digested = told.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
-    assert!(digested > 1, "{told:#?}");
+    let outcome = digests().run(1, &[]).await;
+    let digested = outcome.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
+    assert!(digested > 1, "{outcome:#?}");
     println!("{}", digests().survives(1..=3, points()).await);
 }
 
 /// Shows: S4-R061.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_is_closed_once_despite_a_crash_at_any_commit() {
-    let told = idle_session().run(1, &[]).await;
-    assert_eq!(told.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
+    let outcome = idle_session().run(1, &[]).await;
+    assert_eq!(outcome.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
     println!(
         "{}",
         idle_session().survives(1..=3, Points { stride: points().stride.min(7), ..points() }).await

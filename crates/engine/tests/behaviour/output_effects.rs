@@ -276,9 +276,9 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
     .tools(|_| first_tools())
     .kinds(Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap()))
     .world(WorldBuilder::in_memory);
-    let told = story.run(1, &[]).await;
-    let heard = told.transcripts[0].iter().position(|line| line == "output: It is red.");
-    assert!(heard.is_some_and(|at| at + 3 < told.transcripts[0].len()), "{told:#?}");
+    let outcome = story.run(1, &[]).await;
+    let heard = outcome.transcripts[0].iter().position(|line| line == "output: It is red.");
+    assert!(heard.is_some_and(|at| at + 3 < outcome.transcripts[0].len()), "{outcome:#?}");
     story.survives([1, 2], 1).await;
 }
 
@@ -293,8 +293,8 @@ async fn the_nothing_sent_notice_is_given_once_despite_crashes() {
     .tools(|_| first_tools())
     .kinds(one_kind(|kind| kind.reply = Reply::SendMessage))
     .world(WorldBuilder::in_memory);
-    let told = story.run(1, &[]).await;
-    let codes = told.transcripts[0].iter().filter(|line| line.starts_with("notice")).count();
-    assert_eq!((told.transcripts[0].len(), codes), (5, 2), "{told:?}");
+    let outcome = story.run(1, &[]).await;
+    let codes = outcome.transcripts[0].iter().filter(|line| line.starts_with("notice")).count();
+    assert_eq!((outcome.transcripts[0].len(), codes), (5, 2), "{outcome:?}");
     story.survives([1], 1).await;
 }

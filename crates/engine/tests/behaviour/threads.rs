@@ -137,12 +137,12 @@ fn cycle() -> Story {
 /// Shows: S2-R089.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_to_one_peer_and_a_cycle_survive_a_crash_at_every_commit() {
-    let told = cycle().run(1, &[]).await;
+    let outcome = cycle().run(1, &[]).await;
     let refused = "<`b` waits for an answer from this conversation and cannot answer you first; answer with \
                    what you have>";
-    let inner = &told.transcripts[2];
-    assert_eq!(inner[0], "message: from b", "{told:#?}");
-    assert_eq!(inner[3], format!("turn: {refused}[]").replacen('<', "<Error: ", 1), "{told:#?}");
+    let inner = &outcome.transcripts[2];
+    assert_eq!(inner[0], "message: from b", "{outcome:#?}");
+    assert_eq!(inner[3], format!("turn: {refused}[]").replacen('<', "<Error: ", 1), "{outcome:#?}");
     println!("{}", cycle().survives(1..=2, Points { stride: points().stride.min(7), ..points() }).await);
 }
 

@@ -106,7 +106,8 @@ problems! {
 impl Problem {
     pub(crate) fn no_token() -> Self {
         Self::unauthorized(
-            "send `Authorization: Bearer <token>`; `entourage token` makes one where the server verifies with a shared secret",
+            "send `Authorization: Bearer <token>`; `entourage token` makes one where the server verifies with a \
+             shared secret",
         )
     }
 

@@ -26,7 +26,7 @@ async fn begin(store: &SqliteStore, agent: Agent, text: &str) -> Agent {
 }
 
 /// The texts of a tree's item events, none where the item is gone.
-async fn told(store: &SqliteStore, root: AgentId) -> Vec<Option<String>> {
+async fn item_texts(store: &SqliteStore, root: AgentId) -> Vec<Option<String>> {
     let events = store.events(&Scope::All, root, 0, 100).await.unwrap();
     let items = events.into_iter().filter_map(|event| match event.body {
         EventBody::Item { item, .. } => Some(item.map(|item| match item.body {
@@ -50,15 +50,15 @@ async fn events_of_a_removed_agent_show_no_item_of_the_agent_in_its_row() {
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let root = begin(&store, Agent::root(Owner::local(), "lead", "", AT), "of the root").await;
     let child = begin(&store, Agent::child(&root, "helper", "", None, AT), "of the child").await;
-    assert_eq!(told(&store, root.id).await, [Some("of the root".into()), Some("of the child".into())]);
+    assert_eq!(item_texts(&store, root.id).await, [Some("of the root".into()), Some("of the child".into())]);
     let row = row_number(&path, child.id);
     store.commit(Commit::new(AT).write(Write::PruneAgent(child.id))).await.unwrap();
     drop(store);
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     let other = begin(&store, Agent::root(Owner::new("other"), "helper", "", AT), "of another owner").await;
     assert_eq!(row_number(&path, other.id), row, "the number is given again");
-    assert_eq!(told(&store, root.id).await, [Some("of the root".into()), None]);
-    assert_eq!(told(&store, other.id).await, [Some("of another owner".into())]);
+    assert_eq!(item_texts(&store, root.id).await, [Some("of the root".into()), None]);
+    assert_eq!(item_texts(&store, other.id).await, [Some("of another owner".into())]);
     assert_eq!(store.items(&Scope::All, ItemQuery::of(child.id, 0, 10)).await.unwrap(), []);
 }
 
@@ -80,7 +80,7 @@ async fn an_agent_that_another_program_removed_writes_nothing_into_the_block_of_
     let next = begin(&store, Agent::root(Owner::new("third"), "helper", "", AT), "of the next").await;
     for (agent, text) in [(other, "of another owner"), (next, "of the next")] {
         assert_eq!(store.items(&Scope::All, ItemQuery::of(agent.id, 0, 10)).await.unwrap().len(), 1);
-        assert_eq!(told(&store, agent.id).await, [Some(text.into())]);
+        assert_eq!(item_texts(&store, agent.id).await, [Some(text.into())]);
     }
 }
 
@@ -127,7 +127,7 @@ async fn migration_from_version_20_keeps_items_in_order_and_events_with_their_it
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
     for (row, agent) in [(1, one), (2, two)] {
         let texts: Vec<_> = (0..3).map(|seq| Some(format!("{row} {seq}"))).collect();
-        assert_eq!(told(&store, agent).await, texts);
+        assert_eq!(item_texts(&store, agent).await, texts);
         let items = store.items(&Scope::All, ItemQuery::of(agent, 1, 10)).await.unwrap();
         assert_eq!(items.iter().map(|item| item.seq).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(store.agent(&Scope::All, agent).await.unwrap().unwrap().items, 3);

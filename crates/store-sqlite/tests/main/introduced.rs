@@ -84,8 +84,8 @@ async fn events_left_behind_by_a_removed_tree_do_not_become_those_of_the_next() 
     assert_eq!(events(&Connection::open(&path).unwrap()), 1);
     let next = Agent::root(Owner::new("other"), "helper", "", Time::from_micros(1));
     store.commit(Commit::new(next.created).write(Write::NewAgent(next.clone()))).await.unwrap();
-    let told = store.events(&Scope::All, next.id, 0, 10).await.unwrap();
-    assert_eq!(told.iter().map(|event| (event.agent, event.seq)).collect::<Vec<_>>(), [(next.id, 1)]);
+    let listed = store.events(&Scope::All, next.id, 0, 10).await.unwrap();
+    assert_eq!(listed.iter().map(|event| (event.agent, event.seq)).collect::<Vec<_>>(), [(next.id, 1)]);
     assert_eq!(store.events(&Scope::All, kept, 0, 10).await.unwrap().len(), 1);
 }
 
