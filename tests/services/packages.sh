@@ -36,9 +36,18 @@ unit() {   # the unit's command as it stands there, with nothing but the unit's 
   # shellcheck disable=SC2046
   env -i ENTOURAGE_DATA="$WORK/unit" ENTOURAGE_MODEL=rehearsal \
     $(sed -n 's/^ExecStart=//p' "$file") --bind 127.0.0.1:0 >"$WORK/unit.log" 2>&1 & server=$!
-  until grep -q '127.0.0.1:' "$WORK/unit.log"; do kill -0 $server || return; sleep 0.1; done
-  kill -HUP $server && until grep -q 'read anew' "$WORK/unit.log"; do kill -0 $server || return; sleep 0.1; done
-  kill -TERM $server && wait $server
+  logs $server 'http://127.0.0.1:' && kill -HUP $server && logs $server 'the kinds were reloaded' &&
+    kill -TERM $server && wait $server && return
+  kill -KILL $server; cat "$WORK/unit.log"; return 1
+}
+logs() {   # logs PID TEXT: within twenty seconds, that server has TEXT in its log
+  local _
+  for _ in $(seq 200); do
+    grep -qF "$2" "$WORK/unit.log" && return
+    kill -0 "$1" || break
+    sleep 0.1
+  done
+  echo "the log has no '$2'"; return 1
 }
 makes() {   # makes PACKAGE PROGRAM FOLDER: that package stands in that folder, and makes that program as it is
   cargo metadata --format-version 1 --no-deps | python3 -c '
