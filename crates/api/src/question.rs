@@ -100,6 +100,7 @@ impl From<types::Proposal> for Proposal {
 
 impl From<types::Question> for Question {
     fn from(question: types::Question) -> Self {
+        let answer = question.answer_in_words();
         let types::Question {
             id,
             owner,
@@ -116,7 +117,7 @@ impl From<types::Question> for Question {
             due,
             otherwise,
             status,
-            answer,
+            answer: _,
             answered_by: _,
             created,
             updated,

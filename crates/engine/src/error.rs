@@ -150,7 +150,7 @@ impl Error {
     /// The error for a question that was closed before.
     pub(crate) fn not_open(question: &Question) -> Self {
         let Question { id, status, owner, updated, .. } = question;
-        let answer = question.answer.as_deref();
+        let answer = question.answer_in_words();
         let how = match (status, answer) {
             (QuestionStatus::Expired, Some(declared)) => format!("nobody answered, so `{declared}` applies"),
             (QuestionStatus::Expired, None) => "nobody answered".to_owned(),

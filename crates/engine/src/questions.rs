@@ -20,7 +20,7 @@ pub(crate) fn closing(
             Answer::Expired => QuestionStatus::Expired,
             _ => QuestionStatus::Answered,
         },
-        answer: answer.in_words(question.otherwise),
+        answer: Some(answer.clone()),
         updated: at,
         ..question
     };

@@ -519,7 +519,7 @@ async fn a_users_message_to_a_sub_agent_answers_its_open_question() {
     let first = tell(&site, "agent-loop", &message).await;
     assert_eq!(first["outcome"], "posted");
     let answered = site.client().question(question.id).await.unwrap();
-    assert_eq!(answered.answer.as_deref(), Some("red"));
+    assert_eq!(answered.answer_in_words().as_deref(), Some("red"));
     let told = async || {
         transcript_lines(&site, chat).await.iter().any(|line| line.contains("It is found.")).then_some(())
     };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use entourage_tools::Effect;
-use entourage_types::{About, AgentId, CallId, Item, ItemBody, Question};
+use entourage_types::{About, AgentId, Answer, CallId, Item, ItemBody, Question};
 
 use crate::Fact;
 
@@ -86,7 +86,7 @@ pub(crate) fn call_effects<'a>(
         // Only unsafe calls are ever in doubt; one that never had its effect counts as well.
         let counted = counted.entry(question.call).or_insert(CallEffects::none(Effect::Unsafe));
         counted.doubts += 1;
-        counted.retries += usize::from(question.answer.as_deref() == Some("retry"));
+        counted.retries += usize::from(question.answer == Some(Answer::Retry));
     }
     let mut by_name: BTreeMap<String, CallEffects> = BTreeMap::new();
     for (call, counted) in counted {

@@ -48,9 +48,9 @@ pub struct Question {
     pub otherwise: Option<Verdict>,
     /// Its status.
     pub status: QuestionStatus,
-    /// The answer as text; for an expired question, what the engine did instead.
+    /// The answer that closed it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub answer: Option<String>,
+    pub answer: Option<Answer>,
     /// The agent whose text is the answer; none if a person answered.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub answered_by: Option<AgentId>,
@@ -201,8 +201,7 @@ impl Answer {
         }
     }
 
-    /// Returns the answer as people read it and as a question stores it; for an expired question,
-    /// what the engine does `otherwise`.
+    /// Returns the answer as people read it; for an expired question, what the engine does `otherwise`.
     #[must_use]
     pub fn in_words(&self, otherwise: Option<Verdict>) -> Option<String> {
         let verdict = self.verdict().map(Verdict::in_words);
@@ -229,6 +228,14 @@ impl From<Verdict> for Answer {
             Verdict::Retry => Self::Retry,
             Verdict::GiveUp => Self::GiveUp,
         }
+    }
+}
+
+impl Question {
+    /// Returns the answer as people read it; for an expired question, what the engine did instead.
+    #[must_use]
+    pub fn answer_in_words(&self) -> Option<String> {
+        self.answer.as_ref().and_then(|answer| answer.in_words(self.otherwise))
     }
 }
 

@@ -6,9 +6,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use entourage_store::{AgentQuery, Commit};
 use entourage_types::{
-    About, Agent, AgentId, Answer, CallId, OpenQuestion, Post, PostBody, Question, QuestionId,
-    QuestionStatus, Scope, ShownStatus, Status, Step, StepState, Task, TaskId, TaskResult, Time, Wait,
-    WaitingOn,
+    Agent, AgentId, Answer, CallId, OpenQuestion, Post, PostBody, Question, QuestionId, QuestionStatus,
+    Scope, ShownStatus, Status, Step, StepState, Task, TaskId, TaskResult, Time, Wait, WaitingOn,
 };
 
 use super::{Inconsistency, Job, agent, each, each_record, is_unwoken, open_run, record, wake};
@@ -131,17 +130,9 @@ async fn due_post(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> 
 async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Reply> {
     let answer = match record::<Question>(engine, &question.to_string()).await? {
         Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Reply::NotYet),
-        Some(Question {
-            about: About::Information,
-            status: QuestionStatus::Answered,
-            answer: Some(words),
-            ..
-        }) => Answer::Text(words),
-        // The answer about a call is more than its text: the call is declined rather than done on a guess.
-        Some(Question { status: QuestionStatus::Answered | QuestionStatus::Declined, .. }) => {
-            Answer::Declined
-        }
-        Some(Question { status: QuestionStatus::Expired, .. }) | None => Answer::Expired,
+        Some(Question { answer: Some(answer), .. }) => answer,
+        // It is lost.
+        Some(Question { answer: None, .. }) | None => Answer::Expired,
     };
     Ok(Reply::This(PostBody::Answer { question, call, answer }))
 }

@@ -203,7 +203,10 @@ async fn an_expired_approval_takes_the_verdict_that_the_rule_declares() {
         lines(&world, &root).await;
         assert_eq!((read_last(&model).as_str(), happened.per_call().len()), (read, times));
         let expired = world.client().question(question.id).await.unwrap();
-        assert_eq!((expired.status, expired.answer.as_deref()), (QuestionStatus::Expired, Some(otherwise)));
+        assert_eq!(
+            (expired.status, expired.answer_in_words().as_deref()),
+            (QuestionStatus::Expired, Some(otherwise))
+        );
     }
 }
 
@@ -236,7 +239,7 @@ async fn an_approval_takes_one_valid_answer_for_the_proposed_call() {
         (Ok(_), Err(late)) | (Err(late), Ok(_)) => late.to_string(),
         both => panic!("{both:?}"),
     };
-    let kept = client.question(question.id).await.unwrap().answer.unwrap();
+    let kept = client.question(question.id).await.unwrap().answer_in_words().unwrap();
     assert!(refused.contains(&format!("is answered already: `{kept}`, by local, at 20")), "{refused}");
     lines(&world, &root).await;
     assert_eq!(happened.per_call().len(), usize::from(kept == "approve"));
@@ -347,7 +350,7 @@ async fn a_grant_releases_only_the_open_approvals_that_it_covers() {
     lines(&world, &root).await;
     assert_eq!(happened.per_call(), [1, 1]);
     let told = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
-    let words: Vec<_> = told.iter().map(|question| question.answer.as_deref().unwrap()).collect();
+    let words: Vec<_> = told.iter().map(|question| question.answer_in_words().unwrap()).collect();
     assert_eq!(words, ["approve always", "approve always", "approve always", "reject"]);
     assert_eq!(open(&other).await.len(), 3, "what one agent was granted is nothing to another");
 }
@@ -401,7 +404,7 @@ async fn grant_while_asking(faults: &Faults) -> (u64, usize) {
     assert_eq!(lines(&world, &root).await.len(), 5);
     assert_eq!(happened.per_call().len(), 2);
     let told = world.client().questions(Some(root.id), None, Page::default()).await.unwrap();
-    let is_granted = |question: &Question| question.answer.as_deref() == Some("approve always");
+    let is_granted = |question: &Question| question.answer_in_words().as_deref() == Some("approve always");
     assert!(told.iter().all(is_granted), "nobody was asked twice: {told:?}");
     (faults.commits(), told.len())
 }

@@ -470,7 +470,7 @@ async fn an_address_in_an_answer_from_another_agent_needs_approval() {
     let second = next_question(&world, &chat, &first).await;
     assert_eq!((second.about, second.status), (About::Approval, QuestionStatus::Open));
     let first = world.client().question(first.id).await.unwrap();
-    assert_eq!((first.answer, first.answered_by), (Some(url), Some(chat.id)));
+    assert_eq!((first.answer, first.answered_by), (Some(Answer::Text(url)), Some(chat.id)));
     world.client().answer(second.id, Verdict::Reject.into()).await.unwrap();
     ended_runs(&world, &chat, 3).await;
     assert_eq!(trap.taken(), [""; 0]);

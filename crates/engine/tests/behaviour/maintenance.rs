@@ -185,7 +185,7 @@ async fn an_undelivered_answer_is_repaired() {
     execute_sql(
         &world,
         "UPDATE entities SET status = 'answered', \
-         body = json_set(body, '$.status', 'answered', '$.answer', 'the red one') WHERE kind = 'question'",
+         body = json_set(body, '$.status', 'answered', '$.answer', json('{\"text\": \"the red one\"}')) WHERE kind = 'question'",
     );
     assert_eq!(jobs_with_findings(&world).await, ["waits"]);
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
@@ -454,7 +454,7 @@ async fn run_jobs_with(faults: Faults) -> u64 {
     }
     let mut sql = String::from(
         "UPDATE entities SET status = 'answered', \
-         body = json_set(body, '$.status', 'answered', '$.answer', 'red') WHERE kind = 'question';",
+         body = json_set(body, '$.status', 'answered', '$.answer', json('{\"text\": \"red\"}')) WHERE kind = 'question';",
     );
     for _ in 0..2 {
         let (nobody, id) = (AgentId::new(), WakeupId::new());

@@ -9,7 +9,7 @@ use entourage_llm::{Error as ModelError, Message, Missing, Request, Script, Scri
 use entourage_store::Write;
 use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, plain, well_formed, within};
 use entourage_types::{
-    Action, AgentId, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, Task, TaskResult,
+    Action, AgentId, Answer, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, Task, TaskResult,
     WaitingOn,
 };
 use serde_json::json;
@@ -337,7 +337,10 @@ async fn a_chat_message_can_answer_a_sub_agents_question() {
     ended_runs(&world, &chat, 3).await;
 
     let answered = world.client().question(question.id).await.unwrap();
-    assert_eq!((answered.status, answered.answer.as_deref()), (QuestionStatus::Answered, Some("red")));
+    assert_eq!(
+        (answered.status, answered.answer_in_words().as_deref()),
+        (QuestionStatus::Answered, Some("red"))
+    );
     let tail = decisions(&model)[1].tail.clone().unwrap();
     assert!(
         tail.contains("status=\"waiting\"")
@@ -434,7 +437,8 @@ async fn an_answer_must_name_its_question_when_two_are_open() {
     ended_runs(&world, &chat, 3).await;
     let status = |question: &Question| (question.status, question.answer.clone());
     let now = world.client().questions(Some(chat.id), None, Default::default()).await.unwrap();
-    let expected = [(QuestionStatus::Open, None), (QuestionStatus::Answered, Some("red".to_owned()))];
+    let expected =
+        [(QuestionStatus::Open, None), (QuestionStatus::Answered, Some(Answer::Text("red".to_owned())))];
     assert_eq!(now.iter().map(status).collect::<Vec<_>>(), expected);
     script.push(names(wall, "the left one"));
     script.push(Ok(Script::text("It is painted.")));

@@ -121,7 +121,7 @@ async fn only_one_of_two_simultaneous_answers_is_accepted() {
     world.ended(root.id).await;
     let kept = client.question(question.id).await.unwrap();
     let items = client.items(root.id, 0, 10).await.unwrap();
-    assert_eq!(plain(&items)[2], format!("output: {}", kept.answer.unwrap()));
+    assert_eq!(plain(&items)[2], format!("output: {}", kept.answer_in_words().unwrap()));
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ fn of_question(question: &Question) -> Value {
     if let Some(task) = question.task {
         document["taskId"] = json!(task);
     }
-    if let Some(answer) = &question.answer {
+    if let Some(answer) = question.answer_in_words() {
         document["answer"] = json!(answer);
     }
     document

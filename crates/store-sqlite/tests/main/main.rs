@@ -2,6 +2,7 @@
 //! and views.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+mod answers;
 mod author;
 mod blocks;
 mod chats;

@@ -3,9 +3,9 @@
 use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{
-    About, Agent, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output, Owner,
-    Question, QuestionId, QuestionStatus, Run, RunId, Status, StopReason, Task, TaskId, TaskResult, Time,
-    ToolCall, Turn, Usage,
+    About, Agent, Answer, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output,
+    Owner, Question, QuestionId, QuestionStatus, Run, RunId, Status, StopReason, Task, TaskId, TaskResult,
+    Time, ToolCall, Turn, Usage,
 };
 use rusqlite::{Connection, types::Value};
 use serde_json::json;
@@ -122,7 +122,7 @@ async fn every_view_shows_names_and_readable_times() {
         due: None,
         otherwise: None,
         status: QuestionStatus::Answered,
-        answer: Some("1 m".to_owned()),
+        answer: Some(Answer::Text("1 m".to_owned())),
         answered_by: None,
         created: AT,
         updated: AT,

@@ -107,7 +107,7 @@ impl Approvals {
 
 /// How many times a person decided that the call shall run again.
 fn again(whole: &Snapshot, call: CallId) -> usize {
-    let retried = |question: &&Question| question.call == call && question.answer.as_deref() == Some("retry");
+    let retried = |question: &&Question| question.call == call && question.answer == Some(Answer::Retry);
     whole.questions.iter().filter(retried).count()
 }
 

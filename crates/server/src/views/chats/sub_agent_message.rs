@@ -154,7 +154,7 @@ fn returned(output: &Output, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
     vec![match (output.tool.as_str(), output.answer(), asked.get(&output.call)) {
         (ANSWERS, Some(answer), _) => Draft::new(SubAgentRole::Assistant, answer),
         (ASKS, _, Some(question)) if question.status == QuestionStatus::Answered => {
-            Draft::new(SubAgentRole::User, question.answer.as_deref().unwrap_or(&output.text))
+            Draft::new(SubAgentRole::User, question.answer_in_words().as_deref().unwrap_or(&output.text))
         }
         // A question that was not answered, or a final answer that was not accepted.
         (ASKS | ANSWERS, ..) => Draft::new(SubAgentRole::System, &output.text),
