@@ -34,7 +34,7 @@ fn the_invariants_hold_in_every_simulated_engine() {
             let simulation = Simulation::new(seed);
             let simulation = acts.map_or(simulation, |acts| simulation.acts(acts as usize));
             let outcome = simulation.run();
-            assert!(outcome.violations.is_empty(), "seed {seed}:\n{outcome}");
+            assert!(!outcome.fails(), "seed {seed}:\n{outcome}");
         }
         (None, _) => run_all(0..number("SEEDS").unwrap_or(150)),
     }
@@ -66,7 +66,8 @@ fn documented() -> Vec<(&'static str, BTreeSet<u8>)> {
 #[test]
 fn every_planted_bug_is_caught_by_the_documented_invariants() {
     let caught_by = |bug: Bug| {
-        let outcomes = (0..300).map(|seed| Simulation::new(seed).planted(bug).run());
+        // Some show only when several rare things coincide: a lost lease, a call and a deletion at another node.
+        let outcomes = (0..2000).map(|seed| Simulation::new(seed).planted(bug).run());
         let violations = outcomes.map(|outcome| outcome.violations).find(|found| !found.is_empty());
         violations.into_iter().flatten().map(|violation| violation.invariant as u8).collect::<BTreeSet<_>>()
     };

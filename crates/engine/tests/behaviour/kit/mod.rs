@@ -2,6 +2,7 @@
 
 mod dice;
 mod planted;
+mod planted_at_node;
 mod simulation;
 
 use entourage_engine::Kinds;
@@ -10,6 +11,7 @@ use entourage_types::Kind;
 
 pub(crate) use dice::Dice;
 pub(crate) use planted::{Bug, Planted};
+pub(crate) use planted_at_node::PlantedAtNode;
 pub(crate) use simulation::Simulation;
 
 /// The built-in tools that need no setup.

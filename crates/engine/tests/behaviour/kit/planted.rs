@@ -63,9 +63,16 @@ bugs! {
     RejectionIgnored => "a call that a person rejected is made",
     ToolActsTwice => "a tool has its effect twice in one call",
     CallIdsRepeat => "a model's own call ids, which repeat, are used as Entourage's",
+    EvictLost => "the other nodes do not hear that an agent is deleted",
+    EvictTooEarly => "a deletion does not wait until the other nodes have left the agent",
+    LeaseIgnored => "a node without its lease goes on",
+    WakeupDropped => "a wake-up is dropped that is due by the store's clock, and not by the node's own",
+    StoreTimeMissing => "a claim does not return the store's time",
+    InboxKept => "a node still sees posts that another node has read",
+    NewsNotMissed => "a node does not look for events whose news were lost",
 }
 
-/// A store with a bug; bugs of tools and models are planted elsewhere.
+/// A store with a bug; bugs of tools, models and single nodes are planted elsewhere.
 #[derive(Clone)]
 pub(crate) struct Planted {
     bug: Bug,

@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, LazyLock,
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -14,8 +14,8 @@ use entourage_engine::Kinds;
 use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, Request, Result as Answered};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
 use entourage_types::{
-    ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, Program, Reply as Says, ToolCall,
-    ToolSpec, Usage, Verdict,
+    AgentId, ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, Program, Reply as Says,
+    ToolCall, ToolSpec, Usage, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -25,17 +25,53 @@ use entourage_testkit::Effects;
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
 
+/// The tools of each effect class.
+const PROPS: [&str; 3] = ["look", "put", "pay"];
+
 /// What all participants share.
 #[derive(Clone)]
 pub(super) struct Mood {
     pub(super) dice: Dice,
     pub(super) bug: Option<Bug>,
+    pub(super) calls: Calls,
     calm: Arc<AtomicBool>,
+}
+
+/// The agents whose calls are under way. Clones are the same.
+#[derive(Clone, Default)]
+pub(super) struct Calls(Arc<Mutex<Vec<AgentId>>>);
+
+/// One call, until dropped.
+struct UnderWay(Calls, AgentId);
+
+impl Calls {
+    /// Whether a call of this agent is under way.
+    pub(super) fn are_made_by(&self, agent: AgentId) -> bool {
+        self.locked().contains(&agent)
+    }
+
+    fn begin(&self, agent: AgentId) -> UnderWay {
+        self.locked().push(agent);
+        UnderWay(self.clone(), agent)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<AgentId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut calls = self.0.locked();
+        if let Some(nth) = calls.iter().position(|agent| *agent == self.1) {
+            calls.swap_remove(nth);
+        }
+    }
 }
 
 impl Mood {
     pub(super) fn new(dice: Dice, bug: Option<Bug>) -> Self {
-        Self { dice, bug, calm: Arc::default() }
+        Self { dice, bug, calls: Calls::default(), calm: Arc::default() }
     }
 
     /// From here on nothing fails, and runs come to an end.
@@ -127,7 +163,10 @@ impl Improviser {
         if self.0.trouble(4) {
             return ToolCall { id, tool: "no such tool".into(), arguments: json!({}) };
         }
-        let Some(spec) = dice.pick(tools) else {
+        // Without preference there would be few effects, since most tools are of other sorts.
+        let effects: Vec<&ToolSpec> = tools.iter().filter(|tool| PROPS.contains(&&*tool.name)).collect();
+        let preferred = dice.pick(&effects).copied().filter(|_| dice.chance(50));
+        let Some(spec) = preferred.or_else(|| dice.pick(tools)) else {
             return ToolCall { id, tool: "look".into(), arguments: json!({}) };
         };
         let choice = |argument: &str| {
@@ -197,7 +236,7 @@ impl Model for Improviser {
     }
 }
 
-/// A tool of any class, which may fail or hang before its effect and after it.
+/// A tool of any class, which may be slow, fail or hang before its effect and after it.
 struct Prop {
     name: &'static str,
     effect: Effect,
@@ -208,6 +247,12 @@ struct Prop {
 impl Prop {
     async fn trouble(&self) -> Result<(), Error> {
         self.mood.dice.linger().await;
+        // Slow by turns and not by time: time passes in leaps, after which the call has timed out.
+        if self.mood.trouble(40) {
+            for _ in 0..self.mood.dice.below(400) {
+                tokio::task::yield_now().await;
+            }
+        }
         if self.mood.trouble(4) {
             tokio::time::sleep(FOR_EVER).await;
         }
@@ -231,6 +276,7 @@ impl Tool for Prop {
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, Error> {
+        let _under_way = self.mood.calls.begin(context.agent);
         self.trouble().await?;
         self.effects.happens(context, self.effect);
         if self.mood.bug == Some(Bug::ToolActsTwice) {
@@ -242,7 +288,7 @@ impl Tool for Prop {
 }
 
 pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
-    let classes = [("look", Effect::Pure), ("put", Effect::Idempotent), ("pay", Effect::Unsafe)];
+    let classes = PROPS.into_iter().zip([Effect::Pure, Effect::Idempotent, Effect::Unsafe]);
     let mut tools = Toolbox::new();
     let all = builtin(Settings::default());
     for name in
@@ -250,7 +296,7 @@ pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
     {
         all.get(name).into_iter().for_each(|tool| tools.add(Arc::clone(tool)).expect("a name of its own"));
     }
-    classes.into_iter().fold(tools, |tools, (name, effect)| {
+    classes.fold(tools, |tools, (name, effect)| {
         tools.with(Prop { name, effect, effects: effects.clone(), mood: mood.clone() })
     })
 }

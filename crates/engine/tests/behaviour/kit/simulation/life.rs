@@ -1,74 +1,39 @@
-//! One process of the engine: its nodes, what is delivered to them, and how it ends.
+//! The nodes that run at once: they die one by one or together, and new ones take their places.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
-use async_trait::async_trait;
-use entourage_engine::{
-    Client, Clock, Engine,
-    dispatch::{Advance, Due},
-    maintenance::jobs,
-};
+use entourage_engine::dispatch::Due;
 use entourage_llm::Model;
-use entourage_store::{Claim, Commit, Committed, Layered, Result, Store, StoreLayer};
+use entourage_store::Store;
 use entourage_tools::Toolbox;
-use entourage_types::{Agent, AgentId, Owner};
-use tokio::task::{Id, JoinSet};
-use tokio_util::sync::CancellationToken;
+use entourage_types::AgentId;
 
-use super::{cast, followers::Followers, net::Net};
-use crate::kit::Dice;
+use super::{followers::Followers, net::Net, node::Node, requests::Unexpected};
+use crate::kit::{Bug, Dice};
 use entourage_testkit::{FakeClock, Fault, Faults};
 
-/// The connection of a node to the store: it lets other tasks run first now and then, so that activations
-/// interleave anywhere, and a claim returns the store's time.
-#[derive(Clone)]
-struct Connection {
-    dice: Dice,
-    clock: FakeClock,
-}
-
-#[async_trait]
-impl StoreLayer for Connection {
-    async fn pass(&self) -> Result<()> {
-        self.dice.linger().await;
-        Ok(())
-    }
-
-    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        let claim = store.claim(agent, from).await?;
-        Ok(claim.map(|claim| Claim { now: Some(self.clock.now()), ..claim }))
-    }
-
-    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
-        let committed = store.commit(commit).await;
-        self.dice.linger().await;
-        committed
-    }
-}
-
-/// What outlives each process.
+/// What outlives all nodes.
 #[derive(Clone)]
 pub(super) struct Stage {
     pub(super) dice: Dice,
+    pub(super) bug: Option<Bug>,
     /// A handle for whoever looks from outside.
     pub(super) store: Arc<dyn Store>,
     /// The store's clock.
     pub(super) clock: FakeClock,
-    /// What each node has of its own.
-    pub(super) nodes: Vec<Machine>,
+    pub(super) machines: Vec<Machine>,
     pub(super) model: Arc<dyn Model>,
     pub(super) tools: Toolbox,
     /// Whether the kind files are of the second edition.
     pub(super) edition: Arc<AtomicBool>,
+    /// The errors that nobody may get.
+    pub(super) unexpected: Unexpected,
 }
 
-/// The machine of a node.
+/// A machine, on which one node runs after another.
 #[derive(Clone)]
 pub(super) struct Machine {
     /// Its handle on the rows.
@@ -77,141 +42,121 @@ pub(super) struct Machine {
     pub(super) ahead: i64,
 }
 
-/// One process, with all its nodes.
+/// The nodes that run at once, until all of them are dead.
 pub(super) struct Life {
     dice: Dice,
     net: Net,
-    clock: FakeClock,
-    nodes: Vec<Engine>,
-    faults: Faults,
-    stop: CancellationToken,
-    working: JoinSet<()>,
-    at_work: BTreeMap<Id, (usize, AgentId)>,
+    /// The node of each machine; none after its death.
+    nodes: Vec<Option<Node>>,
+    /// Goes on with what a node has lost to it. It does not die before the others.
+    rival: Node,
 }
 
 impl Life {
+    /// Starts a node on every machine. Those of some lives are one process, and die together.
     pub(super) fn new(stage: &Stage, calm: bool) -> Self {
-        let dice = stage.dice.clone();
-        let faults = if calm || dice.chance(25) {
-            Faults::none()
-        } else {
-            let fault = Fault::ENDING[dice.below(Fault::ENDING.len())];
-            Faults::at(1 + dice.below(25) as u64, fault)
-        };
-        let stop = CancellationToken::new();
-        let (net, mut working) = (Net::new(dice.clone()), JoinSet::new());
-        let mut node = |machine: &Machine, faults: Option<&Faults>| {
-            let connection = Connection { dice: dice.clone(), clock: stage.clock.clone() };
-            let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(&machine.store), connection));
-            let store = match faults {
-                Some(faults) => Arc::new(Layered::new(store, faults.clone())),
-                None => store,
-            };
-            let builder = Engine::builder(store, Arc::clone(&stage.model))
-                .tools(stage.tools.clone())
-                .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
-                .clock(Arc::new(stage.clock.ahead(machine.ahead)))
-                .stopping(stop.clone());
-            let (engine, delivery) = net.add(|signals| builder.signals(signals).build());
-            working.spawn(delivery);
-            engine
-        };
-        let nodes: Vec<Engine> = stage.nodes.iter().map(|machine| node(machine, Some(&faults))).collect();
-        let (rival, lost) = (node(&stage.nodes[0], None), faults.clone());
-        working.spawn(async move {
-            // A failed wake-up is delivered again.
-            let _ = rival.advance(lost.lost().await).await;
-        });
-        let clock = stage.clock.clone();
-        Self { dice, net, clock, nodes, faults, stop, working, at_work: BTreeMap::new() }
+        let (dice, net) = (stage.dice.clone(), Net::new(stage.dice.clone()));
+        let rival = Node::new(stage, &stage.machines[0], &net, Faults::none());
+        let nodes = stage.machines.iter().map(|_| None).collect();
+        let mut life = Self { dice, net, nodes, rival };
+        let shared = (calm || life.dice.chance(30)).then(|| life.faults(calm));
+        for nth in 0..stage.machines.len() {
+            let faults = shared.clone().unwrap_or_else(|| life.faults(false));
+            life.start(stage, nth, faults);
+        }
+        life
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.faults.dead()
+    /// Faults of a node that is to start.
+    fn faults(&self, calm: bool) -> Faults {
+        if calm || self.dice.chance(25) {
+            return Faults::none();
+        }
+        let fault = Fault::ENDING[self.dice.below(Fault::ENDING.len())];
+        Faults::at(1 + self.dice.below(25) as u64, fault)
     }
 
-    /// Kills the process.
-    pub(super) fn kill(&self) {
-        self.faults.kill();
+    fn start(&mut self, stage: &Stage, nth: usize, faults: Faults) {
+        self.rival.take_over_from(&faults);
+        self.nodes[nth] = Some(Node::new(stage, &stage.machines[nth], &self.net, faults));
+    }
+
+    fn living(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().flatten()
     }
 
     /// Any of the nodes.
-    fn node(&self) -> &Engine {
-        &self.nodes[self.dice.below(self.nodes.len())]
+    pub(super) fn node(&self) -> &Node {
+        let nodes: Vec<&Node> = self.living().collect();
+        nodes[self.dice.below(nodes.len())]
     }
 
-    /// A person's client at any of the nodes.
-    pub(super) fn client(&self, owner: &Owner) -> Client {
-        self.node().client(owner.clone())
+    fn node_mut(&mut self) -> &mut Node {
+        let mut nodes: Vec<&mut Node> = self.nodes.iter_mut().flatten().collect();
+        nodes.swap_remove(self.dice.below(nodes.len()))
     }
 
-    /// Runs a maintenance job at any of the nodes. An inconsistency is a fault: the engine must
-    /// cause none.
-    pub(super) async fn keep_up(&self) -> Option<String> {
-        let (jobs, node) = (jobs(), self.node());
-        let job = self.dice.pick(&jobs)?;
-        // A failed job runs again later.
-        let found = job.find(node).await.ok()?;
-        node.job_run(&**job).await.ok()?;
-        found
-            .first()
-            .map(|inconsistency| format!("maintenance ({}) found: {}", job.name(), inconsistency.text))
+    pub(super) fn is_over(&self) -> bool {
+        self.living().all(Node::is_dead)
+    }
+
+    /// Kills all nodes.
+    pub(super) fn kill(&self) {
+        self.living().for_each(Node::kill);
+    }
+
+    /// Ends the nodes that have died, unless that is all of them.
+    pub(super) async fn bury(&mut self) {
+        for place in &mut self.nodes {
+            if let Some(dead) = place.take_if(|node| node.is_dead()) {
+                dead.end(&self.net).await;
+            }
+        }
+    }
+
+    /// Starts a node in the place of one that has died, if one has.
+    pub(super) fn replace(&mut self, stage: &Stage) {
+        if let Some(nth) = self.nodes.iter().position(Option::is_none) {
+            let faults = self.faults(false);
+            self.start(stage, nth, faults);
+        }
     }
 
     /// The kind files have changed, and one of the nodes reloads them.
     pub(super) fn reload(&self, stage: &Stage) {
         let second = !stage.edition.fetch_xor(true, Ordering::Relaxed);
-        // The files contain no mistake.
-        let _ = self.node().renew(cast::kinds(second), Vec::new());
+        self.node().reload(second);
     }
 
-    /// Delivers a wake-up to any node, unless the agent is at work there: then it is delivered
-    /// later.
+    /// Delivers a wake-up to any node. It is due by the clock of any node: that of the one that has found it.
     pub(super) fn deliver(&mut self, agent: AgentId) {
-        let node = self.dice.below(self.nodes.len());
-        if self.at_work.values().any(|at_work| *at_work == (node, agent)) {
-            return;
-        }
-        let (engine, due) = (self.nodes[node].clone(), Due { by: self.clock.now() });
-        let task = self.working.spawn(async move {
-            // A failed wake-up is delivered again.
-            let _ = Advance::advance(&engine, agent, due).await;
-        });
-        self.at_work.insert(task.id(), (node, agent));
+        let due = Due { by: self.node().clock().now() };
+        self.node_mut().deliver(agent, due);
     }
 
-    /// Gives any node its lease, or takes it away.
-    pub(super) fn toggle_lease(&self) {
-        self.net.toggle_lease();
-    }
-
-    /// Has somebody follow the tree of each of these agents at every node.
-    pub(super) fn follow(&mut self, agents: &[Agent], followers: &Followers) {
-        for root in agents.iter().filter(|agent| agent.parent.is_none()) {
-            for (nth, node) in self.nodes.iter().enumerate() {
-                let client = node.client(root.owner.clone());
-                self.working.spawn(followers.clone().follow(client, root.id, nth));
-            }
+    /// Connects every subscriber that has no node to any node.
+    pub(super) fn connect(&mut self, followers: &Followers) {
+        for nth in followers.lost() {
+            self.node_mut().connect(followers, nth);
         }
     }
 
-    /// Forgets activations that have ended. The runtime reports those that panicked.
+    /// Forgets activations that have ended.
     pub(super) fn tidy_up(&mut self) {
-        while let Some(ended) = self.working.try_join_next_with_id() {
-            let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
-            self.at_work.remove(&id);
-        }
+        self.nodes.iter_mut().flatten().for_each(Node::tidy_up);
+        self.rival.tidy_up();
     }
 
     pub(super) fn is_busy(&self) -> bool {
-        !self.at_work.is_empty()
+        self.living().any(Node::is_busy)
     }
 
-    /// Ends the process immediately.
-    pub(super) async fn end(mut self) {
-        self.faults.kill();
-        self.stop.cancel();
-        self.net.end();
-        self.working.shutdown().await;
+    /// Ends all nodes immediately.
+    pub(super) async fn end(self) {
+        self.kill();
+        for node in self.nodes.into_iter().flatten() {
+            node.end(&self.net).await;
+        }
+        self.rival.end(&self.net).await;
     }
 }

@@ -1,13 +1,15 @@
-//! The whole engine, simulated: random trees of agents, random people, several nodes with store
-//! handles of their own, whose clocks differ and whose signals are lost, late and doubled, deaths and
-//! restarts, late, duplicate and reordered deliveries, faulty models and tools, and a time that jumps. All of it follows from one seed, and so does the history: a seed reproduces
-//! its failure.
+//! The whole engine, simulated: random trees of agents, random people and subscribers, several nodes with store
+//! handles of their own, whose clocks differ and whose signals are lost, late and doubled, deaths of one node and
+//! of all, and restarts, late, duplicate and reordered deliveries, faulty models and tools, and a time that jumps.
+//! All of it follows from one seed, and so does the history: a seed reproduces its failure.
 
 mod cast;
 mod followers;
 mod life;
 mod net;
+mod node;
 mod people;
+mod requests;
 
 use std::{
     fmt,
@@ -26,6 +28,7 @@ use entourage_testkit::{Effects, FakeClock, Invariant, Violation, Witness, audit
 use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
+use requests::Unexpected;
 
 /// By how many seconds the clock of a machine may differ from the store's: those of two machines by an hour.
 const CLOCKS_DIFFER: usize = 1800;
@@ -46,6 +49,8 @@ pub(crate) struct Simulation {
 pub(crate) struct Outcome {
     /// The violated invariants.
     pub(crate) violations: Vec<Violation>,
+    /// The errors that nobody may get, as a text each.
+    pub(crate) errors: Vec<String>,
     /// A digest of all events of all trees: the same for the same seed.
     pub(crate) history: u64,
     /// How many acts there were.
@@ -54,10 +59,20 @@ pub(crate) struct Outcome {
     pub(crate) facts: usize,
 }
 
+impl Outcome {
+    /// Whether anything is wrong.
+    pub(crate) fn fails(&self) -> bool {
+        !self.violations.is_empty() || !self.errors.is_empty()
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for violation in &self.violations {
             writeln!(f, "  {violation}")?;
+        }
+        for error in &self.errors {
+            writeln!(f, "  {error}")?;
         }
         Ok(())
     }
@@ -102,10 +117,10 @@ impl Simulation {
     /// What fails, and how to reproduce it.
     pub(crate) fn check(&self) -> Result<Outcome, String> {
         let outcome = self.run();
-        if outcome.violations.is_empty() {
+        if !outcome.fails() {
             return Ok(outcome);
         }
-        let fails = |acts: &usize| !self.acts(*acts).run().violations.is_empty();
+        let fails = |acts: &usize| self.acts(*acts).run().fails();
         let acts = (1..outcome.acts).find(fails).unwrap_or(outcome.acts);
         let least = self.acts(acts).run();
         Err(format!(
@@ -126,34 +141,38 @@ impl Simulation {
             };
             Arc::new(Layered::new(kept, witness.clone())) as Arc<dyn Store>
         };
-        let machines = 1 + dice.below(3);
+        let count = 1 + dice.below(3);
         let machine = |_| {
             let ahead = dice.below(2 * CLOCKS_DIFFER) as i64 - CLOCKS_DIFFER as i64;
-            Machine { store: handle(), ahead: if machines == 1 { 0 } else { ahead } }
+            Machine { store: handle(), ahead: if count == 1 { 0 } else { ahead } }
         };
         let mood = Mood::new(dice.clone(), self.bug);
         let stage = Stage {
             store: handle(),
-            nodes: (0..machines).map(machine).collect(),
+            bug: self.bug,
+            machines: (0..count).map(machine).collect(),
             clock: FakeClock::default(),
             model: Arc::new(Improviser(mood.clone())),
             tools: cast::tools(&Effects::seen_by(&witness), &mood),
             edition: Arc::default(),
+            unexpected: Unexpected::default(),
             dice: dice.clone(),
         };
-        let mut people = People::new(dice.clone(), witness.clone());
+        let followers = Followers::default();
+        let mut people = People::new(dice.clone(), mood.calls.clone(), witness.clone());
         let all = 20 + dice.below(40);
         let acts = self.acts.unwrap_or(all);
         let mut life = Life::new(&stage, false);
         let mut found = Vec::new();
         for _ in 0..acts {
             life = act(&stage, life, &mut people, &mut found).await;
+            follow_new_trees(&stage, &mut life, &followers).await;
         }
         life.end().await;
         mood.calm_down();
         let mut life = Life::new(&stage, true);
-        let followers = Followers::default();
-        life.follow(&agents(&stage).await, &followers);
+        followers.add(&roots(&stage).await);
+        life.connect(&followers);
         let quiet = calm(&stage, &mut life, &mut people).await;
         let mut violations = match audit(&*stage.store, Some(&witness)).await {
             Ok(violations) => violations,
@@ -163,6 +182,7 @@ impl Simulation {
         violations.extend(lost_versions(&stage).await);
         violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
         if violations.is_empty() {
+            follow_new_trees(&stage, &mut life, &followers).await;
             settle_followers(&stage).await;
             violations.extend(followers.missing(&*stage.store).await);
             violations.extend(again(&stage, &mut life).await);
@@ -173,7 +193,7 @@ impl Simulation {
         }
         let history = digest(&stage).await;
         life.end().await;
-        Outcome { violations, history, acts, facts: witness.facts().len() }
+        Outcome { violations, errors: stage.unexpected.all(), history, acts, facts: witness.facts().len() }
     }
 }
 
@@ -185,24 +205,28 @@ fn stuck(what: String) -> Violation {
 async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec<Violation>) -> Life {
     let dice = &stage.dice;
     match dice.below(100) {
-        // A wake-up that is not picked is delivered later; one picked twice, twice.
-        0..=44 => {
-            let due = stage.store.due(stage.clock.now(), None, 100).await.unwrap_or_default();
-            for _ in 0..=dice.below(3) {
-                dice.pick(&due).into_iter().for_each(|wakeup| life.deliver(wakeup.agent));
-            }
-        }
-        45..=49 => {
+        0..=44 => deliver_due(stage, &mut life).await,
+        45..=47 => {
             let agents = agents(stage).await;
             dice.pick(&agents).into_iter().for_each(|agent| life.deliver(agent.id));
+        }
+        48 | 49 => {
+            // Often just after a node has lost its lease, or has it again.
+            if dice.chance(70) {
+                life.node().toggle_lease().await;
+            }
+            deliver_due(stage, &mut life).await;
+            people.delete_at_work(&life).await;
         }
         50..=74 => people.act(&life).await,
         75..=82 => stage.clock.advance(Duration::from_secs(1 + dice.below(200) as u64)),
         83 => stage.clock.advance(Duration::from_secs(86_400)),
-        84..=87 => life.kill(),
-        88 => found.extend(life.keep_up().await.map(stuck)),
+        84 | 85 => life.kill(),
+        86 | 87 => life.node().kill(),
+        88 => found.extend(life.node().keep_up(dice).await.map(stuck)),
         89 | 90 => life.reload(stage),
-        91 => life.toggle_lease(),
+        91..=94 => life.node().toggle_lease().await,
+        95 | 96 => life.replace(stage),
         _ => tokio::time::sleep(Duration::from_secs(dice.below(60) as u64)).await,
     }
     for _ in 0..dice.below(30) {
@@ -213,7 +237,26 @@ async fn act(stage: &Stage, mut life: Life, people: &mut People, found: &mut Vec
         life.end().await;
         return Life::new(stage, false);
     }
+    life.bury().await;
     life
+}
+
+/// Delivers some wake-ups. One that is not picked is delivered later; one picked twice, twice.
+async fn deliver_due(stage: &Stage, life: &mut Life) {
+    let due = stage.store.due(stage.clock.now(), None, 100).await.unwrap_or_default();
+    for _ in 0..=stage.dice.below(3) {
+        stage.dice.pick(&due).into_iter().for_each(|wakeup| life.deliver(wakeup.agent));
+    }
+}
+
+/// Has somebody follow each tree from its beginning on, and those go on who have lost their node.
+async fn follow_new_trees(stage: &Stage, life: &mut Life, followers: &Followers) {
+    followers.add_to_new(&roots(stage).await);
+    life.connect(followers);
+}
+
+async fn roots(stage: &Stage) -> Vec<Agent> {
+    agents(stage).await.into_iter().filter(|agent| agent.parent.is_none()).collect()
 }
 
 async fn agents(stage: &Stage) -> Vec<Agent> {
@@ -292,7 +335,7 @@ async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
 /// A hash of all events of all trees.
 async fn digest(stage: &Stage) -> u64 {
     let mut hasher = DefaultHasher::new();
-    for root in agents(stage).await.iter().filter(|agent| agent.root == agent.id) {
+    for root in roots(stage).await {
         let events = stage.store.events(&Scope::All, root.id, 0, u32::MAX).await.unwrap_or_default();
         format!("{events:?}").hash(&mut hasher);
     }

@@ -1,10 +1,10 @@
-//! The connections between the nodes of one process: signals are lost, late and doubled.
+//! The connections between the nodes: signals are lost, late and doubled, and nodes lose their leases.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -26,26 +26,59 @@ const DOUBLED: usize = 15;
 #[derive(Clone)]
 pub(super) struct Net {
     dice: Dice,
-    nodes: Arc<Mutex<Vec<Node>>>,
+    /// The nodes by their numbers, which are not given again.
+    nodes: Arc<Mutex<BTreeMap<usize, Peer>>>,
+    added: Arc<AtomicUsize>,
 }
 
 /// One node as the others see it.
-struct Node {
-    engine: Option<Engine>,
+struct Peer {
+    engine: Engine,
     followed: BTreeSet<AgentId>,
-    has_lease: Arc<AtomicBool>,
+    lease: Lease,
+}
+
+/// The lease of one node. Clones are the same lease.
+#[derive(Clone)]
+pub(super) struct Lease {
+    node: usize,
+    /// As the node sees it.
+    is_held: Arc<AtomicBool>,
+    /// As the others see it: for them the lease ends later than for the node.
+    counts: Arc<AtomicBool>,
+}
+
+impl Lease {
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
+    }
+
+    /// The node has it again.
+    pub(super) fn give(&self) {
+        self.is_held.store(true, Ordering::Relaxed);
+        self.counts.store(true, Ordering::Relaxed);
+    }
+
+    /// The node has lost it, which the others do not see yet.
+    pub(super) fn take(&self) {
+        self.is_held.store(false, Ordering::Relaxed);
+    }
+
+    /// From here on the others do not wait for the node.
+    pub(super) fn expire(&self) {
+        self.counts.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The connection of one node.
 struct Link {
     net: Net,
-    nth: usize,
-    has_lease: Arc<AtomicBool>,
+    lease: Lease,
 }
 
 impl Net {
     pub(super) fn new(dice: Dice) -> Self {
-        Self { dice, nodes: Arc::default() }
+        Self { dice, nodes: Arc::default(), added: Arc::default() }
     }
 
     /// Adds a node whose engine `build` makes with the node's connection, and tells the others of the commits
@@ -53,45 +86,38 @@ impl Net {
     pub(super) fn add<B: FnOnce(Arc<dyn Signals>) -> Engine>(
         &self,
         build: B,
-    ) -> (Engine, impl Future<Output = ()> + use<B>) {
-        let has_lease = Arc::new(AtomicBool::new(true));
-        let nth = self.nodes().len();
-        let node = Node { engine: None, followed: BTreeSet::new(), has_lease: Arc::clone(&has_lease) };
-        self.nodes().push(node);
-        let link = Arc::new(Link { net: self.clone(), nth, has_lease });
-        let signals: Arc<dyn Signals> = Arc::clone(&link) as _;
-        let engine = build(signals);
-        self.nodes()[nth].engine = Some(engine.clone());
+    ) -> (Engine, Lease, impl Future<Output = ()> + use<B>) {
+        let node = self.added.fetch_add(1, Ordering::Relaxed);
+        let (is_held, counts) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(true)));
+        let lease = Lease { node, is_held, counts };
+        let link = Arc::new(Link { net: self.clone(), lease: lease.clone() });
+        let engine = build(Arc::clone(&link) as _);
+        let peer = Peer { engine: engine.clone(), followed: BTreeSet::new(), lease: lease.clone() };
+        self.nodes().insert(node, peer);
         let commits = Arc::clone(engine.store());
-        (engine, async move { link.tell_of(&*commits).await })
+        (engine, lease, async move { link.tell_of(&*commits).await })
     }
 
-    /// Gives any node its lease, or takes it away.
-    pub(super) fn toggle_lease(&self) {
-        let nodes = self.nodes();
-        if let Some(node) = self.dice.pick(&nodes) {
-            node.has_lease.fetch_xor(true, Ordering::Relaxed);
-        }
+    /// Removes a node, which begins nothing any more.
+    pub(super) fn remove(&self, lease: &Lease) {
+        let removed = self.nodes().remove(&lease.node);
+        // Dropped when the nodes are free again: the end of an engine's subscribers is told to the net.
+        drop(removed);
     }
 
-    /// Ends all connections.
-    pub(super) fn end(&self) {
-        self.nodes().clear();
-    }
-
-    fn nodes(&self) -> MutexGuard<'_, Vec<Node>> {
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<usize, Peer>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The engines of all nodes but one.
-    fn others(&self, nth: usize) -> Vec<Engine> {
-        let nodes = self.nodes();
-        let others = nodes.iter().enumerate().filter(|(other, _)| *other != nth);
-        others.filter_map(|(_, node)| node.engine.clone()).collect()
     }
 }
 
 impl Link {
+    /// All other nodes.
+    fn others(&self) -> Vec<(Engine, Lease)> {
+        let nodes = self.net.nodes();
+        let others = nodes.values().filter(|peer| peer.lease.node != self.lease.node);
+        others.map(|peer| (peer.engine.clone(), peer.lease.clone())).collect()
+    }
+
     async fn tell_of(&self, commits: &dyn Store) {
         let mut changed = commits.changed();
         loop {
@@ -110,7 +136,7 @@ impl Link {
 #[async_trait]
 impl Signals for Link {
     fn broadcast(&self, news: NodeSignal) {
-        for other in self.net.others(self.nth) {
+        for (other, _) in self.others() {
             let dice = self.net.dice.clone();
             let times = if dice.chance(LOST) { 0 } else { 1 + usize::from(dice.chance(DOUBLED)) };
             for _ in 0..times {
@@ -128,35 +154,38 @@ impl Signals for Link {
 
     fn is_followed(&self, root: AgentId) -> bool {
         let nodes = self.net.nodes();
-        nodes.iter().enumerate().any(|(nth, node)| nth != self.nth && node.followed.contains(&root))
+        nodes.iter().any(|(node, peer)| *node != self.lease.node && peer.followed.contains(&root))
     }
 
     fn follow(&self, root: AgentId) {
-        if let Some(node) = self.net.nodes().get_mut(self.nth) {
-            node.followed.insert(root);
+        if let Some(peer) = self.net.nodes().get_mut(&self.lease.node) {
+            peer.followed.insert(root);
         }
     }
 
     fn unfollow(&self, root: AgentId) {
-        if let Some(node) = self.net.nodes().get_mut(self.nth) {
-            node.followed.remove(&root);
+        if let Some(peer) = self.net.nodes().get_mut(&self.lease.node) {
+            peer.followed.remove(&root);
         }
     }
 
     async fn evict(&self, agent: AgentId) {
-        for other in self.net.others(self.nth) {
+        for (other, lease) in self.others() {
             while self.net.dice.chance(LOST) {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            other.evict_local(agent).await;
-            if self.net.dice.chance(DOUBLED) {
+            // One without a lease begins nothing, and may be out of reach.
+            while lease.counts.load(Ordering::Relaxed) {
                 other.evict_local(agent).await;
+                if !self.net.dice.chance(DOUBLED) {
+                    break;
+                }
             }
         }
     }
 
     fn holds_lease(&self) -> bool {
-        self.has_lease.load(Ordering::Relaxed)
+        self.lease.is_held()
     }
 
     fn poll_interval(&self) -> Option<Duration> {

@@ -3,22 +3,38 @@
 
 use std::collections::BTreeMap;
 
-use entourage_engine::{Client, Error, NewAgent, Page, Role, StoreError};
+use entourage_engine::{Client, Error, NewAgent, Page, Role};
 use entourage_types::{
-    About, Action, Agent, AgentId, Answer, Author, ItemBody, Owner, QuestionStatus, Status, WaitingOn,
+    About, Action, Agent, AgentId, Answer, Author, ItemBody, Owner, Question, QuestionStatus, Status,
+    WaitingOn,
 };
 
-use super::{cast, life::Life};
+use super::{
+    cast::{self, Calls},
+    life::Life,
+    requests::{Answered, Request},
+};
 use crate::kit::Dice;
 use entourage_testkit::{Fact, Invariant, Violation, Witness};
+
+/// For how many turns of all others a person waits for an agent to begin a call.
+const PATIENCE: usize = 300;
 
 /// A message that a person wants delivered, under a key of its own.
 #[derive(Debug, Clone)]
 struct Wish {
     owner: Owner,
-    /// The recipient; a new agent if none.
-    to: Option<AgentId>,
+    to: To,
+    /// Its text, which no other wish has, and its key.
     text: String,
+}
+
+/// Who is to get a message.
+#[derive(Debug, Clone, Copy)]
+enum To {
+    Agent(AgentId),
+    /// A new agent of this kind.
+    New(&'static str),
 }
 
 /// All people of a simulation.
@@ -26,8 +42,11 @@ pub(super) struct People {
     dice: Dice,
     owners: Vec<Owner>,
     agents: Vec<(Owner, AgentId)>,
+    calls: Calls,
     /// The requests that are not confirmed yet.
     wishes: Vec<Wish>,
+    /// How many requests there were.
+    wished: usize,
     /// The confirmed requests, with the agent that must have read each.
     taken: BTreeMap<String, AgentId>,
     witness: Witness,
@@ -35,16 +54,11 @@ pub(super) struct People {
 
 type Done<T> = entourage_engine::Result<T>;
 
-/// Whether the engine refused the request rather than giving no result.
-fn is_refusal<T>(done: &Done<T>) -> bool {
-    !matches!(done, Ok(_) | Err(Error::Store(StoreError::Closed)))
-}
-
 impl People {
-    pub(super) fn new(dice: Dice, witness: Witness) -> Self {
+    pub(super) fn new(dice: Dice, calls: Calls, witness: Witness) -> Self {
         let owners = vec![Owner::new("ann"), Owner::new("bob")];
         let (agents, wishes, taken) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { dice, owners, agents, wishes, taken, witness }
+        Self { dice, owners, agents, calls, wishes, wished: 0, taken, witness }
     }
 
     /// Agents that people know of, at any depth.
@@ -52,7 +66,9 @@ impl People {
         self.agents.clear();
         for owner in self.owners.clone() {
             let page = Page { limit: 1000, ..Page::default() };
-            let agents = life.client(&owner).agents(false, None, page).await.unwrap_or_default();
+            let node = life.node();
+            let agents = node.came_of(Request::Read, node.client(&owner).agents(false, None, page).await);
+            let agents = agents.done().unwrap_or_default();
             self.agents.extend(agents.iter().map(|agent| (owner.clone(), agent.id)));
         }
     }
@@ -60,19 +76,21 @@ impl People {
     /// One person does something.
     pub(super) async fn act(&mut self, life: &Life) {
         self.look(life).await;
-        let number = self.taken.len() + self.wishes.len();
+        self.wished += 1;
+        let number = self.wished;
         match self.dice.below(10) {
             chance if chance < 2 || self.agents.is_empty() => {
                 let owner = self.owners[self.dice.below(self.owners.len())].clone();
-                self.wishes.push(Wish { owner, to: None, text: format!("begin {number}") });
+                let to = To::New(cast::KINDS[self.dice.below(cast::KINDS.len())]);
+                self.wishes.push(Wish { owner, to, text: format!("begin {number}") });
             }
             2..=4 => {
                 if let Some((owner, agent)) = self.dice.pick(&self.agents).cloned() {
-                    self.wishes.push(Wish { owner, to: Some(agent), text: format!("hear {number}") });
+                    self.wishes.push(Wish { owner, to: To::Agent(agent), text: format!("hear {number}") });
                 }
             }
             5 | 6 => self.answer(life, 50).await,
-            _ => self.intervene(life).await,
+            _ => self.intervene_anywhere(life).await,
         }
         self.insist(life).await;
     }
@@ -80,20 +98,23 @@ impl People {
     /// Repeats every request that is not confirmed.
     pub(super) async fn insist(&mut self, life: &Life) {
         for wish in std::mem::take(&mut self.wishes) {
-            let client = life.client(&wish.owner);
-            let key = Some(wish.text.as_str());
+            let node = life.node();
+            let (client, key) = (node.client(&wish.owner), Some(wish.text.as_str()));
             let done = match wish.to {
-                Some(agent) => client.send(agent, &wish.text, key).await.map(|posted| posted.agent),
-                None => {
-                    let kind = cast::KINDS[wish.text.len() % cast::KINDS.len()].to_owned();
-                    let new = NewAgent { kind: Some(kind), message: Some(wish.text.clone()), title: None };
-                    client.create(new, key).await.map(|agent| agent.id)
+                To::Agent(agent) => {
+                    let done = client.send(agent, &wish.text, key).await;
+                    node.came_of(Request::Send, done.map(|posted| posted.agent))
+                }
+                To::New(kind) => {
+                    let kind = Some(kind.to_owned());
+                    let new = NewAgent { kind, message: Some(wish.text.clone()), title: None };
+                    node.came_of(Request::Create, client.create(new, key).await.map(|agent| agent.id))
                 }
             };
             match done {
-                Ok(agent) => drop(self.taken.insert(wish.text, agent)),
-                done if is_refusal(&done) => {}
-                _ => self.wishes.push(wish),
+                Answered::Done(agent) => drop(self.taken.insert(wish.text, agent)),
+                Answered::Refused => {}
+                Answered::Never => self.wishes.push(wish),
             }
         }
     }
@@ -101,9 +122,7 @@ impl People {
     /// Answers some of the open questions.
     pub(super) async fn answer(&self, life: &Life, of_hundred: usize) {
         for owner in &self.owners {
-            let client = life.client(owner);
-            let open = client.questions(None, Some(QuestionStatus::Open), Page::default()).await;
-            for question in open.unwrap_or_default() {
+            for question in self.open_questions(life, owner).await {
                 if self.dice.chance(of_hundred) {
                     let answers = match question.about {
                         About::Approval => ["approve", "approve always", "reject", ""],
@@ -113,14 +132,20 @@ impl People {
                         "" => Answer::Declined,
                         text => Answer::Text(text.into()),
                     };
-                    // The question may already be answered.
-                    let _ = client.answer(question.id, answer).await;
+                    let node = life.node();
+                    node.came_of(Request::Answer, node.client(owner).answer(question.id, answer).await);
                 }
             }
         }
     }
 
-    async fn intervene(&self, life: &Life) {
+    async fn open_questions(&self, life: &Life, owner: &Owner) -> Vec<Question> {
+        let node = life.node();
+        let open = node.client(owner).questions(None, Some(QuestionStatus::Open), Page::default()).await;
+        node.came_of(Request::Read, open).done().unwrap_or_default()
+    }
+
+    async fn intervene_anywhere(&self, life: &Life) {
         let actions = [
             Action::Pause,
             Action::Resume,
@@ -136,11 +161,29 @@ impl People {
             return;
         }
         if let Some((owner, agent)) = self.dice.pick(&self.agents) {
-            let text = matches!(action, Action::Comment | Action::Steer | Action::Modify);
-            let done = life.client(owner).intervene(*agent, action, text.then_some("otherwise")).await;
-            if done.is_ok() && action == Action::Delete {
-                self.witness.saw(Fact::Deleted(*agent));
+            self.intervene(life, owner, *agent, action).await;
+        }
+    }
+
+    /// Deletes an agent as soon as a call of it is under way, which chance alone seldom hits.
+    pub(super) async fn delete_at_work(&mut self, life: &Life) {
+        self.look(life).await;
+        for _ in 0..PATIENCE {
+            let at_work = self.agents.iter().filter(|(_, agent)| self.calls.are_made_by(*agent));
+            if let Some((owner, agent)) = self.dice.pick(&at_work.collect::<Vec<_>>()) {
+                return self.intervene(life, owner, *agent, Action::Delete).await;
             }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn intervene(&self, life: &Life, owner: &Owner, agent: AgentId, action: Action) {
+        let text = matches!(action, Action::Comment | Action::Steer | Action::Modify);
+        let node = life.node();
+        let done = node.client(owner).intervene(agent, action, text.then_some("otherwise")).await;
+        let done = node.came_of(Request::Intervene(action), done).done();
+        if done.is_some() && action == Action::Delete {
+            self.witness.saw(Fact::Deleted(agent));
         }
     }
 
@@ -150,21 +193,15 @@ impl People {
         self.look(life).await;
         let mut held_up = !self.wishes.is_empty();
         for (owner, id) in &self.agents {
-            let client = life.client(owner);
-            if let Ok(Agent { waiting_on: Some(WaitingOn::Resume), .. }) = client.agent(*id).await {
+            let node = life.node();
+            let agent = node.came_of(Request::Read, node.client(owner).agent(*id).await).done();
+            if agent.is_some_and(|agent| agent.waiting_on == Some(WaitingOn::Resume)) {
                 held_up = true;
-                // The agent may be resumed already without having read that yet.
-                let _ = client.intervene(*id, Action::Resume, None).await;
+                self.intervene(life, owner, *id, Action::Resume).await;
             }
         }
         for owner in &self.owners {
-            let open = Some(QuestionStatus::Open);
-            held_up |= !life
-                .client(owner)
-                .questions(None, open, Page::default())
-                .await
-                .unwrap_or_default()
-                .is_empty();
+            held_up |= !self.open_questions(life, owner).await.is_empty();
         }
         self.answer(life, 100).await;
         held_up
@@ -175,12 +212,12 @@ impl People {
         self.look(life).await;
         let mut found = Vec::new();
         for (owner, id) in self.agents.clone() {
-            let client = life.client(&owner);
+            let client = life.node().client(&owner);
             let agent = client.agent(id).await?;
             self.heard(&client, &agent, &mut found).await?;
             seen(&client, &agent, &mut found).await?;
             for other in self.owners.iter().filter(|other| **other != owner) {
-                let what = reaches(&life.client(other), id).await;
+                let what = reaches(&life.node().client(other), id).await;
                 found.extend(what.into_iter().map(|what| Violation {
                     invariant: Invariant::Owners,
                     agent: Some(id),
