@@ -221,11 +221,6 @@ impl<'e> Run<'e> {
         self.control.moment(self.engine.now())
     }
 
-    /// Returns an error if another node may do what this activation is about to begin.
-    fn check_lease(&self) -> Result<()> {
-        if self.engine.inner.signals.holds_lease() { Ok(()) } else { Err(Interrupt::Stopping) }
-    }
-
     /// Commits the batch, if it has writes.
     async fn flush(&mut self) -> Result<()> {
         if self.batch.has_writes() { self.commit(Vec::new()).await } else { Ok(()) }
@@ -303,4 +298,9 @@ impl<'e> Run<'e> {
         }
         Ok(())
     }
+}
+
+/// Returns an error if another node may do what is about to begin.
+fn check_lease(engine: &Engine) -> Result<()> {
+    if engine.inner.signals.holds_lease() { Ok(()) } else { Err(Interrupt::Stopping) }
 }

@@ -322,6 +322,29 @@ async fn a_node_that_loses_its_lease_during_a_tool_call_asks_no_model() {
 }
 
 #[tokio::test]
+async fn a_call_that_waits_for_its_place_does_not_begin_once_the_lease_is_lost() {
+    let link: Arc<OnceLock<Arc<Link>>> = Arc::default();
+    let (its_link, counted) = (Arc::clone(&link), Effects::default());
+    let tool = TestTool::answering("count", Effect::Idempotent, &counted, move |_, _| {
+        its_link.get().unwrap().is_without_lease.store(true, Ordering::SeqCst);
+        Ok(Outcome::text("counted"))
+    });
+    let calls = (0..40).fold(Script::text(""), |script, _| script.and_call("count", json!({})));
+    let model = ScriptedModel::new([calls, Script::text("Done.")]);
+    let nodes = Nodes::new(model.clone(), first_tools().with(tool));
+    link.set(Arc::clone(&nodes.link)).ok().unwrap();
+    let (agent, working) = nodes.begin("Go.").await;
+    within("it stops", working).await.unwrap().unwrap();
+    let begun = counted.per_call().len();
+    assert!((1..=16).contains(&begun), "only those that had a place: {begun}");
+
+    nodes.there.advance(agent.id).await.unwrap();
+    assert_eq!(counted.per_call().len(), 40);
+    let there = nodes.there.client(Owner::local());
+    assert_eq!(there.agent(agent.id).await.unwrap().status, Status::Succeeded);
+}
+
+#[tokio::test]
 async fn the_signal_of_a_tree_brings_its_subscribers_the_new_events_at_once() {
     let nodes = Nodes::new(ScriptedModel::new([Script::text("Done.")]), Toolbox::new());
     let there = nodes.there.client(Owner::local());

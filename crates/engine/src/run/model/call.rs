@@ -9,7 +9,7 @@ use entourage_types::{ModelUse, Program, Retry, Status, Step, StepKey, StepState
 
 use futures::FutureExt;
 
-use crate::run::{Interrupt, Result, Run, Stop, guards::guardrails::ParallelGuardrails};
+use crate::run::{Interrupt, Result, Run, Stop, check_lease, guards::guardrails::ParallelGuardrails};
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
@@ -186,7 +186,7 @@ impl Run<'_> {
         let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.control.pulse().beat(self.engine.now());
-        self.check_lease()?;
+        check_lease(self.engine)?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let mut deltas = Streamed {
             pieces,

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::reader::{self, Reader};
 use crate::run::{
-    Interrupt, Result, Run,
+    Interrupt, Result, Run, check_lease,
     delegation::order::{CallOutcome, Order},
     inbox::Taken,
     questions::ask::{ASKED_BESIDE, QuestionRequest},
@@ -36,8 +36,8 @@ const MOST_MADE: usize = 128;
 /// The most of them that run at once; the others wait for one of these to end.
 const AT_ONCE: usize = 16;
 
-/// Running calls, as part of the activation: they end with it.
-type Running = BoxStream<'static, CallResult>;
+/// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
+type Running = BoxStream<'static, Result<CallResult>>;
 
 impl Run<'_> {
     /// Makes all calls of a turn and commits their outputs. Returns what these mean for the run, if anything.
@@ -86,7 +86,8 @@ impl Run<'_> {
                         }
                     }
                 };
-                let Some((index, outcome)) = ran else { break };
+                let Some(ran) = ran else { break };
+                let (index, outcome) = ran?;
                 // The next call begins, with a time limit of its own.
                 self.control.pulse().beat(self.engine.now());
                 for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
@@ -208,14 +209,19 @@ impl Run<'_> {
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
-        self.check_lease()?;
         let alone = ready.len() == 1;
         let seconds = self.kind.limits.tool_seconds;
-        let clock = Arc::clone(&self.engine.inner.clock);
+        let engine = self.engine.clone();
         let running = stream::iter(ready).map(move |(index, tool, context, arguments)| {
-            let clock = Arc::clone(&clock);
-            let ran = async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
-            if alone { ran.boxed() } else { beside_others(index, ran).boxed() }
+            let engine = engine.clone();
+            async move {
+                // Checked by each call: it may have waited long for its place.
+                check_lease(&engine)?;
+                let clock = Arc::clone(&engine.inner.clock);
+                let ran =
+                    async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
+                Ok(if alone { ran.await } else { beside_others(index, ran).await })
+            }
         });
         Ok((running.buffer_unordered(AT_ONCE).boxed(), order))
     }
