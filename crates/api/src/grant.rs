@@ -41,7 +41,9 @@ pub struct Grant {
 
 impl From<types::Grant> for Grant {
     fn from(grant: types::Grant) -> Self {
-        let types::Grant { id, owner, root, agent, tool, rule, question, status, created, updated } = grant;
+        let types::Grant { id, owner, root, agent, tool, subject, question, status, created, updated } =
+            grant;
+        let rule = subject.to_string();
         Self { id, owner, root, agent, tool, rule, question, status, created, updated }
     }
 }

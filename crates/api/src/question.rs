@@ -93,7 +93,8 @@ pub struct Proposal {
 
 impl From<types::Proposal> for Proposal {
     fn from(proposal: types::Proposal) -> Self {
-        let types::Proposal { tool, arguments, parameters, digest, kind_version, rule } = proposal;
+        let types::Proposal { tool, arguments, parameters, digest, kind_version, held_by } = proposal;
+        let rule = held_by.map(|subject| subject.to_string());
         Self { tool, arguments, parameters, digest, kind_version, rule }
     }
 }

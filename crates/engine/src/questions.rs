@@ -2,7 +2,7 @@
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{
-    Answer, Grant, GrantId, GrantStatus, Post, PostBody, Proposal, Question, QuestionStatus, Time,
+    Answer, Grant, GrantId, GrantStatus, GrantSubject, Post, PostBody, Question, QuestionStatus, Time,
 };
 
 /// Adds to a commit all that closes an open question with this answer: the expectation that it is open, the
@@ -26,22 +26,23 @@ pub(crate) fn closing(
     };
     let open = Expect::status::<Question>(closed.id, QuestionStatus::Open);
     let mut commit = commit.expect(open).write(Write::record(&closed)?);
-    if let (Answer::Approve { always: true, .. }, Some(proposal)) = (&answer, &closed.proposal) {
-        commit.push(Write::record(&grant(&closed, proposal, at))?);
+    let held = closed.proposal.as_deref().and_then(|proposal| Some((proposal, proposal.held_by.clone()?)));
+    if let (Answer::Approve { always: true, .. }, Some((proposal, subject))) = (&answer, held) {
+        commit.push(Write::record(&grant(&closed, proposal.tool.clone(), subject, at))?);
     }
     let body = PostBody::Answer { question: closed.id, call: closed.call, answer };
     commit.post(Post::new(closed.agent, at, body), &closed.owner);
     Ok((commit, closed))
 }
 
-fn grant(question: &Question, proposal: &Proposal, at: Time) -> Grant {
+fn grant(question: &Question, tool: String, subject: GrantSubject, at: Time) -> Grant {
     Grant {
         id: GrantId::new(),
         owner: question.owner.clone(),
         root: question.root,
         agent: question.agent,
-        tool: proposal.tool.clone(),
-        rule: proposal.rule.clone().unwrap_or_default(),
+        tool,
+        subject,
         question: question.id,
         status: GrantStatus::Standing,
         created: at,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_store::{Commit, Write};
-use entourage_types::{Grant, GrantId, GrantStatus, Scope};
+use entourage_types::{Grant, GrantId, GrantStatus, GrantSubject, Scope};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ async fn create_grant(site: &Site, agent: &str, question: &str) -> String {
         root: agent.root,
         agent: agent.id,
         tool: "ask_user".into(),
-        rule: "ask_user".into(),
+        subject: GrantSubject::Rule("ask_user".into()),
         question: question.parse().unwrap(),
         status: GrantStatus::Standing,
         created: agent.created,

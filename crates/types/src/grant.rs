@@ -1,5 +1,7 @@
 //! A standing approval: what a person allowed an agent permanently.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -21,8 +23,8 @@ pub struct Grant {
     pub agent: AgentId,
     /// The tool.
     pub tool: String,
-    /// The text of the rule that no longer asks.
-    pub rule: String,
+    /// What no longer holds back its calls.
+    pub subject: GrantSubject,
     /// The question that it answered.
     pub question: QuestionId,
     /// Its status.
@@ -31,6 +33,28 @@ pub struct Grant {
     pub created: Time,
     /// When it last changed.
     pub updated: Time,
+}
+
+/// What holds a call back until a person approves it, and what a grant exempts calls from.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantSubject {
+    /// An approval rule of the kind, as [`ApprovalRule`](crate::ApprovalRule) displays it: without its time limit.
+    Rule(String),
+    /// An address at this host that only the agent chose, after it had read private data.
+    Host(String),
+}
+
+/// As people read it.
+impl fmt::Display for GrantSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => f.write_str(rule),
+            Self::Host(host) => {
+                write!(f, "addresses at {host} that only the agent chose, after private data was read")
+            }
+        }
+    }
 }
 
 words! {

@@ -56,7 +56,7 @@ pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
 pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody};
-pub use grant::{Grant, GrantStatus};
+pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
     AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId,

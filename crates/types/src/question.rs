@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, Columns, EntityKind, EventBody, Owner, QuestionId, Record, RecordEvent, RunId, TaskId,
-    Time, status::words,
+    AgentId, CallId, Columns, EntityKind, EventBody, GrantSubject, Owner, QuestionId, Record, RecordEvent,
+    RunId, TaskId, Time, status::words,
 };
 
 /// A question that only a person can answer, asked by an agent at any depth of the tree.
@@ -74,9 +74,9 @@ pub struct Proposal {
     /// The version of the kind when the question was asked: an answer is valid for this version and
     /// no other.
     pub kind_version: String,
-    /// The text of the rule that holds the call back.
+    /// What holds the call back; none for a call in doubt.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub rule: Option<String>,
+    pub held_by: Option<GrantSubject>,
 }
 
 words! {

@@ -50,7 +50,8 @@ impl Client {
         let (agent, status) = (Some(question.agent), Some(QuestionStatus::Open.as_str()));
         let filter = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
         let mut open: Vec<Question> = self.records(filter).await?;
-        let is_covered = |other: &Proposal| (&other.tool, &other.rule) == (&granted.tool, &granted.rule);
+        let is_covered =
+            |other: &Proposal| (&other.tool, &other.held_by) == (&granted.tool, &granted.held_by);
         open.retain(|other| other.id != question.id && other.about == About::Approval);
         open.retain(|other| other.proposal.as_deref().is_some_and(is_covered));
         Ok(open)

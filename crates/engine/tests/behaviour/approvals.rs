@@ -11,7 +11,8 @@ use entourage_store::{Commit, Committed, Layered, Page, Store, StoreLayer, Write
 use entourage_testkit::{Effects, Fault, Faults, TestTool, World, plain, well_formed};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
-    About, Agent, Answer, EventBody, GrantStatus, Kind, Question, QuestionStatus, Status, Verdict,
+    About, Agent, Answer, EventBody, GrantStatus, GrantSubject, Kind, Question, QuestionStatus, Status,
+    Verdict,
 };
 use serde_json::{Value, json};
 
@@ -31,6 +32,10 @@ async fn world(front: &str, model: &ScriptedModel) -> (World, Effects) {
     ));
     let kinds = Kinds::none().with(kind("assistant", front));
     (World::builder(model.clone()).tools(tools).kinds(kinds).start().await, happened)
+}
+
+fn rule(text: &str) -> GrantSubject {
+    GrantSubject::Rule(text.to_owned())
 }
 
 const PAY: &str = "approval:\n  - tools: pay";
@@ -103,7 +108,7 @@ async fn each_answer_to_an_approval_decides_the_call_and_its_output() {
         let question = world.question(root.id).await;
         world.asleep(&root).await;
         let proposal = question.proposal.as_ref().expect("it says which call");
-        assert_eq!((question.about, proposal.rule.as_deref()), (About::Approval, Some("pay")));
+        assert_eq!((question.about, proposal.held_by.as_ref()), (About::Approval, Some(&rule("pay"))));
         assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("pay", &json!({"n": 7})));
         let run = world.client().runs(root.id, Page::default()).await.unwrap()[0].id;
         let steps = world.client().steps(run).await.unwrap();
@@ -258,10 +263,10 @@ async fn a_grant_covers_one_agent_and_one_rule_until_it_is_revoked() {
     answer(&world, &nth_question(&world, &root, 1).await, Verdict::ApproveAlways.into()).await;
     // Payment 8 asks no question, payment 2000 does: by the other rule.
     let dear = nth_question(&world, &root, 2).await;
-    assert_eq!(dear.proposal.as_ref().unwrap().rule.as_deref(), Some("pay when n > 1000"));
+    assert_eq!(dear.proposal.as_ref().unwrap().held_by, Some(rule("pay when n > 1000")));
     assert_eq!(happened.per_call().len(), 2);
     let grants = client.grants(None, Some(root.id), None, Page::default()).await.unwrap();
-    assert_eq!((grants.len(), grants[0].rule.as_str()), (1, "pay when n > 1"));
+    assert_eq!((grants.len(), &grants[0].subject), (1, &rule("pay when n > 1")));
     assert_eq!(
         (grants[0].agent, grants[0].tool.as_str(), grants[0].status),
         (root.id, "pay", GrantStatus::Standing)
@@ -342,8 +347,8 @@ async fn a_grant_releases_only_the_open_approvals_that_it_covers() {
     let dear = nth_question(&world, &root, 4).await;
     let proposal = dear.proposal.as_ref().unwrap();
     assert_eq!(
-        (&proposal.arguments, proposal.rule.as_deref()),
-        (&json!({"n": 2000}), Some("pay when n > 1000"))
+        (&proposal.arguments, proposal.held_by.as_ref()),
+        (&json!({"n": 2000}), Some(&rule("pay when n > 1000")))
     );
     assert_eq!(open(&root).await, std::slice::from_ref(&dear));
     answer(&world, &dear, Verdict::Reject.into()).await;

@@ -2,13 +2,13 @@
 //! and views.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-mod answers;
 mod author;
 mod blocks;
 mod chats;
 mod conformance;
 mod copies;
 mod crashes;
+mod in_words;
 mod introduced;
 mod older;
 mod opening;

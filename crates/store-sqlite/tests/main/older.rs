@@ -30,7 +30,7 @@ pub(crate) const MIGRATIONS: [&str; 25] = [
     include_str!("../../migrations/0022_views_by_row.sql"),
     include_str!("../../migrations/0023_one_schema.sql"),
     include_str!("../../migrations/0024_words_without_diacritics.sql"),
-    include_str!("../../migrations/0025_typed_answers.sql"),
+    include_str!("../../migrations/0025_typed_answers_and_grants.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.

@@ -2,13 +2,13 @@
 //! chose, is made only after a person approves it. The question comes before the intent: nothing of the call
 //! has happened while the question is open.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
 use entourage_tools::Address;
 use entourage_types::{
-    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, OpenQuestion, Post, PostBody, Proposal,
-    Record, Scope, ToolCall, Verdict,
+    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, GrantSubject, OpenQuestion, Post, PostBody,
+    Proposal, Record, Scope, ToolCall, Verdict,
 };
 use serde_json::Value;
 
@@ -23,14 +23,12 @@ pub(in crate::run) enum ApprovalReason {
     Invented(Address),
 }
 
-/// The text by which a grant names the hold; an address is named by its host alone.
-impl fmt::Display for ApprovalReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ApprovalReason {
+    /// Returns what a grant must exempt from, so that the call is made without a question.
+    fn subject(&self) -> GrantSubject {
         match self {
-            Self::Rule(rule) => rule.fmt(f),
-            Self::Invented(Address { host, .. }) => {
-                write!(f, "addresses at {host} that only the agent chose, after private data was read")
-            }
+            Self::Rule(rule) => GrantSubject::Rule(rule.to_string()),
+            Self::Invented(Address { host, .. }) => GrantSubject::Host(host.clone()),
         }
     }
 }
@@ -52,11 +50,11 @@ impl Run<'_> {
             return Ok(None);
         }
         let granted = self.granted(&call.tool).await?;
-        Ok(holds.into_iter().find(|hold| !granted.contains(&hold.to_string())))
+        Ok(holds.into_iter().find(|hold| !granted.contains(&hold.subject())))
     }
 
-    /// Returns the texts of the rules that standing grants cover for this agent's calls of a tool.
-    async fn granted(&self, tool: &str) -> Result<HashSet<String>, StoreError> {
+    /// Returns what standing grants exempt this agent's calls of a tool from.
+    async fn granted(&self, tool: &str) -> Result<HashSet<GrantSubject>, StoreError> {
         let query = EntityQuery {
             parent: Some(self.agent.id),
             status: Some(GrantStatus::Standing.as_str().into()),
@@ -65,7 +63,7 @@ impl Run<'_> {
         };
         let found = self.engine.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
         let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;
-        Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.rule).collect())
+        Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.subject).collect())
     }
 
     /// Asks for approval to make a call.
@@ -96,7 +94,7 @@ impl Run<'_> {
             about: About::Approval,
             text,
             options: About::Approval.options(),
-            proposal: Some(Proposal { rule: Some(hold.to_string()), ..self.proposal(call) }),
+            proposal: Some(Proposal { held_by: Some(hold.subject()), ..self.proposal(call) }),
             seconds,
             otherwise: Some(otherwise),
         };
@@ -114,10 +112,10 @@ impl Run<'_> {
         }
         for asked in self.unanswered(calls) {
             let Some(question) = self.question(asked.question).await? else { continue };
-            let Some(Proposal { tool, rule: Some(rule), .. }) = question.proposal.as_deref() else {
+            let Some(Proposal { tool, held_by: Some(subject), .. }) = question.proposal.as_deref() else {
                 continue;
             };
-            if self.granted(tool).await?.contains(rule) {
+            if self.granted(tool).await?.contains(subject) {
                 self.close_question(question.id, Answer::Granted).await?;
             }
         }

@@ -96,7 +96,7 @@ impl Run<'_> {
             arguments,
             parameters,
             kind_version: self.kind.version.clone(),
-            rule: None,
+            held_by: None,
         }
     }
 }

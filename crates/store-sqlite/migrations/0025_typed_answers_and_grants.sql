@@ -1,5 +1,7 @@
--- The answer of a question as it was given, and not as people read it: the words of earlier versions are read
--- once more, here. A question that was declined or expired had no words.
+-- What was stored as people read it is stored as it was given: the answer of a question, and what holds a call back
+-- and what a grant exempts from it. The words of earlier versions are read once more, here.
+
+-- A question that was declined or expired had no words.
 
 CREATE TEMP TABLE closed AS
     SELECT 'entities' AS place, n, body ->> '$.answer' AS words, coalesce(body ->> '$.about', 'information') AS about,
@@ -34,6 +36,35 @@ FROM typed WHERE typed.place = 'events' AND typed.n = events.n;
 
 DROP TABLE typed;
 DROP TABLE closed;
+
+CREATE TEMP TABLE held AS
+    SELECT 'entities' AS place, n, '$.proposal.rule' AS old, '$.proposal.held_by' AS new,
+        body ->> '$.proposal.rule' AS words
+    FROM entities WHERE kind = 'question' AND body ->> '$.proposal.rule' IS NOT NULL
+    UNION ALL
+    SELECT 'entities', n, '$.rule', '$.subject', body ->> '$.rule' FROM entities WHERE kind = 'grant'
+    UNION ALL
+    SELECT 'events', n, '$.question.proposal.rule', '$.question.proposal.held_by',
+        body ->> '$.question.proposal.rule'
+    FROM events WHERE body ->> '$.question.proposal.rule' IS NOT NULL
+    UNION ALL
+    SELECT 'events', n, '$.grant.rule', '$.grant.subject', body ->> '$.grant.rule'
+    FROM events WHERE body ->> '$.grant.rule' IS NOT NULL;
+
+CREATE TEMP TABLE subjects AS
+SELECT place, n, old, new, CASE
+    WHEN words LIKE 'addresses at % that only the agent chose, after private data was read'
+        THEN json_object('host', substr(words, 14, length(words) - 68))
+    ELSE json_object('rule', words)
+END AS subject FROM held;
+
+UPDATE entities SET body = json_remove(json_set(body, new, json(subject)), old)
+FROM subjects WHERE place = 'entities' AND subjects.n = entities.n;
+UPDATE events SET body = json_remove(json_set(body, new, json(subject)), old)
+FROM subjects WHERE place = 'events' AND subjects.n = events.n;
+
+DROP TABLE subjects;
+DROP TABLE held;
 
 DROP VIEW question_list;
 CREATE VIEW question_list AS

@@ -1,10 +1,10 @@
-//! What the answers of questions become that earlier versions stored in words.
+//! What earlier versions stored in words: the answers of questions, and what grants exempt from.
 
 use entourage_store::{Commit, EntityQuery, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{
-    About, Agent, Answer, CallId, EntityKind, EventBody, Owner, Question, QuestionId, QuestionStatus, Record,
-    RunId, Scope, Time, Verdict,
+    About, Agent, Answer, CallId, EntityKind, EventBody, Grant, GrantId, GrantStatus, GrantSubject, Owner,
+    Proposal, Question, QuestionId, QuestionStatus, Record, RunId, Scope, Time, Verdict,
 };
 use rusqlite::{Connection, params};
 use serde_json::json;
@@ -113,4 +113,88 @@ async fn an_answer_that_was_stored_in_words_is_read_as_it_was_given() {
         _ => None,
     });
     assert_eq!(reported.collect::<Vec<_>>(), questions);
+}
+
+#[tokio::test]
+async fn a_grant_that_was_stored_with_the_text_of_its_rule_names_the_rule_or_the_host() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("entourage.db");
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    let agent = Agent::root(Owner::local(), "helper", "", AT);
+    let subjects = [
+        GrantSubject::Rule("pay when n > 1000".to_owned()),
+        GrantSubject::Rule("addresses".to_owned()),
+        GrantSubject::Host("example.org:8080".to_owned()),
+    ];
+    let mut commit = Commit::new(AT).write(Write::NewAgent(agent.clone()));
+    let mut expected = Vec::new();
+    for subject in subjects {
+        let proposal = Proposal {
+            tool: "pay".to_owned(),
+            arguments: json!({"n": 2000}),
+            parameters: json!({}),
+            digest: String::new(),
+            kind_version: String::new(),
+            held_by: Some(subject.clone()),
+        };
+        let answer = Answer::Approve { arguments: None, always: true, digest: None };
+        let asked = Question {
+            proposal: Some(Box::new(proposal)),
+            ..question(&agent, About::Approval, Some(answer))
+        };
+        let grant = Grant {
+            id: GrantId::new(),
+            owner: agent.owner.clone(),
+            root: agent.root,
+            agent: agent.id,
+            tool: "pay".to_owned(),
+            subject,
+            question: asked.id,
+            status: GrantStatus::Standing,
+            created: AT,
+            updated: AT,
+        };
+        commit.push(Write::record(&asked).unwrap());
+        commit.push(Write::record(&grant).unwrap());
+        expected.push((asked, grant));
+    }
+    store.commit(commit).await.unwrap();
+    drop(store);
+
+    let file = Connection::open(&path).unwrap();
+    for (asked, grant) in &expected {
+        for (id, old, new) in [
+            (asked.id.to_string(), "$.proposal.rule", "$.proposal.held_by"),
+            (grant.id.to_string(), "$.rule", "$.subject"),
+        ] {
+            let sql = "UPDATE entities SET body = json_remove(json_set(body, ?2, ?4), ?3) WHERE id = ?1";
+            file.execute(sql, params![id, old, new, grant.subject.to_string()]).unwrap();
+        }
+        for (noun, id, old, new) in [
+            ("question", asked.id.to_string(), "$.question.proposal.rule", "$.question.proposal.held_by"),
+            ("grant", grant.id.to_string(), "$.grant.rule", "$.grant.subject"),
+        ] {
+            let sql = format!(
+                "UPDATE events SET body = json_remove(json_set(body, ?2, ?4), ?3) WHERE body ->> '$.{noun}.id' = ?1"
+            );
+            let changed = file.execute(&sql, params![id, old, new, grant.subject.to_string()]).unwrap();
+            assert_eq!(changed, 1);
+        }
+    }
+    in_words(&file, &expected.iter().map(|(asked, _)| asked.clone()).collect::<Vec<_>>());
+    drop(file);
+
+    let store = SqliteStore::open(&path, Settings::default()).unwrap();
+    for (asked, grant) in &expected {
+        let kept = store.entity(&Scope::All, EntityKind::QUESTION, &asked.id.to_string()).await.unwrap();
+        assert_eq!(Question::from_entity(&kept.unwrap()).unwrap(), *asked);
+        let kept = store.entity(&Scope::All, EntityKind::GRANT, &grant.id.to_string()).await.unwrap();
+        assert_eq!(Grant::from_entity(&kept.unwrap()).unwrap(), *grant);
+    }
+    let events = store.events(&Scope::All, agent.id, 0, 100).await.unwrap();
+    let reported: Vec<_> = events.into_iter().map(|event| event.body).collect();
+    for (asked, grant) in &expected {
+        assert!(reported.contains(&EventBody::Question { question: Box::new(asked.clone()) }));
+        assert!(reported.contains(&EventBody::Grant { grant: Box::new(grant.clone()) }));
+    }
 }
