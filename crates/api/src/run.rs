@@ -1,11 +1,9 @@
-//! Runs and their steps.
+//! Runs.
 
 use entourage_types::{
-    self as types, AgentId, Cost, Intent, Owner, RunId, ShownStatus, StepKey, StepStatus, StopReason, TaskId,
-    Time, WaitingOn,
+    self as types, AgentId, Cost, Owner, RunId, ShownStatus, StopReason, TaskId, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{DailyUsage, Usage, schema};
@@ -101,49 +99,6 @@ impl From<types::Run> for Run {
             started,
             ended,
         }
-    }
-}
-
-/// One durable unit of a run: done once, and answered from its checkpoint from then on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Step {
-    /// The run that it belongs to.
-    #[schema(value_type = schema::RunId)]
-    pub run: RunId,
-    /// Its key in the run.
-    #[schema(value_type = String, example = "model/2")]
-    pub key: StepKey,
-    /// Its state.
-    #[schema(value_type = schema::StepStatus)]
-    pub state: StepStatus,
-    /// What it waits for, when and why it is retried, or its result: the number of an item, or an output that
-    /// waits for those of the other calls.
-    pub value: Value,
-    /// What was recorded when a call began: the class of its effect, and the arguments that a person gave it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<schema::Intent>)]
-    pub intent: Option<Intent>,
-    /// How many times it was tried.
-    pub attempt: u32,
-    /// What the model call used, when the step is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub used: Option<ModelUse>,
-    /// When it was first begun.
-    #[schema(value_type = schema::Time)]
-    pub started: Time,
-    /// When it entered its state.
-    #[schema(value_type = schema::Time)]
-    pub updated: Time,
-}
-
-impl TryFrom<types::Step> for Step {
-    type Error = serde_json::Error;
-
-    fn try_from(step: types::Step) -> Result<Self, serde_json::Error> {
-        let types::Step { run, key, state, intent, attempt, used, started, updated } = step;
-        let (state, value) = (state.status(), serde_json::from_str(&state.value()?)?);
-        let used = used.map(ModelUse::from);
-        Ok(Self { run, key, state, value, intent, attempt, used, started, updated })
     }
 }
 

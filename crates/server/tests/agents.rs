@@ -101,8 +101,20 @@ async fn runs_and_steps_are_served_with_their_status_and_usage() {
     let list = site.get(&format!("/v1/runs/{}/steps", run.id)).await.expect(200);
     let steps: Vec<Step> = serde_json::from_value(list["data"].clone()).unwrap();
     let kept = site.client().steps(run.id).await.unwrap();
-    assert_eq!(steps, kept.into_iter().map(|step| Step::try_from(step).unwrap()).collect::<Vec<_>>());
+    assert_eq!(steps, kept.into_iter().map(|step| Step::from(step)).collect::<Vec<_>>());
     assert!(steps.iter().any(|step| step.used.is_some()));
+}
+
+#[tokio::test]
+async fn a_step_says_what_it_waits_for_or_where_its_result_is() {
+    let site = Site::open().await;
+    let (agent, question) = site.asked("ask").await;
+    let run = site.get(&format!("/v1/agents/{agent}/runs")).await.expect(200)["data"][0]["id"].clone();
+    let steps = site.get(&format!("/v1/runs/{}/steps", run.as_str().unwrap())).await.expect(200);
+    let [asks, waits] = [&steps["data"][0], &steps["data"][1]];
+    assert_eq!((&asks["state"], &asks["result"]), (&json!("done"), &json!({"item": 1})));
+    let question = json!({"question": {"id": question, "about": "information"}});
+    assert_eq!((&waits["state"], &waits["waits_for"]), (&json!("open"), &question));
 }
 
 #[tokio::test]
@@ -120,7 +132,7 @@ async fn steps_are_listed_in_pages_in_the_order_they_began() {
         seen.push(serde_json::from_value::<Step>(page["data"][0].clone()).unwrap());
         cursor = format!("&cursor={}", page["next_cursor"].as_str().unwrap_or_default());
     }
-    assert_eq!(seen, all.into_iter().map(|step| Step::try_from(step).unwrap()).collect::<Vec<_>>());
+    assert_eq!(seen, all.into_iter().map(|step| Step::from(step)).collect::<Vec<_>>());
     site.get(&format!("{path}?limit=201")).await.problem(400, "invalid-query");
     site.get(&format!("{path}?cursor=MTptb2RlbC85OTk")).await.problem(400, "invalid-cursor");
 }

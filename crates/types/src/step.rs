@@ -10,22 +10,19 @@ use crate::{
 
 /// One durable unit of a run. Its key is stable, so that the engine replays it from its record
 /// after a crash.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The run it belongs to.
     pub run: RunId,
     /// Its key within its run.
     pub key: StepKey,
     /// Its state.
-    #[serde(flatten)]
     pub state: StepState,
     /// The intent of a tool call; kept through all its states.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub intent: Option<Intent>,
     /// How many times it was attempted.
     pub attempt: u32,
     /// What the model call used, when the step is one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
     /// When it was first begun.
     pub started: Time,
@@ -48,8 +45,7 @@ words! {
 }
 
 /// The state of a step, with what it needs to continue from there.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "state", content = "value", rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum StepState {
     /// The intent is recorded, and the effect may have happened.
     Started,

@@ -2,8 +2,8 @@
 
 use axum::Json;
 use entourage_api::{Page, PageQuery, Run, Step, TreeUsage, schema};
-use entourage_engine::{Error, Page as Rows};
-use entourage_types::{self as types, AgentId, RunId};
+use entourage_engine::Page as Rows;
+use entourage_types::{AgentId, RunId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
@@ -55,10 +55,7 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
 )]
 async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuery>) -> Answer<StepPage> {
     let read = |rows| caller.client.steps_page(id, Rows { newest_first: false, ..rows });
-    let page: Page<types::Step> =
-        Paging::of(&query)?.read(read, |step: &types::Step| step.key.to_string()).await?;
-    let data = page.data.into_iter().map(Step::try_from).collect::<Result<_, _>>().map_err(Error::from)?;
-    Ok(Json(Page { data, next_cursor: page.next_cursor }))
+    Ok(Json(Paging::of(&query)?.read(read, |step| step.key.to_string()).await?))
 }
 
 /// Get the usage of the whole tree of an agent
