@@ -11,7 +11,7 @@ use axum::{Router, response::Html, routing::get};
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_testkit::{plain, well_formed};
-use entourage_types::{EntityKind, Item, ItemBody, Scope, Status};
+use entourage_types::{Item, ItemBody, Note, Scope, Status};
 
 const ORCHESTRATOR: &str = "---
 name: orchestrator
@@ -196,7 +196,7 @@ async fn a_real_model_completes_calls_of_every_sort_of_tool() {
         assert!(used.contains(*tool), "`{tool}` never answered; those that did: {used:?}");
     }
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
-    let notes = EntityQuery { page: Page::default(), ..EntityQuery::of(EntityKind::NOTE) };
+    let notes = EntityQuery { page: Page::default(), ..EntityQuery::records::<Note>() };
     assert!(!store.entities(&Scope::All, notes).await.unwrap().is_empty(), "a note was kept");
 }
 

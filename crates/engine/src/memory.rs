@@ -31,9 +31,8 @@ impl Memory {
     pub(crate) async fn learnings(&self) -> Result<Vec<Learning>> {
         let query = EntityQuery {
             parent: Some(self.agent),
-            status: Some(LearningStatus::Kept.as_str().to_owned()),
             page: Page { limit: ALL_LEARNINGS, ..Page::default() },
-            ..EntityQuery::of(Learning::KIND)
+            ..EntityQuery::in_status::<Learning>(LearningStatus::Kept)
         };
         self.records(query).await
     }
@@ -41,13 +40,14 @@ impl Memory {
     /// The latest notes of its tree, newest first.
     pub(crate) async fn notes(&self, limit: u32) -> Result<Vec<Note>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
-        self.records(EntityQuery { root: Some(self.root), page, ..EntityQuery::of(Note::KIND) }).await
+        self.records(EntityQuery { root: Some(self.root), page, ..EntityQuery::records::<Note>() }).await
     }
 
     /// Its closed sessions, newest first.
     pub(crate) async fn latest_sessions(&self, limit: u32) -> Result<Vec<Session>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
-        self.records(EntityQuery { parent: Some(self.agent), page, ..EntityQuery::of(Session::KIND) }).await
+        self.records(EntityQuery { parent: Some(self.agent), page, ..EntityQuery::records::<Session>() })
+            .await
     }
 
     /// The content of the prompt's sections after the conversation, as far as its kind includes them.

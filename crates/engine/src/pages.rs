@@ -118,7 +118,7 @@ impl<L: PagedQuery> Pages<'_, L> {
 #[cfg(test)]
 mod tests {
     use entourage_store::{Commit, MemoryStore, Write};
-    use entourage_types::{AgentId, EntityKind, Note, NoteId, Owner};
+    use entourage_types::{AgentId, Note, NoteId, Owner};
 
     use super::*;
 
@@ -182,7 +182,7 @@ mod tests {
         let writes = (0..3).map(|_| Write::record(&note()).unwrap()).collect();
         store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
         let page = Page { limit: 1, bytes: 1, ..Page::default() };
-        let notes = EntityQuery { page, ..EntityQuery::of(EntityKind::NOTE) };
+        let notes = EntityQuery { page, ..EntityQuery::records::<Note>() };
         let mut all = pages(&store, &Scope::All, notes);
         let (mut read, mut last) = (0, all.next().await.unwrap());
         while let Some(page) = last {

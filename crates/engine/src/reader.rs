@@ -33,15 +33,14 @@ impl Reader {
 #[async_trait]
 impl entourage_tools::Reader for Reader {
     async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
-        let RecordQuery { kind, of, status, words, newest_first, limit } = query;
-        readable(kind)?;
+        let RecordQuery { records, of, words, newest_first, limit } = query;
+        readable(records.kind())?;
         let query = EntityQuery {
             root: (of == RecordScope::Tree).then_some(self.root),
             parent: (of == RecordScope::Agent).then_some(self.agent),
-            status: status.map(str::to_owned),
             text: words,
             page: Page { limit, newest_first, bytes: BYTES, ..Page::default() },
-            ..EntityQuery::of(kind)
+            ..EntityQuery::of(records)
         };
         self.store.entities(&self.scope(), query).await.map_err(unreadable)
     }

@@ -4,9 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use entourage_store::{AgentQuery, EntityQuery, Page, Result, Store};
-use entourage_types::{
-    Agent, AgentId, EntityKind, Owner, Question, QuestionStatus, Record, Scope, Status, Task,
-};
+use entourage_types::{Agent, AgentId, Owner, Question, QuestionStatus, Record, Scope, Status, Task};
 
 /// Tasks read at once.
 const TASKS: u32 = 1_000;
@@ -30,14 +28,13 @@ pub(crate) async fn of(
 ) -> Result<Vec<SubAgent>> {
     let scope = Scope::from(owner);
     let mut page = Page { limit: TASKS, newest_first: true, ..Page::default() };
-    let tasks_of = |page| EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::TASK) };
+    let tasks_of = |page| EntityQuery { parent: Some(agent), page, ..EntityQuery::records::<Task>() };
     let mut tasks = records::<Task>(store, &scope, tasks_of(page.clone())).await?;
     if tasks.is_empty() {
         return Ok(Vec::new());
     }
-    let status = Some(QuestionStatus::Open.as_str().to_owned());
-    let query =
-        EntityQuery { root: Some(root), status, page: Page::all(), ..EntityQuery::of(EntityKind::QUESTION) };
+    let open = EntityQuery::in_status::<Question>(QuestionStatus::Open);
+    let query = EntityQuery { root: Some(root), page: Page::all(), ..open };
     let open = records::<Question>(store, &scope, query).await?;
     let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
     let tree = store.agents(&scope, query).await?;

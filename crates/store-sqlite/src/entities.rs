@@ -14,21 +14,45 @@ const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root
                        entities.status, entities.created, entities.updated, entities.text, entities.body, \
                        entities.version";
 
-const OPEN: Partial = Partial {
-    index: "open_entities",
-    holds: "status = 'open' OR status = 'pending' OR status = 'queued' OR status = 'running' \
-            OR status = 'waiting' OR status = 'standing'",
-};
-const ENDED: Partial = Partial {
-    index: "ended_entities",
-    holds: "status = 'succeeded' OR status = 'failed' OR status = 'cancelled' OR status = 'answered' \
-            OR status = 'declined' OR status = 'expired' OR status = 'applied' OR status = 'given_up' \
-            OR status = 'revoked' OR status = 'retired'",
-};
-const WITHOUT_TREE: Partial = Partial {
-    index: "entities_without_tree",
-    holds: "kind = 'request' OR kind = 'delivery' OR kind = 'pending_save'",
-};
+/// A partial index of the entities that have one of a few words in a column.
+pub(crate) struct WordIndex {
+    partial: Partial,
+    /// The words.
+    pub(crate) words: &'static [&'static str],
+}
+
+impl WordIndex {
+    fn serves(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
+}
+
+/// Creates an index from the words of its condition, in the order in which the database's schema has them.
+macro_rules! word_index {
+    ($index:literal: $column:literal is $first:literal $(or $word:literal)*) => {
+        WordIndex {
+            partial: Partial {
+                index: $index,
+                holds: concat!($column, " = '", $first, "'" $(, " OR ", $column, " = '", $word, "'")*),
+            },
+            words: &[$first $(, $word)*],
+        }
+    };
+}
+
+/// The statuses of what is not finished: few rows, in the index of all owners.
+pub(crate) const OPEN: WordIndex = word_index!(
+    "open_entities": "status" is "open" or "pending" or "queued" or "running" or "waiting" or "standing"
+);
+/// The statuses of what is finished and is listed by its status.
+pub(crate) const ENDED: WordIndex = word_index!(
+    "ended_entities": "status" is "succeeded" or "failed" or "cancelled" or "answered" or "declined"
+        or "expired" or "applied" or "given_up" or "revoked" or "retired"
+);
+/// The nouns that are listed for all owners at once, in any status.
+const WITHOUT_TREE: WordIndex = word_index!(
+    "entities_without_tree": "kind" is "request" or "delivery" or "pending_save"
+);
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {
@@ -75,7 +99,7 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) 
 /// The query behind [`list`] without words.
 pub(crate) fn select(scope: &Scope, query: &EntityQuery) -> Select {
     let select = Select::of_some(COLUMNS, "entities", partial(scope, query));
-    restrict(select, scope, query).page("entities", Some(query.kind.as_str()), scope, &query.page)
+    restrict(select, scope, query).page("entities", Some(query.records.kind().as_str()), scope, &query.page)
 }
 
 /// Returns the partial index that serves a query best, if one does.
@@ -83,18 +107,10 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
     if query.root.is_some() || query.parent.is_some() {
         return None;
     }
-    let is_for_all =
-        matches!(query.kind, EntityKind::REQUEST | EntityKind::DELIVERY | EntityKind::PENDING_SAVE);
-    match (query.status.as_deref(), scope.owner()) {
-        (Some("open" | "pending" | "queued" | "running" | "waiting" | "standing"), _) => Some(OPEN),
-        (
-            Some(
-                "succeeded" | "failed" | "cancelled" | "answered" | "declined" | "expired" | "applied"
-                | "given_up" | "revoked" | "retired",
-            ),
-            Some(_),
-        ) => Some(ENDED),
-        (_, None) if is_for_all => Some(WITHOUT_TREE),
+    match (query.records.status(), scope.owner()) {
+        (Some(status), _) if OPEN.serves(status) => Some(OPEN.partial),
+        (Some(status), Some(_)) if ENDED.serves(status) => Some(ENDED.partial),
+        (_, None) if WITHOUT_TREE.serves(query.records.kind().as_str()) => Some(WITHOUT_TREE.partial),
         _ => None,
     }
 }
@@ -107,11 +123,11 @@ fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
 
 fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
     select
-        .only("kind = ?", Some(query.kind))
+        .only("kind = ?", Some(query.records.kind()))
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
         .only("parent = ?", query.parent)
-        .only("status = ?", query.status.as_deref())
+        .only("status = ?", query.records.status())
 }
 
 /// Returns a full-text query for entities with all of these words, the last one as a prefix; none if there
@@ -157,4 +173,60 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
         entity.body,
     ])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{
+        Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave,
+        Question, Record, Session, Task,
+    };
+
+    use super::*;
+
+    /// The statuses without an index: rows in these are listed by tree or by agent, by owner in any status, or
+    /// not at all.
+    const WITHOUT_INDEX: [&str; 8] =
+        ["idle", "delivered", "deleted", "kept", "done", "closed", "counting", "pending_save"];
+
+    macro_rules! statuses {
+        ($($record:ty),+) => {
+            [$((<$record>::KIND, <<$record as Record>::Status>::WORDS)),+]
+        };
+    }
+
+    /// A status that is new in a noun must be put into one of the lists; for an index, by a migration.
+    #[test]
+    fn each_status_of_each_noun_has_an_index_or_needs_none() {
+        let of_nouns = statuses![
+            Task,
+            Question,
+            Grant,
+            Intervention,
+            Note,
+            Learning,
+            Session,
+            JobRun,
+            Delivery,
+            Chat,
+            KeptThread,
+            PendingSave,
+            Counter
+        ];
+        for (noun, statuses) in of_nouns {
+            for status in statuses {
+                let lists = [OPEN.words, ENDED.words, &WITHOUT_INDEX];
+                let times = lists.iter().filter(|list| list.contains(status)).count();
+                assert_eq!(times, 1, "`{status}` of `{noun}` is in {times} lists");
+            }
+        }
+        for noun in EntityKind::KNOWN {
+            // The engine stores requests and versions of kinds, which are not listed by status.
+            let has_none = [EntityKind::REQUEST, EntityKind::KIND].contains(noun);
+            assert!(
+                has_none || of_nouns.iter().any(|(listed, _)| listed == noun),
+                "{noun} is not listed here"
+            );
+        }
+    }
 }

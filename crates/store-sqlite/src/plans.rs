@@ -2,11 +2,22 @@
 //! agents or owners to find its own. The exception is what has not ended: it is little,
 //! and one index of all owners' open agents, runs (also for their usage) and records finds it.
 
+use std::str::FromStr;
+
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
-use entourage_types::{AgentId, EntityKind, Owner, RunId, Scope, ShownStatus, Time};
+use entourage_types::{
+    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Question, Record, RunId, Scope,
+    ShownStatus, Status, Task, Time,
+};
 use rusqlite::Connection;
 
-use crate::{agents, entities, open, runs, select::Select, usage};
+use crate::{
+    agents,
+    entities::{self, ENDED, OPEN},
+    open, runs,
+    select::Select,
+    usage,
+};
 
 /// Asserts that each query uses its index, under an owner's scope and under `Scope::All`.
 fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select) {
@@ -81,14 +92,14 @@ fn usage_queries_use_the_owner_and_day_key_or_the_run_indexes() {
 
 #[test]
 fn entity_lists_use_their_indexes() {
-    let (all, agent) = (EntityQuery::of(EntityKind::TASK), Some(AgentId::new()));
-    let status = Some("open".to_owned());
+    let (all, agent) = (EntityQuery::records::<Task>(), Some(AgentId::new()));
+    let queued = EntityQuery::in_status::<Task>(Status::Queued);
     assert_plans(
         vec![
             (EntityQuery { root: agent, ..all.clone() }, "entities_of_root"),
-            (EntityQuery { root: agent, status: status.clone(), ..all.clone() }, "entities_of_root"),
-            (EntityQuery { parent: agent, ..all.clone() }, "entities_of_parent"),
-            (EntityQuery { root: agent, parent: agent, status, ..all }, "entities_of_parent"),
+            (EntityQuery { root: agent, ..queued.clone() }, "entities_of_root"),
+            (EntityQuery { parent: agent, ..all }, "entities_of_parent"),
+            (EntityQuery { root: agent, parent: agent, ..queued }, "entities_of_parent"),
         ],
         entities::select,
     );
@@ -145,15 +156,42 @@ fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::TempDir, Conne
     (directory, connection)
 }
 
-/// The kinds of entities that are listed over everything that an owner has.
-const NOUNS: [EntityKind; 6] = [
-    EntityKind::TASK,
-    EntityKind::QUESTION,
-    EntityKind::INTERVENTION,
-    EntityKind::DELIVERY,
-    EntityKind::GRANT,
-    EntityKind::CHAT,
-];
+/// The records of one noun in those of these statuses that it has.
+fn of_noun<R: Record<Status: FromStr>>(statuses: &[&str]) -> Vec<EntityQuery> {
+    let statuses = statuses.iter().filter_map(|status| status.parse().ok());
+    statuses.map(EntityQuery::in_status::<R>).collect()
+}
+
+/// The records of all nouns in these statuses.
+fn in_statuses(statuses: &[&str]) -> Vec<EntityQuery> {
+    [
+        of_noun::<Task>(statuses),
+        of_noun::<Question>(statuses),
+        of_noun::<Intervention>(statuses),
+        of_noun::<Delivery>(statuses),
+        of_noun::<Grant>(statuses),
+        of_noun::<Chat>(statuses),
+    ]
+    .concat()
+}
+
+/// The lists of records over everything that an owner has, and over all owners.
+fn lists_of_records(scope: &Scope) -> Vec<EntityQuery> {
+    let open = in_statuses(OPEN.words);
+    if *scope == Scope::All {
+        let whole = [EntityQuery::of(EntityKind::REQUEST), EntityQuery::records::<Delivery>()];
+        return [open.as_slice(), &whole].concat();
+    }
+    let whole = [
+        EntityQuery::records::<Task>(),
+        EntityQuery::records::<Question>(),
+        EntityQuery::records::<Intervention>(),
+        EntityQuery::records::<Delivery>(),
+        EntityQuery::records::<Grant>(),
+        EntityQuery::records::<Chat>(),
+    ];
+    [open.as_slice(), &in_statuses(ENDED.words), &whole].concat()
+}
 
 /// The pages that the API, the command line and the maintenance jobs read first, with their names.
 fn first_pages() -> Vec<(String, Select)> {
@@ -191,25 +229,9 @@ fn first_pages() -> Vec<(String, Select)> {
             all.push((format!("{scope:?} {query:?}"), runs::select(scope, &query)));
             all.push((format!("count {scope:?} {query:?}"), runs::count_select(scope, &query)));
         }
-        for kind in NOUNS {
-            let open = ["open", "pending", "queued", "running", "waiting", "standing"];
-            let ended =
-                ["succeeded", "failed", "cancelled", "answered", "declined", "expired", "applied", "revoked"];
-            let asked = if *scope == own { ended.as_slice() } else { &[] };
-            for status in open.iter().chain(asked) {
-                for page in pages(&format!("{kind}_40")) {
-                    let status = Some((*status).to_owned());
-                    let query = EntityQuery { status, page, ..EntityQuery::of(kind) };
-                    all.push((format!("{scope:?} {query:?}"), entities::select(scope, &query)));
-                }
-            }
-        }
-    }
-    let of_all = [EntityKind::REQUEST, EntityKind::DELIVERY];
-    for (scope, kinds) in [(&own, NOUNS.as_slice()), (&Scope::All, of_all.as_slice())] {
-        for kind in kinds {
-            for page in pages(&format!("{kind}_40")) {
-                let query = EntityQuery { page, ..EntityQuery::of(*kind) };
+        for list in lists_of_records(scope) {
+            for page in pages(&format!("{}_40", list.records.kind())) {
+                let query = EntityQuery { page, ..list.clone() };
                 all.push((format!("{scope:?} {query:?}"), entities::select(scope, &query)));
             }
         }

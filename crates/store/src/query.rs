@@ -1,6 +1,6 @@
 //! The queries of a store. An absent condition does not restrict.
 
-use entourage_types::{AgentId, EntityKind, RunId, ShownStatus};
+use entourage_types::{AgentId, Record, RecordSelector, RunId, ShownStatus};
 
 /// A page of a list: how many rows, and after which row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,17 +106,15 @@ pub struct RunCount {
     pub runs: u32,
 }
 
-/// Which entities of one kind.
+/// Which entities of one noun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityQuery {
-    /// Which noun.
-    pub kind: EntityKind,
+    /// Of which noun, and in which status.
+    pub records: RecordSelector,
     /// Of this tree.
     pub root: Option<AgentId>,
     /// Of this agent.
     pub parent: Option<AgentId>,
-    /// In this status.
-    pub status: Option<String>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
@@ -125,9 +123,21 @@ pub struct EntityQuery {
 }
 
 impl EntityQuery {
-    /// All entities of one kind.
+    /// All records of this type.
     #[must_use]
-    pub fn of(kind: EntityKind) -> Self {
-        Self { kind, root: None, parent: None, status: None, text: None, page: Page::default() }
+    pub fn records<R: Record>() -> Self {
+        Self::of(RecordSelector::all::<R>())
+    }
+
+    /// The records of this type that are in this status.
+    #[must_use]
+    pub fn in_status<R: Record>(status: R::Status) -> Self {
+        Self::of(RecordSelector::in_status::<R>(status))
+    }
+
+    /// The records that a selector names, for code that does not know their type.
+    #[must_use]
+    pub fn of(records: impl Into<RecordSelector>) -> Self {
+        Self { records: records.into(), root: None, parent: None, text: None, page: Page::default() }
     }
 }

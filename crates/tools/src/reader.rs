@@ -1,7 +1,7 @@
 //! What a tool may read of the store.
 
 use async_trait::async_trait;
-use entourage_types::{Entity, EntityKind, Record};
+use entourage_types::{Entity, EntityKind, Record, RecordSelector};
 
 use crate::{Error, Result};
 
@@ -21,12 +21,10 @@ pub trait Reader: Send + Sync {
 /// Which records of one noun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Which noun.
-    pub kind: EntityKind,
+    /// Of which noun, and in which status.
+    pub records: RecordSelector,
     /// Whose records.
     pub of: RecordScope,
-    /// In this status.
-    pub status: Option<&'static str>,
     /// With all of these words; the last one may be a prefix.
     pub words: Option<String>,
     /// Newest first.
@@ -50,7 +48,17 @@ impl RecordQuery {
     /// Up to a hundred records of this noun, oldest first.
     #[must_use]
     pub fn of<R: Record>(of: RecordScope) -> Self {
-        Self { kind: R::KIND, of, status: None, words: None, newest_first: false, limit: 100 }
+        Self::select(RecordSelector::all::<R>(), of)
+    }
+
+    /// As [`of`](Self::of), for the records that are in this status.
+    #[must_use]
+    pub fn in_status<R: Record>(status: R::Status, of: RecordScope) -> Self {
+        Self::select(RecordSelector::in_status::<R>(status), of)
+    }
+
+    fn select(records: RecordSelector, of: RecordScope) -> Self {
+        Self { records, of, words: None, newest_first: false, limit: 100 }
     }
 }
 

@@ -30,8 +30,8 @@ impl Reader for Shelf {
         let words = query.words.unwrap_or_default().to_lowercase();
         let fits = |entity: &&Entity| {
             let text = entity.text.as_deref().unwrap_or_default().to_lowercase();
-            entity.kind == query.kind
-                && query.status.is_none_or(|status| status == entity.status)
+            entity.kind == query.records.kind()
+                && query.records.status().is_none_or(|status| status == entity.status)
                 && words.split_whitespace().all(|word| text.contains(word))
         };
         let mut found: Vec<Entity> = self.records.iter().filter(fits).cloned().collect();

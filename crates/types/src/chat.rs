@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Columns, EntityKind, Owner, Record, Time};
+use crate::{AgentId, Columns, EntityKind, Owner, Record, Time, status::words};
 
 /// A chat: the name that a person gave it, and the tree of its threads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,22 +24,27 @@ pub struct Chat {
     pub updated: Time,
 }
 
-impl Chat {
-    /// The status of the record of a chat that exists.
-    pub const OPEN: &'static str = "open";
-    /// The status of the record of a deleted chat.
-    pub const DELETED: &'static str = "deleted";
+words! {
+    /// The status of a chat.
+    ChatStatus, "status of a chat" {
+        /// People can talk in it.
+        Open => "open",
+        /// It was deleted.
+        Deleted => "deleted",
+    }
+}
 
+impl Chat {
     /// The status of its record.
     #[must_use]
-    pub fn status(&self) -> &'static str {
-        if self.deleted { Self::DELETED } else { Self::OPEN }
+    pub const fn status(&self) -> ChatStatus {
+        if self.deleted { ChatStatus::Deleted } else { ChatStatus::Open }
     }
 }
 
 impl Record for Chat {
     const KIND: EntityKind = EntityKind::CHAT;
-    type Status = &'static str;
+    type Status = ChatStatus;
 
     fn columns(&self) -> Columns {
         Columns {
@@ -47,7 +52,7 @@ impl Record for Chat {
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: None,
-            status: self.status(),
+            status: self.status().as_str(),
             created: self.created,
             updated: self.updated,
             text: None,

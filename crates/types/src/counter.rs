@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Columns, EntityKind, Owner, Record, Time};
+use crate::{Columns, EntityKind, Owner, Record, Time, status::words};
 
 /// The last number given under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +25,17 @@ impl Counter {
     }
 }
 
+words! {
+    /// The status of a counter: always the same.
+    CounterStatus, "status of a counter" {
+        /// It gives numbers.
+        Counting => "counting",
+    }
+}
+
 impl Record for Counter {
     const KIND: EntityKind = EntityKind::COUNTER;
-    type Status = &'static str;
+    type Status = CounterStatus;
 
     fn columns(&self) -> Columns {
         Columns {
@@ -35,7 +43,7 @@ impl Record for Counter {
             owner: self.owner.clone(),
             root: None,
             parent: None,
-            status: "counting",
+            status: CounterStatus::Counting.as_str(),
             created: self.updated,
             updated: self.updated,
             text: None,

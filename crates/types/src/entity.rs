@@ -23,7 +23,7 @@ macro_rules! kinds {
             $($(#[$doc])* pub const $name: Self = Self($word);)+
 
             /// The nouns of the engine.
-            const KNOWN: &'static [Self] = &[$(Self::$name),+];
+            pub const KNOWN: &'static [Self] = &[$(Self::$name),+];
         }
     };
 }
@@ -263,6 +263,46 @@ impl RecordWrite {
     #[must_use]
     pub fn as_record<R: Record>(&self) -> Option<R> {
         if self.entity.kind == R::KIND { R::from_entity(&self.entity).ok() } else { None }
+    }
+}
+
+/// Which records of one noun: all of them, or those in one status of this noun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecordSelector {
+    kind: EntityKind,
+    status: Option<&'static str>,
+}
+
+impl RecordSelector {
+    /// All records of this type.
+    #[must_use]
+    pub const fn all<R: Record>() -> Self {
+        Self { kind: R::KIND, status: None }
+    }
+
+    /// The records of this type that are in this status.
+    #[must_use]
+    pub fn in_status<R: Record>(status: R::Status) -> Self {
+        Self { kind: R::KIND, status: Some(status.into()) }
+    }
+
+    /// The noun.
+    #[must_use]
+    pub const fn kind(&self) -> EntityKind {
+        self.kind
+    }
+
+    /// The status, as stored; none selects records in every status.
+    #[must_use]
+    pub const fn status(&self) -> Option<&'static str> {
+        self.status
+    }
+}
+
+impl From<EntityKind> for RecordSelector {
+    /// All records of a noun, for code that knows it only by its name.
+    fn from(kind: EntityKind) -> Self {
+        Self { kind, status: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Columns, EntityKind, Owner, Record, Time};
+use crate::{Columns, EntityKind, Owner, Record, Time, status::words};
 
 /// The last run of one maintenance job. Each job has one record, owned by the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,18 +45,29 @@ impl JobRun {
     }
 }
 
+words! {
+    /// How the last run of a job ended.
+    JobRunStatus, "status of a job run" {
+        /// It ended without an error, or has not ended yet.
+        Done => "done",
+        /// It failed.
+        Failed => "failed",
+    }
+}
+
 impl Record for JobRun {
     const KIND: EntityKind = EntityKind::JOB_RUN;
-    type Status = &'static str;
+    type Status = JobRunStatus;
 
     fn columns(&self) -> Columns {
         let at = self.at.unwrap_or(self.due);
+        let status = if self.error.is_some() { JobRunStatus::Failed } else { JobRunStatus::Done };
         Columns {
             id: self.job.clone(),
             owner: Owner::engine(),
             root: None,
             parent: None,
-            status: if self.error.is_some() { "failed" } else { "done" },
+            status: status.as_str(),
             created: at,
             updated: at,
             text: None,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Columns, EntityKind, NoteId, Owner, Record, Time};
+use crate::{AgentId, Columns, EntityKind, NoteId, Owner, Record, Time, status::words};
 
 /// Something an agent wrote down for later; full-text search finds it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,9 +23,17 @@ pub struct Note {
     pub created: Time,
 }
 
+words! {
+    /// The status of a note: always the same.
+    NoteStatus, "status of a note" {
+        /// Search finds it.
+        Kept => "kept",
+    }
+}
+
 impl Record for Note {
     const KIND: EntityKind = EntityKind::NOTE;
-    type Status = &'static str;
+    type Status = NoteStatus;
 
     fn columns(&self) -> Columns {
         Columns {
@@ -33,7 +41,7 @@ impl Record for Note {
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: "kept",
+            status: NoteStatus::Kept.as_str(),
             created: self.created,
             updated: self.created,
             text: Some(format!("{}\n{}", self.title, self.content)),

@@ -51,9 +51,17 @@ words! {
     }
 }
 
+words! {
+    /// The status of the record of a session: only closed ones have one.
+    SessionStatus, "status of a session" {
+        /// It was closed.
+        Closed => "closed",
+    }
+}
+
 impl Record for Session {
     const KIND: EntityKind = EntityKind::SESSION;
-    type Status = &'static str;
+    type Status = SessionStatus;
 
     fn columns(&self) -> Columns {
         Columns {
@@ -61,7 +69,7 @@ impl Record for Session {
             owner: self.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: "closed",
+            status: SessionStatus::Closed.as_str(),
             created: self.started,
             updated: self.completed,
             text: Some(self.summary.clone()),

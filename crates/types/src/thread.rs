@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Columns, EntityKind, Owner, Record, Time};
+use crate::{AgentId, Columns, EntityKind, Owner, Record, Time, status::words};
 
 /// The key of a thread, the same in every database that has it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -31,9 +31,17 @@ pub struct KeptThread {
     pub since: Time,
 }
 
+words! {
+    /// The status of a kept thread: always the same.
+    KeptThreadStatus, "status of a kept thread" {
+        /// The thread store keeps it.
+        Kept => "kept",
+    }
+}
+
 impl Record for KeptThread {
     const KIND: EntityKind = EntityKind::THREAD;
-    type Status = &'static str;
+    type Status = KeptThreadStatus;
 
     fn columns(&self) -> Columns {
         Columns {
@@ -41,7 +49,7 @@ impl Record for KeptThread {
             owner: self.key.owner.clone(),
             root: Some(self.root),
             parent: Some(self.agent),
-            status: "kept",
+            status: KeptThreadStatus::Kept.as_str(),
             created: self.since,
             updated: self.since,
             text: None,
@@ -73,9 +81,17 @@ impl PendingSave {
     }
 }
 
+words! {
+    /// The status of a pending save: always the same.
+    PendingSaveStatus, "status of a pending save" {
+        /// The thread store has yet to save its items.
+        Pending => "pending_save",
+    }
+}
+
 impl Record for PendingSave {
     const KIND: EntityKind = EntityKind::PENDING_SAVE;
-    type Status = &'static str;
+    type Status = PendingSaveStatus;
 
     fn columns(&self) -> Columns {
         Columns {
@@ -83,7 +99,7 @@ impl Record for PendingSave {
             owner: self.owner.clone(),
             root: None,
             parent: Some(self.agent),
-            status: "pending_save",
+            status: PendingSaveStatus::Pending.as_str(),
             created: self.at,
             updated: self.at,
             text: None,

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use axum::Router;
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
-use entourage_types::{EntityKind, Item, ItemBody, Note, Scope};
+use entourage_types::{Item, ItemBody, Note, Scope};
 use tasks::{Check, FILES, PAGES, TASKS, Task};
 use tokio::process::Command;
 
@@ -129,7 +129,7 @@ async fn records(data: &Path) -> (Vec<String>, Vec<String>, String) {
             entourage_testkit::plain(&items).into_iter().map(|line| format!("    {} {line}", agent.kind)),
         );
     }
-    let notes = store.entities(&Scope::All, EntityQuery::of(EntityKind::NOTE)).await.unwrap();
+    let notes = store.entities(&Scope::All, EntityQuery::records::<Note>()).await.unwrap();
     let notes = notes.iter().map(|entity| {
         let note: Note = serde_json::from_str(&entity.body).unwrap();
         format!("{}\n{}", note.title, note.content)

@@ -1,7 +1,7 @@
 //! Chats by name: finding the tree of one, listing them, and deleting one.
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
-use entourage_types::{Action, Agent, AgentId, Chat, EntityKind, PostId, Record, Status, Time};
+use entourage_types::{Action, Agent, AgentId, Chat, ChatStatus, EntityKind, PostId, Record, Status, Time};
 
 use super::{Client, intervene::intervention};
 use crate::{Error, Result, pages::pages, thread};
@@ -36,8 +36,7 @@ impl Client {
         page: Page,
     ) -> Result<Vec<Chat>> {
         let wanted = page.limit as usize;
-        let status = Some(Chat::OPEN.to_owned());
-        let query = EntityQuery { status, page, ..EntityQuery::of(Chat::KIND) };
+        let query = EntityQuery { page, ..EntityQuery::in_status::<Chat>(ChatStatus::Open) };
         let mut pages = pages(&**self.engine.store(), &self.scope, query);
         let mut found: Vec<Chat> = Vec::new();
         while found.len() < wanted

@@ -20,7 +20,6 @@ impl Client {
         status: Option<GrantStatus>,
         page: Page,
     ) -> Result<Vec<Grant>> {
-        let status = status.map(GrantStatus::as_str);
         self.records(RecordFilter { root, agent, status, page, ..RecordFilter::default() }).await
     }
 
@@ -47,7 +46,7 @@ impl Client {
     pub(super) async fn covered_with(&self, question: &Question, answer: &Answer) -> Result<Vec<Question>> {
         let grants = answer.verdict() == Some(Verdict::ApproveAlways);
         let Some(granted) = question.proposal.as_ref().filter(|_| grants) else { return Ok(Vec::new()) };
-        let (agent, status) = (Some(question.agent), Some(QuestionStatus::Open.as_str()));
+        let (agent, status) = (Some(question.agent), Some(QuestionStatus::Open));
         let filter = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
         let mut open: Vec<Question> = self.records(filter).await?;
         let is_covered =

@@ -135,7 +135,6 @@ impl Client {
         status: Option<QuestionStatus>,
         page: Page,
     ) -> Result<Vec<Question>> {
-        let status = status.map(QuestionStatus::as_str);
         self.records(RecordFilter { root, status, page, ..RecordFilter::default() }).await
     }
 
@@ -165,7 +164,6 @@ impl Client {
         status: Option<Status>,
         page: Page,
     ) -> Result<Vec<Task>> {
-        let status = status.map(Status::as_str);
         self.records(RecordFilter { root, status, page, ..RecordFilter::default() }).await
     }
 

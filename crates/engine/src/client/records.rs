@@ -9,19 +9,25 @@ use crate::StoreError;
 use crate::{Error, Result};
 
 /// Which records of one noun.
-#[derive(Debug, Clone, Default)]
-pub struct RecordFilter {
+#[derive(Debug, Clone)]
+pub struct RecordFilter<R: Record> {
     /// Of this tree.
     pub root: Option<AgentId>,
     /// Of this agent.
     pub agent: Option<AgentId>,
     /// In this status.
-    pub status: Option<&'static str>,
+    pub status: Option<R::Status>,
     /// With all of these words, the last of which may be a prefix. The best matches come first, and of the page
     /// only its limit counts.
     pub words: Option<String>,
     /// Which page.
     pub page: Page,
+}
+
+impl<R: Record> Default for RecordFilter<R> {
+    fn default() -> Self {
+        Self { root: None, agent: None, status: None, words: None, page: Page::default() }
+    }
 }
 
 /// A record as it was read.
@@ -46,11 +52,10 @@ impl Client {
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn records<R: Record>(&self, filter: RecordFilter) -> Result<Vec<R>> {
+    pub async fn records<R: Record>(&self, filter: RecordFilter<R>) -> Result<Vec<R>> {
         let RecordFilter { root, agent, status, words, page } = filter;
-        let status = status.map(str::to_owned);
-        let query =
-            EntityQuery { root, parent: agent, status, text: words, page, ..EntityQuery::of(R::KIND) };
+        let records = status.map_or_else(EntityQuery::records::<R>, EntityQuery::in_status::<R>);
+        let query = EntityQuery { root, parent: agent, text: words, page, ..records };
         let found = self.engine.store().entities(&self.scope, query).await?;
         Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)
     }

@@ -20,10 +20,9 @@ impl Job for Interventions {
     }
 
     async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
-        let pending = InterventionStatus::Pending.as_str();
         let mut found = Vec::new();
         let mut asked = Vec::new();
-        each_record(engine, pending, |wanted: Intervention| asked.push(wanted)).await?;
+        each_record(engine, InterventionStatus::Pending, |wanted: Intervention| asked.push(wanted)).await?;
         for wanted in asked {
             let posts = engine.store().inbox(wanted.agent).await?;
             let is_there =

@@ -120,9 +120,12 @@ async fn each_open_run(engine: &Engine, show: impl FnMut(Run) + Send) -> Result<
 }
 
 /// Calls `show` with every record of a type that has this status.
-async fn each_record<R: Record>(engine: &Engine, status: &str, mut show: impl FnMut(R) + Send) -> Result<()> {
-    let query = EntityQuery { status: Some(status.to_owned()), ..EntityQuery::of(R::KIND) };
-    let mut pages = pages(&**engine.store(), &Scope::All, query);
+async fn each_record<R: Record>(
+    engine: &Engine,
+    status: R::Status,
+    mut show: impl FnMut(R) + Send,
+) -> Result<()> {
+    let mut pages = pages(&**engine.store(), &Scope::All, EntityQuery::in_status::<R>(status));
     while let Some(page) = pages.next().await? {
         for entity in &page {
             show(read(entity)?);

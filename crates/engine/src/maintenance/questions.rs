@@ -25,7 +25,7 @@ impl Job for Questions {
         let mut open: HashSet<RunId> = HashSet::new();
         each_open_run(engine, |run| open.extend([run.id])).await?;
         let mut suspects = Vec::new();
-        each_record(engine, QuestionStatus::Open.as_str(), |question: Question| {
+        each_record(engine, QuestionStatus::Open, |question: Question| {
             if !open.contains(&question.run) {
                 suspects.push(question);
             }

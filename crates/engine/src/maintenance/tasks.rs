@@ -25,7 +25,7 @@ impl Job for Tasks {
         let mut owed: HashSet<TaskId> = HashSet::new();
         each_open_run(engine, |run| owed.extend(run.tasks)).await?;
         let mut suspects = Vec::new();
-        each_record(engine, Status::Queued.as_str(), |task: Task| {
+        each_record(engine, Status::Queued, |task: Task| {
             if !owed.contains(&task.id) {
                 suspects.push(task);
             }

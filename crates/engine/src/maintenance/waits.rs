@@ -28,9 +28,9 @@ impl Job for Waits {
     async fn find(&self, engine: &Engine) -> Result<Vec<Inconsistency>> {
         let mut asking: HashSet<AgentId> = HashSet::new();
         let ask = |question: Question| asking.extend([question.agent]);
-        each_record(engine, QuestionStatus::Open.as_str(), ask).await?;
+        each_record(engine, QuestionStatus::Open, ask).await?;
         let mut assigning: HashSet<AgentId> = HashSet::new();
-        each_record(engine, Status::Queued.as_str(), |task: Task| assigning.extend([task.from])).await?;
+        each_record(engine, Status::Queued, |task: Task| assigning.extend([task.from])).await?;
         let waiting =
             AgentQuery { status: Some(ShownStatus::Waiting), unwoken: true, ..AgentQuery::default() };
         let mut suspects = Vec::new();

@@ -42,7 +42,8 @@ impl Work for Deliveries {
     }
 
     async fn page(&self, until: Time, after: Option<String>) -> Result<Page<Self>> {
-        let (found, next) = rows(&**self.engine.store(), of(DeliveryStatus::Pending), after).await?;
+        let pending = EntityQuery::in_status::<Delivery>(DeliveryStatus::Pending);
+        let (found, next) = rows(&**self.engine.store(), pending, after).await?;
         let found: Vec<_> = found.iter().map(Delivery::from_entity).collect::<serde_json::Result<_>>()?;
         let is_due = |delivery: &Delivery| delivery.due <= until;
         let due = found.into_iter().filter(is_due).map(|found| (found.id, found.receiver, found.due));
@@ -168,16 +169,11 @@ pub(crate) async fn each(
     status: DeliveryStatus,
     mut show: impl FnMut(Delivery) + Send,
 ) -> Result<()> {
-    let mut pages = pages(&**engine.store(), scope, of(status));
+    let mut pages = pages(&**engine.store(), scope, EntityQuery::in_status::<Delivery>(status));
     while let Some(page) = pages.next().await? {
         for delivery in &page {
             show(Delivery::from_entity(delivery)?);
         }
     }
     Ok(())
-}
-
-/// The query for the deliveries of this status.
-fn of(status: DeliveryStatus) -> EntityQuery {
-    EntityQuery { status: Some(status.as_str().to_owned()), ..EntityQuery::of(EntityKind::DELIVERY) }
 }

@@ -50,7 +50,7 @@ impl Work for Saves {
     }
 
     async fn page(&self, _: Time, after: Option<String>) -> Result<Page<Self>> {
-        let query = EntityQuery::of(EntityKind::PENDING_SAVE);
+        let query = EntityQuery::records::<PendingSave>();
         let (found, next) = rows(&**self.engine.store(), query, after).await?;
         let now = self.engine.now();
         let agents = found.iter().filter_map(|row| row.parent);
@@ -171,7 +171,7 @@ impl Engine {
     /// The pending saves of a thread, in order.
     async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
         let page = RowPage { limit, ..RowPage::default() };
-        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::of(EntityKind::PENDING_SAVE) };
+        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::records::<PendingSave>() };
         let rows = self.store().entities(&Scope::All, query).await?;
         Ok(rows.iter().map(PendingSave::from_entity).collect::<serde_json::Result<_>>()?)
     }

@@ -16,7 +16,7 @@ use entourage_engine::{AcceptedMessage, ChatMessage, Client, Kinds, ThreadStore,
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::EntityQuery;
 use entourage_testkit::{Fault, Faults, World, WorldBuilder, within};
-use entourage_types::{EntityKind, Item, ItemBody, Kind, Owner, Scope, ThreadKey, Time};
+use entourage_types::{Item, ItemBody, Kind, Owner, PendingSave, Scope, ThreadKey, Time};
 use futures::future::BoxFuture;
 use serde_json::json;
 
@@ -116,7 +116,7 @@ async fn wait_until_saved(world: &World) {
         loop {
             news.mark_unchanged();
             let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
-            let pending = EntityQuery::of(EntityKind::PENDING_SAVE);
+            let pending = EntityQuery::records::<PendingSave>();
             if due.is_empty() && world.store().entities(&Scope::All, pending).await.unwrap().is_empty() {
                 return;
             }

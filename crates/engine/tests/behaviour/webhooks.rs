@@ -20,8 +20,8 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Write};
 use entourage_testkit::{Fact, Fault, Faults, World, WorldBuilder, within};
 use entourage_types::{
-    Agent, AgentId, Answer, CallId, Delivery, DeliveryId, DeliveryStatus, EntityKind, EventBody, Occasion,
-    Owner, Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, TaskId,
+    Agent, AgentId, Answer, CallId, Delivery, DeliveryId, DeliveryStatus, EventBody, Occasion, Owner,
+    Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, TaskId,
 };
 use futures::poll;
 use serde_json::json;
@@ -136,7 +136,7 @@ async fn run_the_story(world: &World) -> Agent {
 }
 
 async fn deliveries(world: &World) -> Vec<Delivery> {
-    let found = world.store().entities(&Scope::All, EntityQuery::of(EntityKind::DELIVERY)).await.unwrap();
+    let found = world.store().entities(&Scope::All, EntityQuery::records::<Delivery>()).await.unwrap();
     found.iter().map(|entity| Delivery::from_entity(entity).unwrap()).collect()
 }
 

@@ -23,7 +23,7 @@ use axum::{
 use entourage_store::{EntityQuery, ItemQuery, Page, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_testkit::audit;
-use entourage_types::{EntityKind, ItemBody, Note, Record, Scope, Status};
+use entourage_types::{ItemBody, Note, Record, Scope, Status};
 use proptest::{
     prelude::Rng as _,
     test_runner::{RngAlgorithm, TestRng},
@@ -215,7 +215,7 @@ impl Auditor {
                 }
             }
         }
-        let query = EntityQuery { page: page(), ..EntityQuery::of(EntityKind::NOTE) };
+        let query = EntityQuery { page: page(), ..EntityQuery::records::<Note>() };
         let mut notes: BTreeMap<String, usize> = BTreeMap::new();
         for entity in store.entities(&Scope::All, query).await.unwrap() {
             *notes.entry(Note::from_entity(&entity).unwrap().title).or_default() += 1;

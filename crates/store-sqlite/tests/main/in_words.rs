@@ -97,7 +97,7 @@ async fn an_answer_that_was_stored_in_words_is_read_as_it_was_given() {
     in_words(&Connection::open(&path).unwrap(), &questions);
 
     let store = SqliteStore::open(&path, Settings::default()).unwrap();
-    let query = EntityQuery::of(EntityKind::QUESTION);
+    let query = EntityQuery::records::<Question>();
     let mut kept: Vec<Question> = store
         .entities(&Scope::All, query)
         .await

@@ -2,7 +2,7 @@
 //! whole, with [`Error::RuleViolation`] if no other error names the cause.
 
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, EventBody, Owner, Record, Run, RunId, Scope, Status, Wakeup,
+    Agent, AgentId, Entity, EntityKind, EventBody, Owner, Question, Record, Run, RunId, Scope, Status, Wakeup,
 };
 
 use super::{
@@ -278,7 +278,7 @@ pub async fn an_event_of_a_missing_tree_is_refused(place: impl Backing) -> Resul
     let astray = Write::Record(question(&tree).entity()?, question(&other).event()?.map(Box::new));
     let refused = store.commit(Commit::new(at(2)).write(astray)).await;
     assert!(matches!(refused, Err(Error::RuleViolation(_))), "told in another tree: {refused:?}");
-    let asked = store.entities(&Scope::All, EntityQuery::of(EntityKind::QUESTION)).await?;
+    let asked = store.entities(&Scope::All, EntityQuery::records::<Question>()).await?;
     assert_eq!(asked, []);
     Ok(())
 }

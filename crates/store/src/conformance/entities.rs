@@ -1,6 +1,8 @@
 //! Entities: written as a whole, found by tree, agent, status and words.
 
-use entourage_types::{Agent, Entity, EntityKind, Note, Owner, Record, Scope, Status, Task};
+use entourage_types::{
+    Agent, Entity, EntityKind, Learning, LearningStatus, Note, Owner, Record, Scope, Status, Task,
+};
 
 use super::{
     Backing,
@@ -57,15 +59,15 @@ pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Backin
     for task in [&a, &b, &c, &done] {
         store.commit(Commit::new(at(1)).write(Write::record(&task.clone())?)).await?;
     }
-    let all = EntityQuery::of(EntityKind::TASK);
+    let all = EntityQuery::records::<Task>();
     let [a, b, c] = [a, b, c].map(|task| task.id.to_string());
     for (query, expected) in [
         (all.clone(), vec![&a, &b, &c]),
-        (EntityQuery::of(EntityKind::NOTE), vec![]),
+        (EntityQuery::records::<Note>(), vec![]),
         (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b]),
         (EntityQuery { parent: Some(child.id), ..all.clone() }, vec![&b]),
-        (EntityQuery { status: Some("queued".to_owned()), ..all.clone() }, vec![&a, &c]),
-        (EntityQuery { root: Some(one.id), status: Some("succeeded".to_owned()), ..all.clone() }, vec![&b]),
+        (EntityQuery::in_status::<Task>(Status::Queued), vec![&a, &c]),
+        (EntityQuery { root: Some(one.id), ..EntityQuery::in_status::<Task>(Status::Succeeded) }, vec![&b]),
         (EntityQuery { root: Some(two.id), parent: Some(one.id), ..all }, vec![]),
     ] {
         let found = ids(&store, &Scope::All, query.clone()).await?;
@@ -112,7 +114,7 @@ pub async fn pages_of_entities_go_both_ways(place: impl Backing) -> Result<()> {
 }
 
 async fn search(store: &impl Store, owner: &Owner, text: &str) -> Result<Vec<String>> {
-    let query = EntityQuery { text: Some(text.to_owned()), ..EntityQuery::of(EntityKind::NOTE) };
+    let query = EntityQuery { text: Some(text.to_owned()), ..EntityQuery::records::<Note>() };
     let notes = store.entities(&Scope::Owner(owner.clone()), query).await?;
     notes.iter().map(|entity| Ok(Note::from_entity(entity)?.title)).collect()
 }
@@ -146,12 +148,18 @@ pub async fn search_finds_by_words(place: impl Backing) -> Result<()> {
     let far = format!("spade{}clay", " ".repeat(100_000));
     assert_eq!(search(&store, &owner(), &far).await?, ["Spade", "Shed"]);
     assert_eq!(search(&store, &stranger(), "spade").await?, ["Theirs"]);
-    let query = EntityQuery { text: Some("spade".to_owned()), ..EntityQuery::of(EntityKind::NOTE) };
+    let query = EntityQuery { text: Some("spade".to_owned()), ..EntityQuery::records::<Note>() };
     let first = Page { limit: 1, ..Page::default() };
-    let limited = EntityQuery { page: first, root: Some(agent.id), ..query.clone() };
+    let limited = EntityQuery { page: first, root: Some(agent.id), ..query };
     assert_eq!(store.entities(&Scope::All, limited).await?.len(), 1);
-    let elsewhere = EntityQuery { status: Some("gone".to_owned()), ..query };
-    assert_eq!(store.entities(&Scope::All, elsewhere).await?, []);
+    for (id, status) in [("old", LearningStatus::Retired), ("new", LearningStatus::Kept)] {
+        let (id, status) = (id.to_owned(), status.as_str().to_owned());
+        let learning = note(&agent, "Tool", often).entity()?;
+        keep(&store, &Entity { kind: EntityKind::LEARNING, id, status, ..learning }).await?;
+    }
+    let kept = EntityQuery::in_status::<Learning>(LearningStatus::Kept);
+    let kept = EntityQuery { text: Some("spade".to_owned()), ..kept };
+    assert_eq!(ids(&store, &Scope::All, kept).await?, ["new"]);
     Ok(())
 }
 

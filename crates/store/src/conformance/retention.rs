@@ -1,7 +1,7 @@
 //! Removal: numbers are never given twice, an agent at work loses nothing, and the remaining rows are
 //! unchanged.
 
-use entourage_types::{Agent, EntityKind, EventBody, RunId, Scope, Status};
+use entourage_types::{Agent, EntityKind, EventBody, Note, RunId, Scope, Status};
 
 use super::{
     Backing,
@@ -101,7 +101,7 @@ pub async fn a_pruned_agent_leaves_no_rows(place: impl Backing) -> Result<()> {
     for (kind, left) in [(EntityKind::QUESTION, 1), (EntityKind::NOTE, 1), (EntityKind::REQUEST, 1)] {
         assert_eq!(store.entities(&Scope::All, EntityQuery::of(kind)).await?.len(), left, "{kind}");
     }
-    let words = EntityQuery { text: Some("metres".to_owned()), ..EntityQuery::of(EntityKind::NOTE) };
+    let words = EntityQuery { text: Some("metres".to_owned()), ..EntityQuery::records::<Note>() };
     assert_eq!(store.entities(&Scope::All, words).await?.len(), 1);
     assert_eq!(store.agents(&Scope::All, AgentQuery::default()).await?.len(), 1);
     assert_eq!(numbers(&store, other.id).await?.len(), 5);
@@ -151,7 +151,7 @@ pub async fn a_pruned_entity_is_removed(place: impl Backing) -> Result<()> {
     }
     let left = store.entities(&Scope::All, EntityQuery::of(EntityKind::REQUEST)).await?;
     assert_eq!(left.iter().map(|left| left.id.as_str()).collect::<Vec<_>>(), [young]);
-    assert_eq!(store.entities(&Scope::All, EntityQuery::of(EntityKind::NOTE)).await?.len(), 1);
+    assert_eq!(store.entities(&Scope::All, EntityQuery::records::<Note>()).await?.len(), 1);
     let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::REQUEST, old));
     store.commit(again).await?;
     Ok(())

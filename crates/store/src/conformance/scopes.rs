@@ -1,6 +1,6 @@
 //! The scope of a read.
 
-use entourage_types::{EntityKind, ModelUse, Record, Scope, Usage, UsageBy};
+use entourage_types::{EntityKind, ModelUse, Note, Record, Scope, Usage, UsageBy};
 
 use super::{
     Backing,
@@ -69,10 +69,10 @@ pub async fn no_read_shows_another_owners_rows(place: impl Backing) -> Result<()
             }),
             ("steps", !store.steps(&scope, run.id).await?.is_empty()),
             ("entity", store.entity(&scope, EntityKind::NOTE, &note.id).await?.is_some()),
-            ("entities", !store.entities(&scope, EntityQuery::of(EntityKind::NOTE)).await?.is_empty()),
+            ("entities", !store.entities(&scope, EntityQuery::records::<Note>()).await?.is_empty()),
             ("search", {
                 let text = Some("chest".to_owned());
-                let query = EntityQuery { text, ..EntityQuery::of(EntityKind::NOTE) };
+                let query = EntityQuery { text, ..EntityQuery::records::<Note>() };
                 !store.entities(&scope, query).await?.is_empty()
             }),
             ("events", !store.events(&scope, agent.root, 0, 10).await?.is_empty()),

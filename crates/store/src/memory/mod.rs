@@ -229,11 +229,11 @@ impl Store for MemoryStore {
 
     async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
         let rows = self.rows();
-        let of_kind = rows.entities.iter().filter(|entity| entity.kind == query.kind);
+        let of_kind = rows.entities.iter().filter(|entity| entity.kind == query.records.kind());
         let fits = |entity: &Entity| {
             (query.root.is_none() || query.root == entity.root)
                 && (query.parent.is_none() || query.parent == entity.parent)
-                && only(query.status.as_ref(), &entity.status)
+                && query.records.status().is_none_or(|status| status == entity.status)
         };
         let Some(text) = &query.text else {
             return page(of_kind, scope, &query.page, fits);

@@ -83,7 +83,7 @@ impl Snapshot {
 
 async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {
     let page = Page { limit: u32::MAX, ..Page::default() };
-    let found = store.entities(&Scope::All, EntityQuery { page, ..EntityQuery::of(R::KIND) }).await?;
+    let found = store.entities(&Scope::All, EntityQuery { page, ..EntityQuery::records::<R>() }).await?;
     Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
 }
 

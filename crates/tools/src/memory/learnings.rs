@@ -26,8 +26,8 @@ pub(super) fn checked(tool: &str, text: &str) -> Result<String> {
 
 /// Returns the caller's learnings that are not retired, oldest first.
 pub(super) async fn all(context: &Context) -> Result<Vec<Learning>> {
-    let status = Some(LearningStatus::Kept.as_str());
-    let query = RecordQuery { status, limit: ALL, ..RecordQuery::of::<Learning>(RecordScope::Agent) };
+    let kept = RecordQuery::in_status::<Learning>(LearningStatus::Kept, RecordScope::Agent);
+    let query = RecordQuery { limit: ALL, ..kept };
     find(&*context.reader, query).await
 }
 

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use entourage_store::{EntityQuery, Page, Write};
 use entourage_types::{
-    Action, Author, CallId, EntityKind, Intervention, InterventionId, InterventionStatus, ItemBody, Post,
-    PostBody, PostId, Record, Scope, Status, Task,
+    Action, Author, CallId, Intervention, InterventionId, InterventionStatus, ItemBody, Post, PostBody,
+    PostId, Record, Scope, Status, Task,
 };
 
 use crate::run::{Result, Run};
@@ -102,10 +102,8 @@ impl Run<'_> {
         if calls.is_empty() || (!all && !self.steps.any_open()) {
             return Ok(Vec::new());
         }
-        let page = Page::all();
-        let status = Some(Status::Queued.as_str().to_owned());
-        let query =
-            EntityQuery { parent: Some(self.agent.id), status, page, ..EntityQuery::of(EntityKind::TASK) };
+        let queued = EntityQuery::in_status::<Task>(Status::Queued);
+        let query = EntityQuery { parent: Some(self.agent.id), page: Page::all(), ..queued };
         let scope = Scope::from(&self.agent.owner);
         let found = self.engine.inner.store.entities(&scope, query).await?;
         let mut tasks = found.iter().map(Task::from_entity).collect::<serde_json::Result<Vec<_>>>()?;

@@ -74,10 +74,8 @@ impl Run<'_> {
             if agent == self.agent.id {
                 return Ok(true);
             }
-            let page = Page::all();
-            let status = Some(Status::Queued.as_str().to_owned());
-            let query =
-                EntityQuery { parent: Some(agent), status, page, ..EntityQuery::of(EntityKind::TASK) };
+            let queued = EntityQuery::in_status::<Task>(Status::Queued);
+            let query = EntityQuery { parent: Some(agent), page: Page::all(), ..queued };
             for entity in self.engine.inner.store.entities(&Scope::All, query).await? {
                 let task = Task::from_entity(&entity)?;
                 if task.wait && seen.insert(task.to) {

@@ -3,8 +3,8 @@
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
 use entourage_types::{
-    About, Agent, AgentId, Answer, Author, EntityKind, Output, OutputEffect, Post, PostBody, Program,
-    Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall,
+    About, Agent, AgentId, Answer, Author, Output, OutputEffect, Post, PostBody, Program, Question,
+    QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall,
 };
 
 use crate::run::{
@@ -100,7 +100,7 @@ impl Run<'_> {
             return Err(CallRejected(format!("agent {id} was cancelled")).into());
         }
         let page = Page { newest_first: true, ..Page::all() };
-        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::of(EntityKind::TASK) };
+        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::records::<Task>() };
         for entity in store.entities(&scope, query).await? {
             let task = Task::from_entity(&entity)?;
             if task.to == id && task.status != Status::Cancelled {
@@ -113,12 +113,8 @@ impl Run<'_> {
     /// Returns the open questions to the user, of this agent and of those below it, oldest first.
     async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
         let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
-        let query = EntityQuery {
-            root: Some(self.agent.root),
-            status: Some(QuestionStatus::Open.as_str().to_owned()),
-            page: Page::all(),
-            ..EntityQuery::of(EntityKind::QUESTION)
-        };
+        let open = EntityQuery::in_status::<Question>(QuestionStatus::Open);
+        let query = EntityQuery { root: Some(self.agent.root), page: Page::all(), ..open };
         let found = store.entities(&scope, query).await?;
         let open: Vec<Question> =
             found.iter().map(Question::from_entity).collect::<serde_json::Result<_>>()?;

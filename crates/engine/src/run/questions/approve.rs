@@ -7,8 +7,8 @@ use std::{collections::HashSet, sync::Arc};
 use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
 use entourage_tools::Address;
 use entourage_types::{
-    About, Answer, ApprovalRule, EntityKind, Grant, GrantStatus, GrantSubject, OpenQuestion, Post, PostBody,
-    Proposal, Record, Scope, ToolCall, Verdict,
+    About, Answer, ApprovalRule, Grant, GrantStatus, GrantSubject, OpenQuestion, Post, PostBody, Proposal,
+    Record, Scope, ToolCall, Verdict,
 };
 use serde_json::Value;
 
@@ -57,9 +57,8 @@ impl Run<'_> {
     async fn granted(&self, tool: &str) -> Result<HashSet<GrantSubject>, StoreError> {
         let query = EntityQuery {
             parent: Some(self.agent.id),
-            status: Some(GrantStatus::Standing.as_str().into()),
             page: Page { limit: u32::MAX, ..Page::default() },
-            ..EntityQuery::of(EntityKind::GRANT)
+            ..EntityQuery::in_status::<Grant>(GrantStatus::Standing)
         };
         let found = self.engine.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
         let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;
