@@ -52,8 +52,8 @@ mod with_timeout;
 pub use agencies::{Agency, Chart};
 pub use client::{
     AcceptedMessage, AgentFilter, Block, ChatMessage, Client, Entry, FailedAttempt, FoundInconsistency,
-    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, RecordFilter,
-    Role, Seen, TranscriptRenderer, TreeUsage, Versioned,
+    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, Role, Seen,
+    TranscriptRenderer, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
@@ -69,8 +69,8 @@ pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 
-/// The store's queries for pages and usage, and its error: part of this crate's own interface.
-pub use entourage_store::{Error as StoreError, ItemQuery, Page, UsageQuery};
+/// The store's queries and its error: part of this crate's own interface.
+pub use entourage_store::{Error as StoreError, ItemQuery, Page, RecordFilter, UsageQuery, Versioned};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_store::{EntityQuery, Page, Result, Store};
+use entourage_store::{Page, RecordFilter, Result, Store};
 use entourage_types::{
     Agent, AgentId, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session,
 };
@@ -29,25 +29,21 @@ impl Memory {
 
     /// Its learnings that were not retired, oldest first.
     pub(crate) async fn learnings(&self) -> Result<Vec<Learning>> {
-        let query = EntityQuery {
-            parent: Some(self.agent),
-            page: Page { limit: ALL_LEARNINGS, ..Page::default() },
-            ..EntityQuery::in_status::<Learning>(LearningStatus::Kept)
-        };
-        self.records(query).await
+        let (agent, status) = (Some(self.agent), Some(LearningStatus::Kept));
+        let page = Page { limit: ALL_LEARNINGS, ..Page::default() };
+        self.records(RecordFilter { agent, status, page, ..RecordFilter::default() }).await
     }
 
     /// The latest notes of its tree, newest first.
     pub(crate) async fn notes(&self, limit: u32) -> Result<Vec<Note>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
-        self.records(EntityQuery { root: Some(self.root), page, ..EntityQuery::records::<Note>() }).await
+        self.records(RecordFilter { root: Some(self.root), page, ..RecordFilter::default() }).await
     }
 
     /// Its closed sessions, newest first.
     pub(crate) async fn latest_sessions(&self, limit: u32) -> Result<Vec<Session>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
-        self.records(EntityQuery { parent: Some(self.agent), page, ..EntityQuery::records::<Session>() })
-            .await
+        self.records(RecordFilter { agent: Some(self.agent), page, ..RecordFilter::default() }).await
     }
 
     /// The content of the prompt's sections after the conversation, as far as its kind includes them.
@@ -66,8 +62,7 @@ impl Memory {
         Ok(tail)
     }
 
-    async fn records<R: Record>(&self, query: EntityQuery) -> Result<Vec<R>> {
-        let found = self.store.entities(&Scope::from(&self.owner), query).await?;
-        Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
+    async fn records<R: Record>(&self, filter: RecordFilter<R>) -> Result<Vec<R>> {
+        self.store.records(&Scope::from(&self.owner), filter).await
     }
 }

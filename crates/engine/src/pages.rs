@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, EntityQuery, Error as StoreError, Page, Result as StoreResult, RunQuery, Store,
+    AgentQuery, EntityQuery, Error as StoreError, Page, RecordFilter, Result as StoreResult, RunQuery, Store,
 };
-use entourage_types::{Agent, Entity, Run, Scope, Time, Wakeup, WakeupId};
+use entourage_types::{Agent, Entity, Record, Run, Scope, Time, Wakeup, WakeupId};
 
 /// Rows per page.
 pub(crate) const ROWS: u32 = 200;
@@ -78,6 +78,22 @@ macro_rules! list {
 list!(AgentQuery, agents, Agent);
 list!(RunQuery, runs, Run);
 list!(EntityQuery, entities, Entity);
+
+#[async_trait]
+impl<R: Record> PagedQuery for RecordFilter<R> {
+    type Row = R;
+    type Cursor = String;
+
+    fn cursor(row: &R) -> String {
+        row.columns().id
+    }
+
+    async fn page(&self, store: &dyn Store, scope: &Scope, after: Option<&String>) -> StoreResult<Vec<R>> {
+        let after = after.or(self.page.after.as_ref()).cloned();
+        let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page };
+        store.records(scope, Self { page, ..self.clone() }).await
+    }
+}
 
 /// The rest of a list.
 pub(crate) struct Pages<'a, L: PagedQuery> {
@@ -182,7 +198,7 @@ mod tests {
         let writes = (0..3).map(|_| Write::record(&note()).unwrap()).collect();
         store.commit(Commit { writes, ..Commit::new(at) }).await.unwrap();
         let page = Page { limit: 1, bytes: 1, ..Page::default() };
-        let notes = EntityQuery { page, ..EntityQuery::records::<Note>() };
+        let notes = RecordFilter::<Note> { page, ..RecordFilter::default() };
         let mut all = pages(&store, &Scope::All, notes);
         let (mut read, mut last) = (0, all.next().await.unwrap());
         while let Some(page) = last {

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use entourage_store::{AgentQuery, EntityQuery, Page, Result, Store};
-use entourage_types::{Agent, AgentId, Owner, Question, QuestionStatus, Record, Scope, Status, Task};
+use entourage_store::{AgentQuery, Page, RecordFilter, Result, Store};
+use entourage_types::{Agent, AgentId, Owner, Question, QuestionStatus, Scope, Status, Task};
 
 /// Tasks read at once.
 const TASKS: u32 = 1_000;
@@ -28,14 +28,14 @@ pub(crate) async fn of(
 ) -> Result<Vec<SubAgent>> {
     let scope = Scope::from(owner);
     let mut page = Page { limit: TASKS, newest_first: true, ..Page::default() };
-    let tasks_of = |page| EntityQuery { parent: Some(agent), page, ..EntityQuery::records::<Task>() };
-    let mut tasks = records::<Task>(store, &scope, tasks_of(page.clone())).await?;
+    let tasks_of = |page| RecordFilter::<Task> { agent: Some(agent), page, ..RecordFilter::default() };
+    let mut tasks = store.records(&scope, tasks_of(page.clone())).await?;
     if tasks.is_empty() {
         return Ok(Vec::new());
     }
-    let open = EntityQuery::in_status::<Question>(QuestionStatus::Open);
-    let query = EntityQuery { root: Some(root), page: Page::all(), ..open };
-    let open = records::<Question>(store, &scope, query).await?;
+    let status = Some(QuestionStatus::Open);
+    let open = RecordFilter { root: Some(root), status, page: Page::all(), ..RecordFilter::default() };
+    let open: Vec<Question> = store.records(&scope, open).await?;
     let query = AgentQuery { root: Some(root), page: Page::all(), ..AgentQuery::default() };
     let tree = store.agents(&scope, query).await?;
     let agents: HashMap<AgentId, &Agent> = tree.iter().map(|agent| (agent.id, agent)).collect();
@@ -57,13 +57,8 @@ pub(crate) async fn of(
             return Ok(known);
         }
         page.after = next;
-        tasks = records(store, &scope, tasks_of(page.clone())).await?;
+        tasks = store.records(&scope, tasks_of(page.clone())).await?;
     }
-}
-
-async fn records<R: Record>(store: &dyn Store, scope: &Scope, query: EntityQuery) -> Result<Vec<R>> {
-    let found = store.entities(scope, query).await?;
-    Ok(found.iter().map(R::from_entity).collect::<serde_json::Result<_>>()?)
 }
 
 /// Whether an agent is `above`, or below it.

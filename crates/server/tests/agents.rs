@@ -101,7 +101,7 @@ async fn runs_and_steps_are_served_with_their_status_and_usage() {
     let list = site.get(&format!("/v1/runs/{}/steps", run.id)).await.expect(200);
     let steps: Vec<Step> = serde_json::from_value(list["data"].clone()).unwrap();
     let kept = site.client().steps(run.id).await.unwrap();
-    assert_eq!(steps, kept.into_iter().map(|step| Step::from(step)).collect::<Vec<_>>());
+    assert_eq!(steps, kept.into_iter().map(Step::from).collect::<Vec<_>>());
     assert!(steps.iter().any(|step| step.used.is_some()));
 }
 
@@ -132,7 +132,7 @@ async fn steps_are_listed_in_pages_in_the_order_they_began() {
         seen.push(serde_json::from_value::<Step>(page["data"][0].clone()).unwrap());
         cursor = format!("&cursor={}", page["next_cursor"].as_str().unwrap_or_default());
     }
-    assert_eq!(seen, all.into_iter().map(|step| Step::from(step)).collect::<Vec<_>>());
+    assert_eq!(seen, all.into_iter().map(Step::from).collect::<Vec<_>>());
     site.get(&format!("{path}?limit=201")).await.problem(400, "invalid-query");
     site.get(&format!("{path}?cursor=MTptb2RlbC85OTk")).await.problem(400, "invalid-cursor");
 }

@@ -16,6 +16,7 @@ mod layer;
 mod memory;
 pub mod metrics;
 mod query;
+mod records;
 mod usage;
 pub mod words;
 
@@ -36,6 +37,7 @@ pub use error::Error;
 pub use layer::{Layered, StoreLayer};
 pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
+pub use records::{RecordFilter, Versioned};
 pub use usage::{SpentBy, Sums, UsageQuery};
 
 /// What every method returns.

@@ -307,11 +307,11 @@ impl From<EntityKind> for RecordSelector {
 }
 
 /// A noun that is stored as an [`Entity`].
-pub trait Record: Serialize + DeserializeOwned {
+pub trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The noun.
     const KIND: EntityKind;
     /// The statuses it can be in.
-    type Status: Into<&'static str>;
+    type Status: Into<&'static str> + Copy + Send + Sync;
 
     /// The columns by which it is found.
     fn columns(&self) -> Columns;

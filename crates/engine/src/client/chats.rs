@@ -1,7 +1,7 @@
 //! Chats by name: finding the tree of one, listing them, and deleting one.
 
-use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Write};
-use entourage_types::{Action, Agent, AgentId, Chat, ChatStatus, EntityKind, PostId, Record, Status, Time};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
+use entourage_types::{Action, Agent, AgentId, Chat, ChatStatus, EntityKind, PostId, Status, Time};
 
 use super::{Client, intervene::intervention};
 use crate::{Error, Result, pages::pages, thread};
@@ -36,15 +36,13 @@ impl Client {
         page: Page,
     ) -> Result<Vec<Chat>> {
         let wanted = page.limit as usize;
-        let query = EntityQuery { page, ..EntityQuery::in_status::<Chat>(ChatStatus::Open) };
-        let mut pages = pages(&**self.engine.store(), &self.scope, query);
+        let open = RecordFilter { page, ..RecordFilter::<Chat>::in_status(ChatStatus::Open) };
+        let mut pages = pages(&**self.engine.store(), &self.scope, open);
         let mut found: Vec<Chat> = Vec::new();
         while found.len() < wanted
             && let Some(page) = pages.next().await?
         {
-            for entity in &page {
-                found.extend(Some(Chat::from_entity(entity)?).filter(|chat| fits(&chat.name)));
-            }
+            found.extend(page.into_iter().filter(|chat| fits(&chat.name)));
         }
         found.truncate(wanted);
         Ok(found)
@@ -158,8 +156,7 @@ impl Client {
 
     async fn known_chat(&self, chat: &str) -> Result<Option<Chat>> {
         let id = thread::chat_id(&self.owner, chat);
-        let found = self.engine.store().entity(&self.scope, EntityKind::CHAT, &id).await?;
-        Ok(found.map(|entity| Chat::from_entity(&entity)).transpose()?)
+        Ok(self.engine.store().record(&self.scope, &id).await?)
     }
 
     /// The threads that people opened in a chat and that were not deleted, oldest first.

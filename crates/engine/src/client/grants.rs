@@ -1,11 +1,11 @@
 //! Grants: the standing approvals of a person, and how they are revoked.
 
-use entourage_store::{Commit, Error as StoreError, Expect, Page, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     About, AgentId, Answer, Grant, GrantId, GrantStatus, Proposal, Question, QuestionStatus, Verdict,
 };
 
-use super::{Client, RecordFilter};
+use super::Client;
 use crate::Result;
 
 impl Client {

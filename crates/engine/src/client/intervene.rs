@@ -1,12 +1,12 @@
 //! Interventions in an agent's work: at any time, also while it waits.
 
-use entourage_store::{Commit, Expect, Page, Write};
+use entourage_store::{Commit, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
     Status, Time, WaitingOn,
 };
 
-use super::{Client, RecordFilter, checked_text};
+use super::{Client, checked_text};
 use crate::{Error, Result, interventions::post_of};
 
 impl Client {

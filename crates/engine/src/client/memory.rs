@@ -1,9 +1,9 @@
 //! What agents remember, for their owner to see.
 
-use entourage_store::Page;
+use entourage_store::{Page, RecordFilter};
 use entourage_types::{Action, AgentId, Intervention, Learning, Session};
 
-use super::{Client, RecordFilter};
+use super::Client;
 use crate::Result;
 
 impl Client {

@@ -38,7 +38,6 @@ pub use nested_runs::NestedRunRef;
 pub use operator::{FoundInconsistency, JobRecord};
 pub use page::{PageBudget, PageEnd};
 pub use read::AgentFilter;
-pub use records::{RecordFilter, Versioned};
 pub use send::Posted;
 pub use transcript::{Entry, Role, TranscriptRenderer};
 pub use usage::TreeUsage;

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{ItemQuery, Page, RunQuery};
+use entourage_store::{ItemQuery, Page, RecordFilter, RunQuery};
 use entourage_types::{CallId, Item, ItemBody, Run, RunId, Status, Task, TaskId};
 
-use super::{Client, RecordFilter};
+use super::Client;
 use crate::{Error, Result, pages::pages};
 
 /// A run that works or worked for another run.

@@ -1,12 +1,12 @@
 //! Reading: agents, trees, transcripts, runs, steps, questions, tasks, events.
 
-use entourage_store::{AgentQuery, ItemQuery, Page, RunQuery};
+use entourage_store::{AgentQuery, ItemQuery, Page, RecordFilter, RunQuery};
 use entourage_types::{
     Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Run, RunId, ShownStatus, Status,
     Task, TaskId,
 };
 
-use super::{Client, RecordFilter};
+use super::Client;
 use crate::{Error, Result, Watch};
 
 /// Which agents.

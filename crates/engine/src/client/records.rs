@@ -1,43 +1,12 @@
 //! Records of any noun, those of applications included: read, list, search, save.
 
-use entourage_store::{Commit, EntityQuery, Expect, Page, Write};
-use entourage_types::{AgentId, Record, RecordWrite};
+use entourage_store::{Commit, Expect, RecordFilter, Versioned, Write};
+use entourage_types::{Record, RecordWrite};
 
 use super::Client;
 #[cfg(doc)]
 use crate::StoreError;
 use crate::{Error, Result};
-
-/// Which records of one noun.
-#[derive(Debug, Clone)]
-pub struct RecordFilter<R: Record> {
-    /// Of this tree.
-    pub root: Option<AgentId>,
-    /// Of this agent.
-    pub agent: Option<AgentId>,
-    /// In this status.
-    pub status: Option<R::Status>,
-    /// With all of these words, the last of which may be a prefix. The best matches come first, and of the page
-    /// only its limit counts.
-    pub words: Option<String>,
-    /// Which page.
-    pub page: Page,
-}
-
-impl<R: Record> Default for RecordFilter<R> {
-    fn default() -> Self {
-        Self { root: None, agent: None, status: None, words: None, page: Page::default() }
-    }
-}
-
-/// A record as it was read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Versioned<R> {
-    /// The record.
-    pub record: R,
-    /// Its version, with which [`Client::save`] tells whether it was written since.
-    pub version: u64,
-}
 
 impl Client {
     /// One record.
@@ -53,11 +22,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn records<R: Record>(&self, filter: RecordFilter<R>) -> Result<Vec<R>> {
-        let RecordFilter { root, agent, status, words, page } = filter;
-        let records = status.map_or_else(EntityQuery::records::<R>, EntityQuery::in_status::<R>);
-        let query = EntityQuery { root, parent: agent, text: words, page, ..records };
-        let found = self.engine.store().entities(&self.scope, query).await?;
-        Ok(found.iter().map(R::from_entity).collect::<Result<_, _>>()?)
+        Ok(self.engine.store().records(&self.scope, filter).await?)
     }
 
     /// One record, with its version.
@@ -66,10 +31,8 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn versioned<R: Record>(&self, id: impl ToString) -> Result<Versioned<R>> {
         let id = id.to_string();
-        match self.engine.store().entity(&self.scope, R::KIND, &id).await? {
-            Some(entity) => Ok(Versioned { record: R::from_entity(&entity)?, version: entity.version }),
-            None => Err(Error::not_found(R::KIND.as_str(), id)),
-        }
+        let found = self.engine.store().versioned(&self.scope, &id).await?;
+        found.ok_or_else(|| Error::not_found(R::KIND.as_str(), id))
     }
 
     /// Stores a record of an application, new or changed, and emits its event. `version` is that with which it

@@ -1,9 +1,9 @@
 //! Sends a text to an agent, which may be waiting for it as an answer.
 
-use entourage_store::{Commit, Error as StoreError, Page, Write};
+use entourage_store::{Commit, Error as StoreError, Page, RecordFilter, Write};
 use entourage_types::{About, AgentId, Answer, Question, QuestionStatus};
 
-use super::{Client, Posted, RecordFilter, checked_text, send::request_of};
+use super::{Client, Posted, checked_text, send::request_of};
 use crate::{Error, Result, questions::closing};
 
 impl Client {

@@ -1,8 +1,8 @@
 //! The receivers that are notified of an owner's tasks and questions: their state, and retrying what did not
 //! arrive.
 
-use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Occasion, Record, Time};
+use entourage_store::{Commit, Error as StoreError, Expect, Versioned, Write};
+use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Occasion, Time};
 
 use super::Client;
 use crate::{Error, Receiver, Result, outbox};
@@ -109,16 +109,14 @@ impl Client {
     async fn retry(&self, id: DeliveryId) -> Result<()> {
         loop {
             let now = self.engine.now();
-            let found =
-                self.engine.store().entity(&self.scope, EntityKind::DELIVERY, &id.to_string()).await?;
-            let Some(entity) = found else { return Ok(()) };
-            let delivery = Delivery::from_entity(&entity)?;
+            let found = self.engine.store().versioned::<Delivery>(&self.scope, id).await?;
+            let Some(Versioned { record: delivery, version }) = found else { return Ok(()) };
             if delivery.status == DeliveryStatus::Delivered {
                 return Ok(());
             }
             let status = DeliveryStatus::Pending;
             let delivery = Delivery { status, attempts: 0, due: now, updated: now, ..delivery };
-            let unchanged = Expect::version::<Delivery>(id, entity.version);
+            let unchanged = Expect::version::<Delivery>(id, version);
             let commit = Commit::new(now).expect(unchanged).write(Write::record(&delivery)?);
             match self.engine.commit(commit).await {
                 Ok(_) => {

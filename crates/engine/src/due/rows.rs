@@ -1,19 +1,19 @@
-//! Pages of entities, for what is due by a record.
+//! Pages of records, for what is due by a record.
 
-use entourage_store::{EntityQuery, Page, Store};
-use entourage_types::{Entity, Scope};
+use entourage_store::{Page, RecordFilter, Store};
+use entourage_types::{Record, Scope};
 
 use super::PAGE;
 use crate::Result;
 
-/// The page of these entities, of all owners, after `after`, and where the next page begins, if there is one.
-pub(crate) async fn rows(
+/// The page of these records, of all owners, after `after`, and where the next page begins, if there is one.
+pub(crate) async fn rows<R: Record>(
     store: &dyn Store,
-    query: EntityQuery,
+    filter: RecordFilter<R>,
     after: Option<String>,
-) -> Result<(Vec<Entity>, Option<String>)> {
+) -> Result<(Vec<R>, Option<String>)> {
     let page = Page { after, limit: PAGE, ..Page::default() };
-    let found = store.entities(&Scope::All, EntityQuery { page, ..query }).await?;
-    let next = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.id.clone());
+    let found = store.records(&Scope::All, RecordFilter { page, ..filter }).await?;
+    let next = found.last().filter(|_| found.len() == PAGE as usize).map(|last| last.columns().id);
     Ok((found, next))
 }

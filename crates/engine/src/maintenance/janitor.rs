@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{JobRun, Record, Scope, Time};
+use entourage_types::{JobRun, Scope, Time};
 
-use super::{Job, jobs, read, record};
+use super::{Job, jobs, record};
 use crate::{Engine, Result};
 
 /// The time from one run of a job to the next.
@@ -123,11 +123,10 @@ impl Engine {
     }
 
     async fn last_run_of(&self, job: &dyn Job) -> Result<StoredJob> {
-        match self.store().entity(&Scope::All, JobRun::KIND, job.name()).await? {
-            Some(entity) => Ok(StoredJob { run: read(&entity)?, version: entity.version }),
-            None => {
-                Ok(StoredJob { run: JobRun::before_the_first(job.name(), self.now() + EVERY), version: 0 })
-            }
-        }
+        let found = self.store().versioned::<JobRun>(&Scope::All, job.name()).await?;
+        Ok(found.map_or_else(
+            || StoredJob { run: JobRun::before_the_first(job.name(), self.now() + EVERY), version: 0 },
+            |found| StoredJob { run: found.record, version: found.version },
+        ))
     }
 }

@@ -14,8 +14,8 @@ mod waits;
 mod wakeups;
 
 use async_trait::async_trait;
-use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, RunQuery, Write};
-use entourage_types::{Agent, AgentId, Entity, Owner, Record, Run, Scope, Time, Wakeup};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, RecordFilter, RunQuery, Write};
+use entourage_types::{Agent, AgentId, Owner, Record, Run, Scope, Time, Wakeup};
 
 use crate::{
     Engine, Result,
@@ -123,27 +123,14 @@ async fn each_open_run(engine: &Engine, show: impl FnMut(Run) + Send) -> Result<
 async fn each_record<R: Record>(
     engine: &Engine,
     status: R::Status,
-    mut show: impl FnMut(R) + Send,
+    show: impl FnMut(R) + Send,
 ) -> Result<()> {
-    let mut pages = pages(&**engine.store(), &Scope::All, EntityQuery::in_status::<R>(status));
-    while let Some(page) = pages.next().await? {
-        for entity in &page {
-            show(read(entity)?);
-        }
-    }
-    Ok(())
+    each(engine, RecordFilter::<R>::in_status(status), show).await
 }
 
 /// The current state of one record.
-async fn record<R: Record>(engine: &Engine, id: &str) -> Result<Option<R>> {
-    let found = engine.store().entity(&Scope::All, R::KIND, id).await?;
-    found.as_ref().map(read).transpose()
-}
-
-/// Decodes a row. The error names a row that cannot be decoded, so that an operator can look at it.
-fn read<R: Record>(entity: &Entity) -> Result<R> {
-    let unreadable = |error| format!("{} {} cannot be decoded: {error}", R::KIND.as_str(), entity.id);
-    R::from_entity(entity).map_err(|error| StoreError::Corrupt(unreadable(error)).into())
+async fn record<R: Record>(engine: &Engine, id: impl ToString) -> Result<Option<R>> {
+    Ok(engine.store().record(&Scope::All, id).await?)
 }
 
 /// The current state of one agent.

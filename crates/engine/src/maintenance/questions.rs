@@ -35,7 +35,7 @@ impl Job for Questions {
         for question in suspects {
             let has_ended = open_run(engine, question.agent).await?.is_none_or(|run| run.id != question.run);
             // A run that ends closes its questions in the same commit.
-            let now = record::<Question>(engine, &question.id.to_string()).await?;
+            let now = record::<Question>(engine, question.id).await?;
             if has_ended && now.is_some_and(|now| now.status == QuestionStatus::Open) {
                 found.push(inconsistency(engine, question)?);
             }

@@ -128,7 +128,7 @@ async fn due_post(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> 
 
 /// What the call that asked a question should have received by now.
 async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<Reply> {
-    let answer = match record::<Question>(engine, &question.to_string()).await? {
+    let answer = match record::<Question>(engine, question).await? {
         Some(Question { status: QuestionStatus::Open, .. }) => return Ok(Reply::NotYet),
         Some(Question { answer: Some(answer), .. }) => answer,
         // It is lost.
@@ -139,7 +139,7 @@ async fn answer(engine: &Engine, call: CallId, question: QuestionId) -> Result<R
 
 /// What the call that waits for a task should have received by now.
 async fn result(engine: &Engine, agent: &Agent, call: CallId, task: TaskId) -> Result<Reply> {
-    let (from, kind, result) = match record::<Task>(engine, &task.to_string()).await? {
+    let (from, kind, result) = match record::<Task>(engine, task).await? {
         Some(task) if !task.status.is_terminal() => return Ok(Reply::NotYet),
         Some(task) => (task.to, task.kind, task.result),
         None => (agent.id, agent.kind.clone(), None),

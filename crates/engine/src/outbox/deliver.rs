@@ -3,8 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use entourage_store::{Commit, EntityQuery, Error as StoreError, Expect, Write};
-use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EntityKind, Record, Scope, Time};
+use entourage_store::{Commit, Error as StoreError, Expect, RecordFilter, Write};
+use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Scope, Time};
 
 use super::{Hint, Receiver, Transport, Undelivered, backoff};
 use crate::{
@@ -42,9 +42,8 @@ impl Work for Deliveries {
     }
 
     async fn page(&self, until: Time, after: Option<String>) -> Result<Page<Self>> {
-        let pending = EntityQuery::in_status::<Delivery>(DeliveryStatus::Pending);
+        let pending = RecordFilter::in_status(DeliveryStatus::Pending);
         let (found, next) = rows(&**self.engine.store(), pending, after).await?;
-        let found: Vec<_> = found.iter().map(Delivery::from_entity).collect::<serde_json::Result<_>>()?;
         let is_due = |delivery: &Delivery| delivery.due <= until;
         let due = found.into_iter().filter(is_due).map(|found| (found.id, found.receiver, found.due));
         Ok(Page { due: due.collect(), next })
@@ -155,10 +154,9 @@ impl Engine {
 
     /// A delivery that is pending, with the version of its row. None if an attempt ended it, or it was pruned.
     async fn pending_delivery(&self, id: DeliveryId) -> Result<Option<(Delivery, u64)>> {
-        let found = self.store().entity(&Scope::All, EntityKind::DELIVERY, &id.to_string()).await?;
-        let Some(entity) = found else { return Ok(None) };
-        let delivery = Delivery::from_entity(&entity)?;
-        Ok((delivery.status == DeliveryStatus::Pending).then_some((delivery, entity.version)))
+        let found = self.store().versioned::<Delivery>(&Scope::All, id).await?;
+        let pending = found.filter(|found| found.record.status == DeliveryStatus::Pending);
+        Ok(pending.map(|found| (found.record, found.version)))
     }
 }
 
@@ -169,11 +167,9 @@ pub(crate) async fn each(
     status: DeliveryStatus,
     mut show: impl FnMut(Delivery) + Send,
 ) -> Result<()> {
-    let mut pages = pages(&**engine.store(), scope, EntityQuery::in_status::<Delivery>(status));
+    let mut pages = pages(&**engine.store(), scope, RecordFilter::<Delivery>::in_status(status));
     while let Some(page) = pages.next().await? {
-        for delivery in &page {
-            show(Delivery::from_entity(delivery)?);
-        }
+        page.into_iter().for_each(&mut show);
     }
     Ok(())
 }

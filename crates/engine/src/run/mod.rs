@@ -24,7 +24,7 @@ mod transcript;
 use std::sync::Arc;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Agent, Item, ItemBody, Kind, Step, StepKey, Time, WaitingOn};
+use entourage_types::{Agent, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
@@ -209,6 +209,11 @@ impl<'e> Run<'e> {
         let mut commit = self.fenced(self.engine.now());
         commit.writes.extend(writes);
         self.apply(commit).await
+    }
+
+    /// What belongs to the agent's owner.
+    fn scope(&self) -> Scope {
+        Scope::from(&self.agent.owner)
     }
 
     /// Whether a moment has come, by this engine's clock or by that of the delivery.

@@ -3,9 +3,7 @@
 
 use entourage_llm::{Error as ModelError, Reply};
 use entourage_store::Error as StoreError;
-use entourage_types::{
-    CallId, EntityKind, ItemBody, ModelUse, Output, Record, Scope, Status, Task, Time, ToolCall, Usage,
-};
+use entourage_types::{CallId, ItemBody, ModelUse, Output, Status, Task, Time, ToolCall, Usage};
 use serde_json::json;
 
 use super::Run;
@@ -144,9 +142,9 @@ impl Run<'_> {
     /// Returns the call that delegated the run's work, if another agent did.
     async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
         let Some(task) = self.record.tasks.first() else { return Ok(None) };
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::TASK, &task.to_string()).await?;
-        Ok(found.map(|entity| Task::from_entity(&entity)).transpose()?.map(|task| task.call))
+        let scope = self.scope();
+        let found = self.engine.inner.store.record::<Task>(&scope, task).await?;
+        Ok(found.map(|task| task.call))
     }
 }
 

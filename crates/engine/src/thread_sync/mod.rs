@@ -9,9 +9,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Committed, Result as Stored, Store, StoreLayer, Write};
-use entourage_types::{
-    AgentId, EntityKind, Item, ItemBody, KeptThread, PendingSave, Record, Scope, ThreadKey, Time,
-};
+use entourage_types::{AgentId, Item, ItemBody, KeptThread, PendingSave, Scope, ThreadKey, Time};
 
 use crate::Engine;
 
@@ -71,8 +69,7 @@ impl StoreLayer for SaveLayer {
 
 /// The kept thread of an agent, if it is one.
 async fn kept(store: &dyn Store, agent: AgentId) -> Stored<Option<KeptThread>> {
-    let found = store.entity(&Scope::All, EntityKind::THREAD, &agent.to_string()).await?;
-    Ok(found.map(|entity| KeptThread::from_entity(&entity)).transpose()?)
+    store.record(&Scope::All, agent).await
 }
 
 /// The pending save of an agent's items from `first` on.

@@ -4,9 +4,9 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use entourage_store::{
-    Commit, CommittedEvents, EntityQuery, Error as StoreError, ItemQuery, Page as RowPage, Write,
+    Commit, CommittedEvents, Error as StoreError, ItemQuery, Page as RowPage, RecordFilter, Write,
 };
-use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Record, Scope, Time};
+use entourage_types::{AgentId, Backoff, EntityKind, EventBody, PendingSave, Scope, Time};
 
 use super::{PATIENCE, ThreadStore, ThreadStoreError, kept};
 use crate::{
@@ -50,11 +50,11 @@ impl Work for Saves {
     }
 
     async fn page(&self, _: Time, after: Option<String>) -> Result<Page<Self>> {
-        let query = EntityQuery::records::<PendingSave>();
-        let (found, next) = rows(&**self.engine.store(), query, after).await?;
+        let pending = RecordFilter::<PendingSave>::default();
+        let (found, next) = rows(&**self.engine.store(), pending, after).await?;
         let now = self.engine.now();
-        let agents = found.iter().filter_map(|row| row.parent);
-        Ok(Page { due: agents.map(|agent| (agent, (), self.due(agent, now))).collect(), next })
+        let due = found.iter().map(|save| (save.agent, (), self.due(save.agent, now)));
+        Ok(Page { due: due.collect(), next })
     }
 
     fn unread(&mut self, error: &Error, _: Time) -> Duration {
@@ -171,8 +171,7 @@ impl Engine {
     /// The pending saves of a thread, in order.
     async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
         let page = RowPage { limit, ..RowPage::default() };
-        let query = EntityQuery { parent: Some(agent), page, ..EntityQuery::records::<PendingSave>() };
-        let rows = self.store().entities(&Scope::All, query).await?;
-        Ok(rows.iter().map(PendingSave::from_entity).collect::<serde_json::Result<_>>()?)
+        let of_thread = RecordFilter { agent: Some(agent), page, ..RecordFilter::default() };
+        Ok(self.store().records(&Scope::All, of_thread).await?)
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{EntityQuery, Page, Write};
+use entourage_store::{Page, RecordFilter, Write};
 use entourage_types::{
     Action, Author, CallId, Intervention, InterventionId, InterventionStatus, ItemBody, Post, PostBody,
-    PostId, Record, Scope, Status, Task,
+    PostId, Status, Task,
 };
 
 use crate::run::{Result, Run};
@@ -102,11 +102,10 @@ impl Run<'_> {
         if calls.is_empty() || (!all && !self.steps.any_open()) {
             return Ok(Vec::new());
         }
-        let queued = EntityQuery::in_status::<Task>(Status::Queued);
-        let query = EntityQuery { parent: Some(self.agent.id), page: Page::all(), ..queued };
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entities(&scope, query).await?;
-        let mut tasks = found.iter().map(Task::from_entity).collect::<serde_json::Result<Vec<_>>>()?;
+        let (agent, status) = (Some(self.agent.id), Some(Status::Queued));
+        let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let scope = self.scope();
+        let mut tasks = self.engine.inner.store.records(&scope, queued).await?;
         tasks.retain(|task| calls.contains(&task.call));
         tasks.sort_by_key(|task| task.id);
         Ok(tasks)

@@ -5,10 +5,9 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{EntityQuery, Page};
+use entourage_store::{Page, RecordFilter};
 use entourage_types::{
-    Action, Agent, AgentId, CallId, EntityKind, Output, OutputEffect, Record, Scope, Status, Step, StepKey,
-    Task, ToolCall, Wait,
+    Action, Agent, AgentId, CallId, Output, OutputEffect, Scope, Status, Step, StepKey, Task, ToolCall, Wait,
 };
 
 use crate::run::{Result, Run, tools::output_limits::failed};
@@ -53,13 +52,10 @@ impl Run<'_> {
     async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
         let wait = self.steps.of_call(call).and_then(Step::wait);
         let Some(Wait::Task { task, existing: Some(met) }) = wait else { return Ok(None) };
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
+        let (scope, store) = (self.scope(), &self.engine.inner.store);
         let Some(agent) = store.agent(&scope, *met).await? else { return Ok(None) };
         let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
-        let Some(task) = store.entity(&scope, EntityKind::TASK, &task.to_string()).await? else {
-            return Ok(None);
-        };
-        let task = Task::from_entity(&task)?;
+        let Some(task) = store.record::<Task>(&scope, task).await? else { return Ok(None) };
         let unread = store.inbox(*met).await?;
         let is_unread = unread.iter().any(|post| Some(post.id) == task.post);
         Ok((is_unread && task.status == Status::Queued).then_some((task, why)))
@@ -74,10 +70,9 @@ impl Run<'_> {
             if agent == self.agent.id {
                 return Ok(true);
             }
-            let queued = EntityQuery::in_status::<Task>(Status::Queued);
-            let query = EntityQuery { parent: Some(agent), page: Page::all(), ..queued };
-            for entity in self.engine.inner.store.entities(&Scope::All, query).await? {
-                let task = Task::from_entity(&entity)?;
+            let (agent, status) = (Some(agent), Some(Status::Queued));
+            let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
+            for task in self.engine.inner.store.records(&Scope::All, queued).await? {
                 if task.wait && seen.insert(task.to) {
                     left.push(task.to);
                 }

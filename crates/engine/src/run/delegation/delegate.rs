@@ -4,7 +4,7 @@
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, Post, PostBody, Scope, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
+    Agent, Author, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
 };
 
 use crate::run::{
@@ -182,7 +182,7 @@ impl Run<'_> {
         thread: Option<String>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let store = &self.engine.inner.store;
-        let scope = Scope::from(&self.agent.owner);
+        let scope = self.scope();
         if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");
             return Err(

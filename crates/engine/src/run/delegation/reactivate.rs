@@ -1,10 +1,10 @@
 //! More work for an existing sub-agent: its task is reactivated, or its question answered. No task and no
 //! agent is created, and everything is one commit with the call's output.
 
-use entourage_store::{AgentQuery, Commit, EntityQuery, Expect, Page, Write};
+use entourage_store::{AgentQuery, Commit, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     About, Agent, AgentId, Answer, Author, Output, OutputEffect, Post, PostBody, Program, Question,
-    QuestionId, QuestionStatus, Record, Scope, Status, Task, ToolCall,
+    QuestionId, QuestionStatus, Status, Task, ToolCall,
 };
 
 use crate::run::{
@@ -89,7 +89,7 @@ impl Run<'_> {
     /// Returns an agent that this one created, with the latest task that it has from this one and that was
     /// not cancelled.
     async fn own(&self, id: AgentId) -> Result<(Agent, Task), StepError<CallRejected>> {
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
+        let (scope, store) = (self.scope(), &self.engine.inner.store);
         let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
             return Err(CallRejected(format!("there is no agent {id}")).into());
         };
@@ -100,24 +100,19 @@ impl Run<'_> {
             return Err(CallRejected(format!("agent {id} was cancelled")).into());
         }
         let page = Page { newest_first: true, ..Page::all() };
-        let query = EntityQuery { parent: Some(self.agent.id), page, ..EntityQuery::records::<Task>() };
-        for entity in store.entities(&scope, query).await? {
-            let task = Task::from_entity(&entity)?;
-            if task.to == id && task.status != Status::Cancelled {
-                return Ok((child, task));
-            }
-        }
-        Err(CallRejected(format!("agent {id} has no task of yours; start another one")).into())
+        let own = RecordFilter::<Task> { agent: Some(self.agent.id), page, ..RecordFilter::default() };
+        let tasks = store.records(&scope, own).await?;
+        let last = tasks.into_iter().find(|task| task.to == id && task.status != Status::Cancelled);
+        last.map(|task| (child, task))
+            .ok_or_else(|| CallRejected(format!("agent {id} has no task of yours; start another one")).into())
     }
 
     /// Returns the open questions to the user, of this agent and of those below it, oldest first.
     async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
-        let (scope, store) = (Scope::from(&self.agent.owner), &self.engine.inner.store);
-        let open = EntityQuery::in_status::<Question>(QuestionStatus::Open);
-        let query = EntityQuery { root: Some(self.agent.root), page: Page::all(), ..open };
-        let found = store.entities(&scope, query).await?;
-        let open: Vec<Question> =
-            found.iter().map(Question::from_entity).collect::<serde_json::Result<_>>()?;
+        let (scope, store) = (self.scope(), &self.engine.inner.store);
+        let (root, status) = (Some(self.agent.root), Some(QuestionStatus::Open));
+        let open = RecordFilter { root, status, page: Page::all(), ..RecordFilter::default() };
+        let open: Vec<Question> = store.records(&scope, open).await?;
         if open.is_empty() {
             return Ok(open);
         }

@@ -11,8 +11,7 @@ use std::{
 use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, Source};
 use entourage_types::{
-    About, Agent, AgentId, Author, EntityKind, Item, ItemBody, OutputEffect, Question, QuestionId, Record,
-    Scope, Time,
+    About, Agent, AgentId, Author, Item, ItemBody, OutputEffect, Question, QuestionId, Time,
 };
 use lru::LruCache;
 
@@ -214,9 +213,7 @@ impl Run<'_> {
     /// Whether the answer to a question is the user's own text about anything: not an answer that another
     /// agent wrote, nor a text instead of a verdict, which is about the very address that it names.
     async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
-        let (store, id) = (&self.engine.inner.store, question.to_string());
-        let found = store.entity(&self.scope(), EntityKind::QUESTION, &id).await?;
-        let question = found.map(|entity| Question::from_entity(&entity)).transpose()?;
+        let question = self.engine.inner.store.record::<Question>(&self.scope(), question).await?;
         Ok(question
             .is_some_and(|question| question.about == About::Information && question.answered_by.is_none()))
     }
@@ -226,10 +223,6 @@ impl Run<'_> {
         let (root, page) = (Some(self.agent.root), Page::all());
         let query = AgentQuery { root, page, ..AgentQuery::default() };
         Ok(self.engine.inner.store.agents(&self.scope(), query).await?)
-    }
-
-    fn scope(&self) -> Scope {
-        Scope::from(&self.agent.owner)
     }
 }
 

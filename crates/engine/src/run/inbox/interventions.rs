@@ -2,8 +2,8 @@
 
 use entourage_store::{Error as StoreError, Write};
 use entourage_types::{
-    Action, EntityKind, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Record,
-    Scope, Status, StopReason, WaitingOn, WakeupId,
+    Action, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Status, StopReason,
+    WaitingOn, WakeupId,
 };
 
 use crate::run::{
@@ -118,11 +118,9 @@ impl Run<'_> {
 
     /// Returns the write that records an intervention as applied, if it exists.
     pub(in crate::run) async fn applied(&self, id: InterventionId) -> Result<Option<Write>, StoreError> {
-        let scope = Scope::from(&self.agent.owner);
-        let store = &self.engine.inner.store;
-        let found = store.entity(&scope, EntityKind::INTERVENTION, &id.to_string()).await?;
-        let Some(entity) = found else { return Ok(None) };
-        let record = Intervention::from_entity(&entity)?;
+        let scope = self.scope();
+        let found = self.engine.inner.store.record::<Intervention>(&scope, id).await?;
+        let Some(record) = found else { return Ok(None) };
         let (status, updated) = (InterventionStatus::Applied, self.engine.now());
         Ok(Some(Write::record(&Intervention { status, updated, ..record })?))
     }

@@ -2,8 +2,7 @@
 
 use entourage_store::Write;
 use entourage_types::{
-    Action, Author, EntityKind, Item, ItemBody, Message, Post, PostBody, Record, Scope, Status, Task, TaskId,
-    TaskResult,
+    Action, Author, Item, ItemBody, Message, Post, PostBody, Status, Task, TaskId, TaskResult,
 };
 
 use crate::run::{
@@ -142,9 +141,9 @@ impl Run<'_> {
 
     /// Returns the write that reopens a task that has ended.
     pub(in crate::run) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::TASK, &id.to_string()).await?;
-        let Some(task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else { return Ok(None) };
+        let scope = self.scope();
+        let found = self.engine.inner.store.record::<Task>(&scope, id).await?;
+        let Some(task) = found else { return Ok(None) };
         if !matches!(task.status, Status::Succeeded | Status::Failed) {
             return Ok(None);
         }

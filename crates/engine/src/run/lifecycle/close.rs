@@ -3,9 +3,9 @@
 
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, EntityKind, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody,
-    Question, QuestionStatus, Record, Scope, Status, Step, StepKey, StopReason, Task, TaskResult, Time,
-    ToolCall, WaitingOn, WakeupId, plain,
+    Agent, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody, Question,
+    QuestionStatus, Status, Step, StepKey, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, WakeupId,
+    plain,
 };
 
 use crate::run::{
@@ -231,11 +231,9 @@ impl Run<'_> {
         at: Time,
         writes: &mut Vec<Write>,
     ) -> Result<()> {
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::TASK, &id.to_string()).await?;
-        let Some(mut task) = found.map(|entity| Task::from_entity(&entity)).transpose()? else {
-            return Ok(());
-        };
+        let scope = self.scope();
+        let found = self.engine.inner.store.record::<Task>(&scope, id).await?;
+        let Some(mut task) = found else { return Ok(()) };
         task.run = Some(self.record.id);
         // No agent waits for the result of a cancelled task.
         if task.status == Status::Cancelled {

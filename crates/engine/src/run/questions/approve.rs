@@ -4,11 +4,11 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use entourage_store::{EntityQuery, Error as StoreError, Page, Write};
+use entourage_store::{Error as StoreError, Page, RecordFilter, Write};
 use entourage_tools::Address;
 use entourage_types::{
     About, Answer, ApprovalRule, Grant, GrantStatus, GrantSubject, OpenQuestion, Post, PostBody, Proposal,
-    Record, Scope, ToolCall, Verdict,
+    ToolCall, Verdict,
 };
 use serde_json::Value;
 
@@ -55,13 +55,9 @@ impl Run<'_> {
 
     /// Returns what standing grants exempt this agent's calls of a tool from.
     async fn granted(&self, tool: &str) -> Result<HashSet<GrantSubject>, StoreError> {
-        let query = EntityQuery {
-            parent: Some(self.agent.id),
-            page: Page { limit: u32::MAX, ..Page::default() },
-            ..EntityQuery::in_status::<Grant>(GrantStatus::Standing)
-        };
-        let found = self.engine.inner.store.entities(&Scope::from(&self.agent.owner), query).await?;
-        let grants = found.iter().map(Grant::from_entity).collect::<Result<Vec<_>, _>>()?;
+        let (agent, status) = (Some(self.agent.id), Some(GrantStatus::Standing));
+        let standing = RecordFilter::<Grant> { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let grants = self.engine.inner.store.records(&self.scope(), standing).await?;
         Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.subject).collect())
     }
 

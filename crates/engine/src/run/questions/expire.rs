@@ -2,9 +2,7 @@
 //! decided it: through a post, so that there is one way for an answer to arrive.
 
 use entourage_store::Error as StoreError;
-use entourage_types::{
-    Answer, EntityKind, OpenQuestion, Question, QuestionId, QuestionStatus, Record, Scope, ToolCall,
-};
+use entourage_types::{Answer, OpenQuestion, Question, QuestionId, QuestionStatus, ToolCall};
 
 use crate::questions::closing;
 use crate::run::{Result, Run};
@@ -48,8 +46,6 @@ impl Run<'_> {
         &self,
         id: QuestionId,
     ) -> Result<Option<Question>, StoreError> {
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.inner.store.entity(&scope, EntityKind::QUESTION, &id.to_string()).await?;
-        Ok(found.map(|entity| Question::from_entity(&entity)).transpose()?)
+        self.engine.inner.store.record(&self.scope(), id).await
     }
 }

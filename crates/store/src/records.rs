@@ -1,0 +1,98 @@
+//! Records read by their type: a store itself knows only entities.
+
+use entourage_types::{AgentId, Entity, Record, Scope};
+
+use crate::{EntityQuery, Error, Page, Result, Store};
+
+/// Which records of one noun.
+pub struct RecordFilter<R: Record> {
+    /// Of this tree.
+    pub root: Option<AgentId>,
+    /// Of this agent.
+    pub agent: Option<AgentId>,
+    /// In this status.
+    pub status: Option<R::Status>,
+    /// With all of these words, the last of which may be a prefix. The best matches come first, and of the page
+    /// only its limit counts.
+    pub words: Option<String>,
+    /// Which page.
+    pub page: Page,
+}
+
+impl<R: Record> Clone for RecordFilter<R> {
+    fn clone(&self) -> Self {
+        let Self { root, agent, status, words, page } = self;
+        Self { root: *root, agent: *agent, status: *status, words: words.clone(), page: page.clone() }
+    }
+}
+
+impl<R: Record> Default for RecordFilter<R> {
+    fn default() -> Self {
+        Self { root: None, agent: None, status: None, words: None, page: Page::default() }
+    }
+}
+
+impl<R: Record> RecordFilter<R> {
+    /// The records in one status.
+    #[must_use]
+    pub fn in_status(status: R::Status) -> Self {
+        Self { status: Some(status), ..Self::default() }
+    }
+}
+
+impl<R: Record> From<RecordFilter<R>> for EntityQuery {
+    fn from(filter: RecordFilter<R>) -> Self {
+        let RecordFilter { root, agent, status, words, page } = filter;
+        let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
+        Self { root, parent: agent, text: words, page, ..records }
+    }
+}
+
+/// A record as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned<R> {
+    /// The record.
+    pub record: R,
+    /// Its version, by which a later write can tell whether it was written since.
+    pub version: u64,
+}
+
+impl dyn Store + '_ {
+    /// Returns one record, if the scope includes it.
+    ///
+    /// # Errors
+    /// As [`Store::entity`]; [`Error::Corrupt`] names a record that cannot be decoded.
+    pub async fn record<R: Record>(&self, scope: &Scope, id: impl ToString) -> Result<Option<R>> {
+        Ok(self.versioned(scope, id).await?.map(|found| found.record))
+    }
+
+    /// Returns one record with its version.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub async fn versioned<R: Record>(
+        &self,
+        scope: &Scope,
+        id: impl ToString,
+    ) -> Result<Option<Versioned<R>>> {
+        let id = id.to_string();
+        let Some(found) = self.entity(scope, R::KIND, &id).await? else { return Ok(None) };
+        Ok(Some(Versioned { record: decode(&found)?, version: found.version }))
+    }
+
+    /// Returns records in the order in which they were first stored, oldest first unless the filter's page asks
+    /// for the newest first.
+    ///
+    /// # Errors
+    /// As [`Store::entities`]; [`Error::Corrupt`] names a record that cannot be decoded.
+    pub async fn records<R: Record>(&self, scope: &Scope, filter: RecordFilter<R>) -> Result<Vec<R>> {
+        let query = EntityQuery::from(filter);
+        self.entities(scope, query).await?.iter().map(decode).collect()
+    }
+}
+
+fn decode<R: Record>(entity: &Entity) -> Result<R> {
+    let unreadable =
+        |error| Error::Corrupt(format!("{} {} cannot be decoded: {error}", entity.kind, entity.id));
+    R::from_entity(entity).map_err(unreadable)
+}
