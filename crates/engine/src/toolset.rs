@@ -169,7 +169,7 @@ impl Toolsets {
             let Some(spec) = tool.offer(&caller) else { continue };
             match ArgumentValidator::new(&spec) {
                 Ok(checker) => {
-                    let effect = declared(kind, tool.name()).unwrap_or_else(|| tool.effect());
+                    let effect = declared(kind, &spec.name).unwrap_or_else(|| tool.effect());
                     let concerned = rules.iter().filter(|rule| concerns(rule, &spec.name, effect));
                     let offered = OfferedTool {
                         tool: Arc::clone(tool),
@@ -318,6 +318,39 @@ mod tests {
             assert!(offer.has("changing"));
             assert_eq!(asked, expected);
         }
+    }
+
+    /// A tool that the engine knows by another name than the model, as a library's agents have them.
+    struct Own;
+
+    #[async_trait]
+    impl Tool for Own {
+        fn name(&self) -> &'static str {
+            "cashier/pay"
+        }
+
+        fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+            Some(ToolSpec { name: "pay".into(), description: String::new(), parameters: json!({}) })
+        }
+
+        fn effect(&self) -> Effect {
+            Effect::Pure
+        }
+
+        async fn call(&self, _: &Context, _: Value) -> ToolResult<Outcome> {
+            Err(ToolError::Failed("it is never called".into()))
+        }
+    }
+
+    #[test]
+    fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
+        let mut kind = Kind { tools: Some(vec!["cashier/pay".into()]), ..Kind::bare("a") };
+        kind.effects.r#unsafe = vec!["pay".into()];
+        let offers = Toolsets::new(Toolbox::new());
+        assert!(offers.add(vec![Arc::new(Own)]).is_empty());
+        let none = || (Arc::new(Kinds::none()), Vec::new());
+        let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
+        assert_eq!(offer.effect("pay"), Some(Effect::Unsafe));
     }
 
     #[test]

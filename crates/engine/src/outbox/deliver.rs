@@ -103,7 +103,7 @@ impl Engine {
         let brought = match known {
             true => with_timeout(&**self.clock(), PATIENCE, transport.deliver(&delivery))
                 .await
-                .unwrap_or_else(|why| Err(Undelivered::because(why))),
+                .unwrap_or_else(|why| Err(Undelivered::because(why.to_string()))),
             false => Err(Undelivered::because("no receiver of this name is configured any more")),
         };
         let now = self.now();

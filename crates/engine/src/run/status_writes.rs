@@ -28,6 +28,18 @@ impl Run<'_> {
         (self.agent.status != Status::Running).then(|| self.agent_row(Status::Running, None, at))
     }
 
+    /// Returns the writes that store the run as running, and the agent too if its row says otherwise.
+    pub(super) fn resumed(&mut self, at: Time) -> impl Iterator<Item = Write> + use<> {
+        [self.record.write(Status::Running, None)].into_iter().chain(self.awake(at))
+    }
+
+    /// The same, without the run's row if that says so already and has not changed.
+    pub(super) fn resumed_if_asleep(&mut self, at: Time) -> impl Iterator<Item = Write> + use<> {
+        let sleeps = self.record.status != Status::Running;
+        let run = sleeps.then(|| self.record.write(Status::Running, None));
+        run.into_iter().chain(self.awake(at))
+    }
+
     /// Returns the write that wakes the agent at this time.
     pub(super) fn wake_at(&self, due: Time) -> Write {
         self.wake_by(WakeupId::new(), due)

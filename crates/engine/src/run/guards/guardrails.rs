@@ -2,11 +2,11 @@
 //! refused message ends the run; a refused text goes back to the model with the reason, as often as the kind
 //! allows.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
 use entourage_types::{
-    Author, Item, ItemBody, Message, Notice, NoticeCode, Output, OutputEffect, Status, StopReason, ToolCall,
+    Author, Item, ItemBody, Message, Notice, NoticeCode, Output, OutputEffect, StopReason, ToolCall,
 };
 use futures::{FutureExt, future::BoxFuture};
 
@@ -14,6 +14,7 @@ use crate::run::{Interrupt, Result, Run, StepError, step_error::Refusal, tools::
 use crate::{
     Clock,
     guardrail::{Guardrail, GuardrailInput, Side},
+    with_timeout::{NoResult, with_timeout},
 };
 
 /// The name under which an answer is refused if too few calls succeeded before it.
@@ -119,8 +120,7 @@ impl Run<'_> {
         let notice = Notice::new(NoticeCode::OutputRejected, text);
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Notice(notice), at)];
-        writes.push(self.record.write(Status::Running, None));
-        writes.extend(self.awake(at));
+        writes.extend(self.resumed(at));
         self.commit(writes).await?;
         Ok(false)
     }
@@ -333,18 +333,12 @@ async fn asked_of(
     clock: &dyn Clock,
     seconds: u64,
 ) -> Result<(), StepError<Refusal>> {
-    let said = AssertUnwindSafe(check.check(checked)).catch_unwind();
-    let end = clock.now() + Duration::from_secs(seconds);
-    tokio::select! {
-        biased;
-        said = said => {
-            let said = said.map_err(|_| Interrupt::failed(format!("guardrail `{name}` crashed")))?;
-            Ok(said.map_err(|why| Refusal { by: name.to_owned(), why })?)
-        }
-        () = clock.sleep_until(end) => {
-            Err(Interrupt::failed(format!("guardrail `{name}` timed out after {seconds} s")).into())
-        }
-    }
+    let verdict = with_timeout(clock, Duration::from_secs(seconds), check.check(checked)).await;
+    let verdict = verdict.map_err(|none| match none {
+        NoResult::Crashed => Interrupt::failed(format!("guardrail `{name}` crashed")),
+        NoResult::TimedOut(_) => Interrupt::failed(format!("guardrail `{name}` timed out after {seconds} s")),
+    })?;
+    Ok(verdict.map_err(|why| Refusal { by: name.to_owned(), why })?)
 }
 
 /// Whether a message asks the agent for something; the results of work that it delegated do not.

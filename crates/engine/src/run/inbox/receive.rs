@@ -94,8 +94,7 @@ impl Run<'_> {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
-        writes.push(self.record.write(Status::Running, None));
-        writes.extend(self.awake(at));
+        writes.extend(self.resumed(at));
         self.record.open();
         self.commit(writes).await?;
         // A stop may concern what was just read.

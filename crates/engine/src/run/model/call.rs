@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
-use entourage_types::{ModelUse, Program, Retry, Status, Step, StepKey, StepState, Time, Turn, WaitingOn};
+use entourage_types::{ModelUse, Program, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
 
 use futures::FutureExt;
 
@@ -63,9 +63,8 @@ impl Run<'_> {
         let turn = self.step(key, |run| run.ask_model(own).boxed()).await?;
         // The rows count the turn's item, so they are written after it.
         if is_new && !turn.calls.is_empty() {
-            let run = self.record.write(Status::Running, None);
-            let awake = self.awake(self.engine.now());
-            self.batch.extend([run].into_iter().chain(awake));
+            let resumed = self.resumed(self.engine.now());
+            self.batch.extend(resumed);
         }
         Ok(turn)
     }
@@ -84,10 +83,8 @@ impl Run<'_> {
         // Records the run as running before it asks again: if the request ends the process, the next process
         // counts that.
         if self.record.waiting_on == Some(WaitingOn::Retry) {
-            let at = self.engine.now();
-            let writes =
-                [self.record.write(Status::Running, None)].into_iter().chain(self.awake(at)).collect();
-            self.commit(writes).await?;
+            let resumed = self.resumed(self.engine.now()).collect();
+            self.commit(resumed).await?;
         }
         self.make_room().await?;
         let mut beside = self.start_parallel_guardrails()?;

@@ -5,7 +5,7 @@
 //! the transcript cannot differ. Tokens that a provider counted but that never reached a commit (the process
 //! died before it, the stream broke, a person cancelled the call) are in no sum.
 
-use entourage_types::{Cost, ItemBody, ModelUse, Status, StopReason, Time, Usage};
+use entourage_types::{Cost, ItemBody, ModelUse, StopReason, Time, Usage};
 
 use crate::metrics;
 use crate::{
@@ -73,9 +73,8 @@ impl Run<'_> {
         }
         let at = self.engine.now();
         wasted.iter().for_each(|used| self.charge(used, at));
-        let mut writes = vec![self.record.write(Status::Running, None)];
-        writes.extend(self.awake(at));
-        self.commit(writes).await
+        let resumed = self.resumed(at).collect();
+        self.commit(resumed).await
     }
 
     /// Returns the limit of tokens or money that is reached, or that the next model call would exceed, with a

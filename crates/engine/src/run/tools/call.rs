@@ -6,7 +6,7 @@ use std::sync::Arc;
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
-    CallId, Output, OutputEffect, Status, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
+    CallId, Output, OutputEffect, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
     WaitingOn,
 };
 use futures::{
@@ -156,10 +156,7 @@ impl Run<'_> {
     async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
         let at = self.engine.now();
         writes.push(Write::Step(self.started(call, edited, at)));
-        if self.record.status != Status::Running {
-            writes.push(self.record.write(Status::Running, None));
-        }
-        writes.extend(self.awake(at));
+        writes.extend(self.resumed_if_asleep(at));
         self.commit(writes).await
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use entourage_store::Write;
-use entourage_types::{Checkpoint, Output, Status, StepKey, StepState, ToolCall};
+use entourage_types::{Checkpoint, Output, StepKey, StepState, ToolCall};
 
 use crate::metrics;
 use crate::run::{Interrupt, Result, Run, tools::output_limits::failed};
@@ -86,10 +86,7 @@ impl Run<'_> {
             // it too.
             writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
         }
-        if self.record.status != Status::Running {
-            writes.push(self.record.write(Status::Running, None));
-        }
-        writes.extend(self.awake(at));
+        writes.extend(self.resumed_if_asleep(at));
         self.commit(writes).await
     }
 

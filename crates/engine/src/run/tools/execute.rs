@@ -1,15 +1,17 @@
 //! Executes one tool call: within its time limit, and isolated from the other calls.
 
-use std::{panic::AssertUnwindSafe, time::Duration};
+use std::time::Duration;
 
 use entourage_tools::{Context, Error as ToolError, Outcome, Tool};
-use futures::FutureExt;
 use serde_json::Value;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use crate::Clock;
 use crate::run::Result;
+use crate::{
+    Clock,
+    with_timeout::{NoResult, with_timeout},
+};
 
 /// The index of a call in its turn, and its outcome.
 pub(in crate::run) type CallResult = (usize, Result<Outcome, ToolError>);
@@ -22,14 +24,12 @@ pub(in crate::run) async fn run_tool(
     clock: &dyn Clock,
     seconds: u64,
 ) -> Result<Outcome, ToolError> {
-    let called = AssertUnwindSafe(tool.call(context, arguments)).catch_unwind();
-    let end = clock.now() + Duration::from_secs(seconds);
-    tokio::select! {
-        biased;
-        outcome = called => outcome.unwrap_or_else(|_| {
+    match with_timeout(clock, Duration::from_secs(seconds), tool.call(context, arguments)).await {
+        Ok(outcome) => outcome,
+        Err(NoResult::Crashed) => {
             Err(ToolError::Failed("the tool crashed; its author must look at it".into()))
-        }),
-        () = clock.sleep_until(end) => Err(ToolError::TimedOut(seconds)),
+        }
+        Err(NoResult::TimedOut(_)) => Err(ToolError::TimedOut(seconds)),
     }
 }
 

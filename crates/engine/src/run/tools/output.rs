@@ -2,7 +2,7 @@
 //! run.
 
 use entourage_types::{
-    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall, Turn,
+    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, ToolCall, Turn,
 };
 
 use crate::run::{Result, Run, Stop};
@@ -104,8 +104,7 @@ impl Run<'_> {
         );
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Notice(Notice::new(NoticeCode::AskedToSend, text)), at)];
-        writes.push(self.record.write(Status::Running, None));
-        writes.extend(self.awake(at));
+        writes.extend(self.resumed(at));
         self.commit(writes).await?;
         Ok(false)
     }
