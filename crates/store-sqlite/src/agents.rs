@@ -105,7 +105,7 @@ pub(crate) fn exists(connection: &Connection, id: AgentId) -> Result<bool> {
 }
 
 /// Returns the existing agent that a new one conflicts with: of the same id, or of the same key in the tree.
-pub(crate) fn in_place_of(connection: &Connection, new: &Agent) -> Result<Option<AgentId>> {
+pub(crate) fn conflicting(connection: &Connection, new: &Agent) -> Result<Option<AgentId>> {
     if exists(connection, new.id)? {
         return Ok(Some(new.id));
     }

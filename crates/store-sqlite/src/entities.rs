@@ -141,8 +141,8 @@ fn words(text: &str) -> Option<String> {
     (words.len() > 1).then_some(words)
 }
 
-/// Returns the status and the owner of an entity, whatever its owner.
-pub(crate) fn standing(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
+/// Returns the state of an entity, whatever its owner.
+pub(crate) fn state(connection: &Connection, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
     let mut statement = connection
         .prepare_cached("SELECT status, owner, version FROM entities WHERE kind = ?1 AND id = ?2")?;
     let read = |row: &Row<'_>| {

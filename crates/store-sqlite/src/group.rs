@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use entourage_store::{Commit, Error, Fence, Write, judge::Facts};
+use entourage_store::{Commit, Error, Fence, Write, judge::Rejection};
 use rusqlite::Connection;
 
 use crate::{
@@ -186,13 +186,11 @@ impl WriterState {
                     .execute([connection.last_insert_rowid()])?;
                 Ok(Ok(Done::default()))
             }
-            Work::Commit(commit) => {
-                let facts = Facts::of(commit, &mut Rows { connection, cache })?;
-                match commit.judge(&facts) {
-                    Ok(judged) => Ok(Ok(apply::commit(connection, cache, commit, judged)?)),
-                    Err(refusal) => Ok(Err(refusal)),
-                }
-            }
+            Work::Commit(commit) => match commit.judge(&mut Rows { connection, cache }) {
+                Ok(accepted) => Ok(Ok(apply::commit(connection, cache, commit, accepted)?)),
+                Err(Rejection::Refused(refusal)) => Ok(Err(refusal)),
+                Err(Rejection::Failed(fault)) => Err(fault),
+            },
         }
     }
 

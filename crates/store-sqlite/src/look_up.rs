@@ -1,6 +1,6 @@
-//! What a commit depends on, read inside the transaction that writes.
+//! What the judgement of a commit depends on, read inside the transaction that writes.
 
-use entourage_store::judge::{Find, RecordState};
+use entourage_store::judge::{Facts, RecordState};
 use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
 use rusqlite::Connection;
 
@@ -17,39 +17,39 @@ pub(crate) struct Rows<'a> {
     pub(crate) cache: &'a mut WriterCache,
 }
 
-impl Find for Rows<'_> {
+impl Facts for Rows<'_> {
     type Error = Fault;
 
-    fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {
-        self.cache.agent(self.connection, agent)
+    fn agent(&mut self, id: AgentId) -> Result<Option<Agent>> {
+        self.cache.agent(self.connection, id)
     }
 
-    fn exists(&mut self, agent: AgentId) -> Result<bool> {
-        self.cache.has_agent(self.connection, agent)
+    fn agent_exists(&mut self, id: AgentId) -> Result<bool> {
+        self.cache.has_agent(self.connection, id)
     }
 
-    fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>> {
-        agents::in_place_of(self.connection, new)
+    fn conflicting_agent(&mut self, new: &Agent) -> Result<Option<AgentId>> {
+        agents::conflicting(self.connection, new)
     }
 
-    fn run(&mut self, run: RunId) -> Result<Option<AgentId>> {
+    fn agent_of_run(&mut self, run: RunId) -> Result<Option<AgentId>> {
         self.cache.agent_of_run(self.connection, run)
     }
 
-    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
-        entities::standing(self.connection, kind, id)
+    fn record_state(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
+        entities::state(self.connection, kind, id)
     }
 
-    fn agents_of_tree(&mut self, root: AgentId) -> Result<u32> {
+    fn count_in_tree(&mut self, root: AgentId) -> Result<u32> {
         agents::count_in_tree(self.connection, root)
     }
 
-    fn children(&mut self, parent: AgentId) -> Result<u32> {
+    fn count_children(&mut self, parent: AgentId) -> Result<u32> {
         agents::count_children(self.connection, parent)
     }
 
-    fn stirs(&mut self, root: AgentId, since: Time) -> Result<bool> {
-        prune::stirs(self.connection, root, since)
+    fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {
+        prune::is_active_since(self.connection, root, since)
     }
 
     fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>> {

@@ -7,7 +7,7 @@ use crate::{fault::Result, key_range::KeyRange, rows::word};
 
 /// Whether any agent in a tree is queued, running or waiting, has posts or wake-ups, or has changed after
 /// this time.
-pub(crate) fn stirs(connection: &Connection, root: AgentId, since: Time) -> Result<bool> {
+pub(crate) fn is_active_since(connection: &Connection, root: AgentId, since: Time) -> Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT 1 FROM agents WHERE root = ?1 AND (status IN ('queued', 'running', 'waiting') \
          OR updated > ?2 OR EXISTS (SELECT 1 FROM inbox WHERE inbox.agent = agents.id) \

@@ -196,14 +196,4 @@ impl Write {
             _ => None,
         }
     }
-
-    /// Returns the root of the tree in which the write emits an event, if the write itself names one; every
-    /// other event belongs to the tree of the fenced agent.
-    pub(crate) fn emits_in(&self) -> Option<AgentId> {
-        match self {
-            Self::NewAgent(agent) => Some(agent.root),
-            Self::Record(_, Some(event)) => Some(event.root),
-            _ => None,
-        }
-    }
 }

@@ -1,11 +1,48 @@
-//! The facts that a store found for the lookups of a commit.
+//! What a store must know of its rows before a commit can be judged.
 
 use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Time};
 
-use super::Lookup;
-use crate::{Commit, Error, Result};
+use crate::{Error, Result};
 
-/// The state of an existing record.
+/// Reads the facts that the judgement of a commit depends on, inside the transaction that writes.
+pub trait Facts {
+    /// The error of a failed read.
+    type Error;
+
+    /// The agent, with the epoch of its last claim.
+    ///
+    /// # Errors
+    /// If the store fails, as in all other methods.
+    fn agent(&mut self, id: AgentId) -> Result<Option<Agent>, Self::Error>;
+
+    /// Whether the agent exists.
+    fn agent_exists(&mut self, id: AgentId) -> Result<bool, Self::Error>;
+
+    /// The existing agent that a new one conflicts with: of the same id, or of the same key in its tree.
+    fn conflicting_agent(&mut self, new: &Agent) -> Result<Option<AgentId>, Self::Error>;
+
+    /// The agent of a run, if the run exists.
+    fn agent_of_run(&mut self, run: RunId) -> Result<Option<AgentId>, Self::Error>;
+
+    /// The state of a record, if it exists.
+    fn record_state(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>, Self::Error>;
+
+    /// How many agents the tree of this root has.
+    fn count_in_tree(&mut self, root: AgentId) -> Result<u32, Self::Error>;
+
+    /// How many children an agent has.
+    fn count_children(&mut self, parent: AgentId) -> Result<u32, Self::Error>;
+
+    /// Whether any agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has
+    /// changed after this time.
+    fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool, Self::Error>;
+
+    /// The agents that cannot exist without this one: its children, and all others of its tree if it is the
+    /// root.
+    fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>, Self::Error>;
+}
+
+/// The state of an existing record, whatever its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordState {
     /// Its status.
@@ -16,102 +53,25 @@ pub struct RecordState {
     pub owner: Owner,
 }
 
-/// Finds what each [`Lookup`] names, inside the transaction that writes.
-pub trait Find {
-    /// The error of a failed lookup.
-    type Error;
-
-    /// [`Lookup::Writer`].
-    ///
-    /// # Errors
-    /// If the store fails, as in all other methods.
-    fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>, Self::Error>;
-    /// [`Lookup::Exists`].
-    fn exists(&mut self, agent: AgentId) -> Result<bool, Self::Error>;
-    /// [`Lookup::InPlaceOf`].
-    fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>, Self::Error>;
-    /// [`Lookup::Run`].
-    fn run(&mut self, run: RunId) -> Result<Option<AgentId>, Self::Error>;
-    /// [`Lookup::Record`].
-    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>, Self::Error>;
-    /// [`Lookup::AgentsOfTree`].
-    fn agents_of_tree(&mut self, root: AgentId) -> Result<u32, Self::Error>;
-    /// [`Lookup::Children`].
-    fn children(&mut self, parent: AgentId) -> Result<u32, Self::Error>;
-    /// [`Lookup::Stirs`].
-    fn stirs(&mut self, root: AgentId, since: Time) -> Result<bool, Self::Error>;
-    /// [`Lookup::Dependents`].
-    fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>, Self::Error>;
+/// Why a commit is not accepted.
+#[derive(Debug)]
+pub enum Rejection<E> {
+    /// It is refused.
+    Refused(Error),
+    /// A fact could not be read.
+    Failed(E),
 }
 
-/// What the lookups of a commit found.
-#[derive(Debug, Default)]
-pub struct Facts {
-    /// The fenced agent.
-    pub writer: Option<Agent>,
-    /// The agents that exist, of those that were looked up.
-    pub agents: Vec<AgentId>,
-    /// New agents, each with the existing agent that it conflicts with.
-    pub taken: Vec<(AgentId, AgentId)>,
-    /// The runs that exist, with their agents.
-    pub runs: Vec<(RunId, AgentId)>,
-    /// The records that exist.
-    pub records: Vec<(EntityKind, String, RecordState)>,
-    /// Sizes of trees, by their roots.
-    pub trees: Vec<(AgentId, u32)>,
-    /// Numbers of children, by their parents.
-    pub children: Vec<(AgentId, u32)>,
-    /// The roots of trees that are not at rest.
-    pub stirring: Vec<AgentId>,
-    /// Agents, each with the agents that depend on it.
-    pub dependents: Vec<(AgentId, Vec<AgentId>)>,
+impl<E> From<Error> for Rejection<E> {
+    fn from(refusal: Error) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
-impl Facts {
-    /// Looks up what a commit depends on.
-    ///
-    /// # Errors
-    /// If the store fails.
-    pub fn of<S: Find>(commit: &Commit, store: &mut S) -> Result<Self, S::Error> {
-        let mut facts = Self::default();
-        for lookup in commit.lookups() {
-            match lookup {
-                Lookup::Writer(agent) => facts.writer = store.writer(agent)?,
-                Lookup::Exists(agent) => facts.agents.extend(store.exists(agent)?.then_some(agent)),
-                Lookup::InPlaceOf(new) => {
-                    facts.taken.extend(store.in_place_of(new)?.map(|agent| (new.id, agent)));
-                }
-                Lookup::Run(run) => facts.runs.extend(store.run(run)?.map(|agent| (run, agent))),
-                Lookup::Record(kind, id) => {
-                    let standing = store.record(kind, id)?;
-                    facts.records.extend(standing.map(|standing| (kind, id.to_owned(), standing)));
-                }
-                Lookup::AgentsOfTree(root) => facts.trees.push((root, store.agents_of_tree(root)?)),
-                Lookup::Children(parent) => facts.children.push((parent, store.children(parent)?)),
-                Lookup::Stirs(root, since) => {
-                    facts.stirring.extend(store.stirs(root, since)?.then_some(root))
-                }
-                Lookup::Dependents(agent) => facts.dependents.push((agent, store.dependents(agent)?)),
-            }
+impl From<Rejection<Self>> for Error {
+    fn from(rejection: Rejection<Self>) -> Self {
+        match rejection {
+            Rejection::Refused(error) | Rejection::Failed(error) => error,
         }
-        Ok(facts)
-    }
-
-    pub(super) fn record(&self, kind: EntityKind, id: &str) -> Option<&RecordState> {
-        let same = |known: &&(EntityKind, String, RecordState)| (known.0, known.1.as_str()) == (kind, id);
-        self.records.iter().find(same).map(|(_, _, standing)| standing)
-    }
-
-    pub(super) fn run(&self, run: RunId) -> Option<AgentId> {
-        self.runs.iter().find(|(known, _)| *known == run).map(|(_, agent)| *agent)
-    }
-
-    /// Returns the count that was looked up for `of`.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`] if the store did not look it up.
-    pub(super) fn count(counts: &[(AgentId, u32)], of: AgentId) -> Result<u32> {
-        let found = counts.iter().find(|(known, _)| *known == of).map(|(_, count)| *count);
-        found.ok_or_else(|| Error::Corrupt(format!("the store did not look up how many there are of {of}")))
     }
 }

@@ -1,17 +1,15 @@
 //! Decides whether a commit is accepted, by its fence, its expectations and the rules of its writes, the same
-//! for every store. A store looks up what [`Commit::lookups`] names, inside the transaction that writes;
-//! [`Commit::judge`] decides by these facts alone; the store applies an accepted commit.
+//! for every store. [`Commit::judge`] reads the [`Facts`] that it needs, inside the transaction that writes; the
+//! store applies an accepted commit.
 
 mod facts;
-mod lookups;
 mod rules;
 
 use entourage_types::{Agent, AgentId, Entity, EventBody};
 
-pub use facts::{Facts, Find, RecordState};
-pub use lookups::Lookup;
+pub use facts::{Facts, RecordState, Rejection};
 
-use crate::{Commit, Error, Expect, Fence, Result, Write, derive};
+use crate::{Commit, Error, Expect, Fence, Write, derive};
 
 /// An accepted commit.
 #[derive(Debug)]
@@ -23,154 +21,194 @@ pub struct AcceptedCommit {
     pub events: Vec<(AgentId, AgentId, EventBody)>,
 }
 
+type Result<T, F> = std::result::Result<T, Rejection<<F as Facts>::Error>>;
+
 impl Commit {
     /// Decides whether the commit is accepted. The store has written nothing yet, so a refusal undoes
     /// nothing.
     ///
     /// # Errors
-    /// If the commit is refused: [`Error::Fenced`], the error of an expectation that does not hold, or that
-    /// of a broken rule.
-    pub fn judge(&self, facts: &Facts) -> Result<AcceptedCommit> {
+    /// If a fact cannot be read, or if the commit is refused: [`Error::Fenced`], the error of an expectation
+    /// that does not hold, or that of a broken rule.
+    pub fn judge<F: Facts>(&self, facts: &mut F) -> Result<AcceptedCommit, F> {
         let writer = self.fence.map(|fence| fenced(fence, facts)).transpose()?;
+        let mut judge = Judge { commit: self, writer: writer.as_ref(), facts };
         for expected in &self.expect {
-            expect(expected, facts)?;
+            judge.expect(expected)?;
         }
-        self.validate(writer)?;
-        self.fits(facts, writer)?;
-        let events = derive::events(self, writer);
-        let is_gone = |root| {
-            self.writes.iter().any(|write| matches!(write, Write::PruneAgent(agent) if *agent == root))
-        };
-        let is_left = |root| self.is_there(root, facts, writer) && !is_gone(root);
-        match events.iter().find(|(root, ..)| !is_left(*root)) {
-            // No reader could find the events of a tree whose root does not exist.
-            Some((root, ..)) => Err(Error::NoAgent { agent: *root }),
-            None => Ok(AcceptedCommit { writer: writer.cloned(), events }),
+        self.validate(writer.as_ref())?;
+        judge.fits()?;
+        let events = derive::events(self, writer.as_ref());
+        for (root, ..) in &events {
+            judge.check_is_left(*root)?;
         }
+        Ok(AcceptedCommit { writer, events })
     }
 
-    /// Whether an agent exists after the commit, unless the commit removes it.
-    fn is_there(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> bool {
-        writer.is_some_and(|writer| writer.id == agent || writer.root == agent)
-            || facts.agents.contains(&agent)
-            || self.makes(agent)
+    /// Whether the commit creates this agent.
+    fn makes(&self, agent: AgentId) -> bool {
+        self.writes.iter().any(|write| matches!(write, Write::NewAgent(new) if new.id == agent))
+    }
+}
+
+/// Returns the fenced agent.
+fn fenced<F: Facts>(fence: Fence, facts: &mut F) -> Result<Agent, F> {
+    match read(facts.agent(fence.agent))? {
+        None => Err(Error::NoAgent { agent: fence.agent }.into()),
+        Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }.into()),
+        Some(agent) => Ok(agent),
+    }
+}
+
+fn read<T, E>(found: std::result::Result<T, E>) -> std::result::Result<T, Rejection<E>> {
+    found.map_err(Rejection::Failed)
+}
+
+/// A commit, and the rows by which it is judged.
+struct Judge<'a, F> {
+    commit: &'a Commit,
+    /// The fenced agent.
+    writer: Option<&'a Agent>,
+    facts: &'a mut F,
+}
+
+impl<F: Facts> Judge<'_, F> {
+    fn expect(&mut self, expected: &Expect) -> Result<(), F> {
+        let holds = |holds: bool, otherwise: Error| if holds { Ok(()) } else { Err(otherwise) };
+        let facts = &mut *self.facts;
+        let held = match expected {
+            Expect::Agent(agent) => {
+                holds(read(facts.agent_exists(*agent))?, Error::NoAgent { agent: *agent })
+            }
+            Expect::Absent(kind, id) => {
+                let found = read(facts.record_state(*kind, id))?;
+                holds(found.is_none(), Error::Exists { kind: *kind, id: id.clone() })
+            }
+            Expect::Status(kind, id, status) => {
+                let found = read(facts.record_state(*kind, id))?;
+                let found = found.map_or_else(|| "missing".to_owned(), |record| record.status);
+                let (expected, id) = ((*status).to_owned(), id.clone());
+                holds(found == *status, Error::NotInStatus { kind: *kind, id, expected, found })
+            }
+            Expect::Version(kind, id, version) => {
+                let found = read(facts.record_state(*kind, id))?.map_or(0, |record| record.version);
+                let (expected, id) = (*version, id.clone());
+                holds(found == expected, Error::OtherVersion { kind: *kind, id, expected, found })
+            }
+            Expect::TreeBelow(root, limit) => {
+                let found = read(facts.count_in_tree(*root))?;
+                holds(found < *limit, Error::TreeFull { root: *root, found, limit: *limit })
+            }
+            Expect::ChildrenBelow(parent, limit) => {
+                let found = read(facts.count_children(*parent))?;
+                holds(found < *limit, Error::TooManyChildren { parent: *parent, found, limit: *limit })
+            }
+            Expect::AtRest(root, since) => {
+                let is_active = read(facts.is_active_since(*root, *since))?;
+                holds(!is_active, Error::NotAtRest { root: *root })
+            }
+        };
+        Ok(held?)
     }
 
     /// Refuses what the existing rows forbid: a second agent of one id or key, a post to an agent that does
     /// not exist, a row that moves to another agent or owner, a child without its parent.
-    fn fits(&self, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
+    fn fits(&mut self) -> Result<(), F> {
+        let writes = &self.commit.writes;
         let mut records: Vec<&Entity> = Vec::new();
-        for (at, write) in self.writes.iter().enumerate() {
-            let before = &self.writes[..at];
+        for (at, write) in writes.iter().enumerate() {
+            let before = &writes[..at];
             match write {
                 Write::NewAgent(new) => {
-                    if let Some(agent) = in_place_of(new, before, facts) {
-                        return Err(Error::AgentExists { agent });
+                    if let Some(agent) = self.in_place_of(new, before)? {
+                        return Err(Error::AgentExists { agent }.into());
                     }
                 }
-                Write::Run(run) if facts.run(run.id).is_some_and(|agent| agent != run.agent) => {
-                    return Err(Error::foreign_run(run.agent, run.id));
+                Write::Run(run)
+                    if read(self.facts.agent_of_run(run.id))?.is_some_and(|agent| agent != run.agent) =>
+                {
+                    return Err(Error::foreign_run(run.agent, run.id).into());
                 }
                 Write::Step(step) => {
                     let writes_run = |write: &Write| matches!(write, Write::Run(run) if run.id == step.run);
-                    let is_own = writer.is_some_and(|own| facts.run(step.run) == Some(own.id));
-                    if !is_own && !self.writes.iter().any(writes_run) {
-                        return Err(Error::foreign_step(step));
+                    let of_run = read(self.facts.agent_of_run(step.run))?;
+                    let is_own = self.writer.is_some_and(|own| of_run == Some(own.id));
+                    if !is_own && !writes.iter().any(writes_run) {
+                        return Err(Error::foreign_step(step).into());
                     }
                 }
-                Write::DropOrphanWakeup(wakeup) if facts.agents.contains(&wakeup.agent) => {
-                    return Err(Error::has_its_agent(wakeup));
+                Write::DropOrphanWakeup(wakeup) if read(self.facts.agent_exists(wakeup.agent))? => {
+                    return Err(Error::has_its_agent(wakeup).into());
                 }
-                Write::Post(post) => self.check_agent_exists(post.agent, facts, writer)?,
-                Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent, facts, writer)?,
-                Write::PruneAgent(agent) => childless(*agent, before, facts)?,
+                Write::Post(post) => self.check_agent_exists(post.agent)?,
+                Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
+                Write::PruneAgent(agent) => self.childless(*agent, before)?,
+                Write::Record(record, _) => {
+                    let is_theirs = |other: &&Entity| {
+                        (other.kind, &other.id) == (record.kind, &record.id) && other.owner != record.owner
+                    };
+                    let standing = read(self.facts.record_state(record.kind, &record.id))?;
+                    if standing.is_some_and(|standing| standing.owner != record.owner)
+                        || records.iter().any(is_theirs)
+                    {
+                        return Err(Error::Exists { kind: record.kind, id: record.id.clone() }.into());
+                    }
+                    records.push(record);
+                }
                 _ => {}
-            }
-            if let Write::Record(record, _) = write {
-                let is_theirs = |other: &&Entity| {
-                    (other.kind, &other.id) == (record.kind, &record.id) && other.owner != record.owner
-                };
-                let standing = facts.record(record.kind, &record.id);
-                if standing.is_some_and(|standing| standing.owner != record.owner)
-                    || records.iter().any(is_theirs)
-                {
-                    return Err(Error::Exists { kind: record.kind, id: record.id.clone() });
-                }
-                records.push(record);
             }
         }
         Ok(())
     }
 
+    /// Whether an agent exists after the commit, unless the commit removes it.
+    fn is_there(&mut self, agent: AgentId) -> Result<bool, F> {
+        let is_writers = self.writer.is_some_and(|writer| writer.id == agent || writer.root == agent);
+        Ok(is_writers || self.commit.makes(agent) || read(self.facts.agent_exists(agent))?)
+    }
+
     /// Refuses a post or a wake-up whose agent does not exist: no activation could ever read it.
-    fn check_agent_exists(&self, agent: AgentId, facts: &Facts, writer: Option<&Agent>) -> Result<()> {
-        if self.is_there(agent, facts, writer) { Ok(()) } else { Err(Error::NoAgent { agent }) }
+    fn check_agent_exists(&mut self, agent: AgentId) -> Result<(), F> {
+        if self.is_there(agent)? { Ok(()) } else { Err(Error::NoAgent { agent }.into()) }
     }
-}
 
-fn fenced(fence: Fence, facts: &Facts) -> Result<&Agent> {
-    match &facts.writer {
-        None => Err(Error::NoAgent { agent: fence.agent }),
-        Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }),
-        Some(agent) => Ok(agent),
+    /// Refuses events of a tree whose root does not exist after the commit: no reader could find them.
+    fn check_is_left(&mut self, root: AgentId) -> Result<(), F> {
+        let is_gone = |write: &Write| matches!(write, Write::PruneAgent(agent) if *agent == root);
+        if self.commit.writes.iter().any(is_gone) {
+            return Err(Error::NoAgent { agent: root }.into());
+        }
+        self.check_agent_exists(root)
     }
-}
 
-fn expect(expected: &Expect, facts: &Facts) -> Result<()> {
-    let holds = |holds: bool, otherwise: Error| if holds { Ok(()) } else { Err(otherwise) };
-    match expected {
-        Expect::Agent(agent) => holds(facts.agents.contains(agent), Error::NoAgent { agent: *agent }),
-        Expect::Absent(kind, id) => {
-            holds(facts.record(*kind, id).is_none(), Error::Exists { kind: *kind, id: id.clone() })
+    /// Returns the agent that a new one conflicts with, of the existing ones and of those created by `before`.
+    fn in_place_of(&mut self, new: &Agent, before: &[Write]) -> Result<Option<AgentId>, F> {
+        let made = before.iter().find_map(|write| match write {
+            Write::NewAgent(agent) if is_same(agent, new) => Some(agent.id),
+            _ => None,
+        });
+        match made {
+            Some(made) => Ok(Some(made)),
+            None => read(self.facts.conflicting_agent(new)),
         }
-        Expect::Status(kind, id, status) => {
-            let found = facts.record(*kind, id).map_or("missing", |record| record.status.as_str());
-            let (expected, id) = ((*status).to_owned(), id.clone());
-            holds(found == *status, Error::NotInStatus { kind: *kind, id, expected, found: found.to_owned() })
+    }
+
+    /// Refuses to remove an agent before the agents that depend on it.
+    fn childless(&mut self, agent: AgentId, before: &[Write]) -> Result<(), F> {
+        if !read(self.facts.agent_exists(agent))? {
+            return Err(Error::NoAgent { agent }.into());
         }
-        Expect::Version(kind, id, version) => {
-            let found = facts.record(*kind, id).map_or(0, |record| record.version);
-            let (expected, id) = (*version, id.clone());
-            holds(found == expected, Error::OtherVersion { kind: *kind, id, expected, found })
+        let is_gone = |child: AgentId| {
+            before.iter().any(|write| matches!(write, Write::PruneAgent(gone) if *gone == child))
+        };
+        match read(self.facts.dependents(agent))?.into_iter().find(|child| !is_gone(*child)) {
+            Some(child) => Err(Error::RuleViolation(format!("agent {child} would lose its parent")).into()),
+            None => Ok(()),
         }
-        Expect::TreeBelow(root, limit) => {
-            let found = Facts::count(&facts.trees, *root)?;
-            holds(found < *limit, Error::TreeFull { root: *root, found, limit: *limit })
-        }
-        Expect::ChildrenBelow(parent, limit) => {
-            let found = Facts::count(&facts.children, *parent)?;
-            holds(found < *limit, Error::TooManyChildren { parent: *parent, found, limit: *limit })
-        }
-        Expect::AtRest(root, _) => holds(!facts.stirring.contains(root), Error::NotAtRest { root: *root }),
     }
 }
 
 /// Whether a new agent conflicts with this one: of the same id, or of the same key in the tree.
 pub(crate) fn is_same(agent: &Agent, new: &Agent) -> bool {
     agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
-}
-
-/// Returns the agent that a new one conflicts with, of the existing ones and of those created by `before`.
-fn in_place_of(new: &Agent, before: &[Write], facts: &Facts) -> Option<AgentId> {
-    let made = before.iter().find_map(|write| match write {
-        Write::NewAgent(agent) if is_same(agent, new) => Some(agent.id),
-        _ => None,
-    });
-    made.or_else(|| facts.taken.iter().find(|(id, _)| *id == new.id).map(|(_, taken)| *taken))
-}
-
-/// Refuses to remove an agent before the agents that depend on it.
-fn childless(agent: AgentId, before: &[Write], facts: &Facts) -> Result<()> {
-    if !facts.agents.contains(&agent) {
-        return Err(Error::NoAgent { agent });
-    }
-    let is_gone = |child: AgentId| {
-        before.iter().any(|write| matches!(write, Write::PruneAgent(gone) if *gone == child))
-    };
-    let dependents =
-        facts.dependents.iter().find(|(known, _)| *known == agent).map(|(_, all)| all.as_slice());
-    match dependents.unwrap_or_default().iter().find(|child| !is_gone(**child)) {
-        Some(child) => Err(Error::RuleViolation(format!("agent {child} would lose its parent"))),
-        None => Ok(()),
-    }
 }

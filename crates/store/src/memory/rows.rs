@@ -10,7 +10,7 @@ use entourage_types::{
 use crate::{
     Claim, Commit, Committed, Error, Result, SpentBy, Write,
     derive::monotonic_time,
-    judge::{AcceptedCommit, Facts, Find, RecordState, is_same},
+    judge::{AcceptedCommit, Facts, RecordState, is_same},
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -102,8 +102,7 @@ impl Rows {
 
     /// Applies a commit. Nothing is written before the commit is judged, so a refusal undoes nothing.
     pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
-        let facts = Facts::of(&commit, &mut &*self)?;
-        let AcceptedCommit { writer, events: told } = commit.judge(&facts)?;
+        let AcceptedCommit { writer, events: told } = commit.judge(&mut &*self)?;
         let mut wakeups = Vec::new();
         for write in commit.writes {
             if let Write::ScheduleWakeup(wakeup) = &write {
@@ -213,50 +212,50 @@ impl Rows {
     }
 }
 
-impl Find for &Rows {
+impl Facts for &Rows {
     type Error = Error;
 
-    fn writer(&mut self, agent: AgentId) -> Result<Option<Agent>> {
-        Ok(self.agent(agent).cloned())
+    fn agent(&mut self, id: AgentId) -> Result<Option<Agent>> {
+        Ok(Rows::agent(self, id).cloned())
     }
 
-    fn exists(&mut self, agent: AgentId) -> Result<bool> {
-        Ok(self.agent(agent).is_some())
+    fn agent_exists(&mut self, id: AgentId) -> Result<bool> {
+        Ok(Rows::agent(self, id).is_some())
     }
 
-    fn in_place_of(&mut self, new: &Agent) -> Result<Option<AgentId>> {
+    fn conflicting_agent(&mut self, new: &Agent) -> Result<Option<AgentId>> {
         Ok(self.agents.iter().find(|agent| is_same(agent, new)).map(|agent| agent.id))
     }
 
-    fn run(&mut self, run: RunId) -> Result<Option<AgentId>> {
+    fn agent_of_run(&mut self, run: RunId) -> Result<Option<AgentId>> {
         Ok(self.runs.iter().find(|known| known.id == run).map(|known| known.agent))
     }
 
-    fn record(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
-        let standing = |entity: &Entity| RecordState {
+    fn record_state(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>> {
+        let state = |entity: &Entity| RecordState {
             status: entity.status.clone(),
             version: entity.version,
             owner: entity.owner.clone(),
         };
-        Ok(self.entity(kind, id).map(standing))
+        Ok(self.entity(kind, id).map(state))
     }
 
-    fn agents_of_tree(&mut self, root: AgentId) -> Result<u32> {
+    fn count_in_tree(&mut self, root: AgentId) -> Result<u32> {
         Ok(self.count_agents(|agent| agent.root == root))
     }
 
-    fn children(&mut self, parent: AgentId) -> Result<u32> {
+    fn count_children(&mut self, parent: AgentId) -> Result<u32> {
         Ok(self.count_agents(|agent| agent.parent == Some(parent)))
     }
 
-    fn stirs(&mut self, root: AgentId, since: Time) -> Result<bool> {
-        let stirs = |agent: &Agent| {
+    fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {
+        let is_active = |agent: &Agent| {
             matches!(agent.status, Status::Queued | Status::Running | Status::Waiting)
                 || agent.updated > since
                 || self.has_posts(agent.id)
                 || self.is_woken(agent.id)
         };
-        Ok(self.agents.iter().any(|agent| agent.root == root && stirs(agent)))
+        Ok(self.agents.iter().any(|agent| agent.root == root && is_active(agent)))
     }
 
     fn dependents(&mut self, agent: AgentId) -> Result<Vec<AgentId>> {
