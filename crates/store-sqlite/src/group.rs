@@ -13,9 +13,9 @@ use rusqlite::Connection;
 
 use crate::{
     apply, claim,
+    facts::Rows,
     fault::Result,
     job::{Done, Job, Reply, Work},
-    look_up::Rows,
     open_file::OpenFile,
     writer_cache::{EmptyInboxes, WriterCache},
 };

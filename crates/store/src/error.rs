@@ -154,22 +154,27 @@ impl Error {
         matches!(self, Self::DiskFull(_) | Self::Unavailable { .. })
     }
 
-    /// The refusal of a step whose run is not the writer's own.
+    /// The refusal of a step of a run that does not belong to the writer.
     pub(crate) fn foreign_step(step: &Step) -> Self {
         Self::RuleViolation(format!(
-            "step {} is of run {}, which is not one of its writer",
+            "step {} belongs to run {}, which is not a run of the writer",
             step.key, step.run
         ))
     }
 
     /// The refusal of a run that belongs to another agent.
     pub(crate) fn foreign_run(agent: AgentId, run: RunId) -> Self {
-        Self::RuleViolation(format!("run {run} is not one of agent {agent}"))
+        Self::RuleViolation(format!("run {run} does not belong to agent {agent}"))
+    }
+
+    /// The refusal to remove an agent before one that depends on it.
+    pub(crate) fn has_dependent(agent: AgentId, dependent: AgentId) -> Self {
+        Self::RuleViolation(format!("agent {agent} is removed before agent {dependent}, which depends on it"))
     }
 
     /// The refusal to drop a wake-up whose agent exists.
-    pub(crate) fn has_its_agent(wakeup: &Wakeup) -> Self {
-        Self::RuleViolation(format!("wake-up {} has an agent, {}, to serve it", wakeup.id, wakeup.agent))
+    pub(crate) fn not_an_orphan(wakeup: &Wakeup) -> Self {
+        Self::RuleViolation(format!("wake-up {} is not an orphan: agent {} exists", wakeup.id, wakeup.agent))
     }
 }
 

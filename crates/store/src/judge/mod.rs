@@ -31,28 +31,28 @@ impl Commit {
     /// If a fact cannot be read, or if the commit is refused: [`Error::Fenced`], the error of an expectation
     /// that does not hold, or that of a broken rule.
     pub fn judge<F: Facts>(&self, facts: &mut F) -> Result<AcceptedCommit, F> {
-        let writer = self.fence.map(|fence| fenced(fence, facts)).transpose()?;
+        let writer = self.fence.map(|fence| fenced_agent(fence, facts)).transpose()?;
         let mut judge = Judge { commit: self, writer: writer.as_ref(), facts };
         for expected in &self.expect {
-            judge.expect(expected)?;
+            judge.check_expectation(expected)?;
         }
         self.validate(writer.as_ref())?;
-        judge.fits()?;
+        judge.check_writes()?;
         let events = derive::events(self, writer.as_ref());
         for (root, ..) in &events {
-            judge.check_is_left(*root)?;
+            judge.check_root_remains(*root)?;
         }
         Ok(AcceptedCommit { writer, events })
     }
 
     /// Whether the commit creates this agent.
-    fn makes(&self, agent: AgentId) -> bool {
+    fn creates(&self, agent: AgentId) -> bool {
         self.writes.iter().any(|write| matches!(write, Write::NewAgent(new) if new.id == agent))
     }
 }
 
 /// Returns the fenced agent.
-fn fenced<F: Facts>(fence: Fence, facts: &mut F) -> Result<Agent, F> {
+fn fenced_agent<F: Facts>(fence: Fence, facts: &mut F) -> Result<Agent, F> {
     match read(facts.agent(fence.agent))? {
         None => Err(Error::NoAgent { agent: fence.agent }.into()),
         Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }.into()),
@@ -73,10 +73,10 @@ struct Judge<'a, F> {
 }
 
 impl<F: Facts> Judge<'_, F> {
-    fn expect(&mut self, expected: &Expect) -> Result<(), F> {
+    fn check_expectation(&mut self, expected: &Expect) -> Result<(), F> {
         let holds = |holds: bool, otherwise: Error| if holds { Ok(()) } else { Err(otherwise) };
         let facts = &mut *self.facts;
-        let held = match expected {
+        let checked = match expected {
             Expect::Agent(agent) => {
                 holds(read(facts.agent_exists(*agent))?, Error::NoAgent { agent: *agent })
             }
@@ -108,19 +108,20 @@ impl<F: Facts> Judge<'_, F> {
                 holds(!is_active, Error::NotAtRest { root: *root })
             }
         };
-        Ok(held?)
+        Ok(checked?)
     }
 
-    /// Refuses what the existing rows forbid: a second agent of one id or key, a post to an agent that does
-    /// not exist, a row that moves to another agent or owner, a child without its parent.
-    fn fits(&mut self) -> Result<(), F> {
+    /// Refuses writes that the existing rows forbid: a second agent of one id or key, a post to an agent that
+    /// does not exist, a run or record that would change its agent or owner, the removal of a parent before its
+    /// children.
+    fn check_writes(&mut self) -> Result<(), F> {
         let writes = &self.commit.writes;
         let mut records: Vec<&Entity> = Vec::new();
         for (at, write) in writes.iter().enumerate() {
             let before = &writes[..at];
             match write {
                 Write::NewAgent(new) => {
-                    if let Some(agent) = self.in_place_of(new, before)? {
+                    if let Some(agent) = self.conflicting_agent(new, before)? {
                         return Err(Error::AgentExists { agent }.into());
                     }
                 }
@@ -138,18 +139,17 @@ impl<F: Facts> Judge<'_, F> {
                     }
                 }
                 Write::DropOrphanWakeup(wakeup) if read(self.facts.agent_exists(wakeup.agent))? => {
-                    return Err(Error::has_its_agent(wakeup).into());
+                    return Err(Error::not_an_orphan(wakeup).into());
                 }
                 Write::Post(post) => self.check_agent_exists(post.agent)?,
                 Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
-                Write::PruneAgent(agent) => self.childless(*agent, before)?,
+                Write::PruneAgent(agent) => self.check_no_dependents(*agent, before)?,
                 Write::Record(record, _) => {
                     let is_theirs = |other: &&Entity| {
                         (other.kind, &other.id) == (record.kind, &record.id) && other.owner != record.owner
                     };
-                    let standing = read(self.facts.record_state(record.kind, &record.id))?;
-                    if standing.is_some_and(|standing| standing.owner != record.owner)
-                        || records.iter().any(is_theirs)
+                    let state = read(self.facts.record_state(record.kind, &record.id))?;
+                    if state.is_some_and(|state| state.owner != record.owner) || records.iter().any(is_theirs)
                     {
                         return Err(Error::Exists { kind: record.kind, id: record.id.clone() }.into());
                     }
@@ -162,53 +162,53 @@ impl<F: Facts> Judge<'_, F> {
     }
 
     /// Whether an agent exists after the commit, unless the commit removes it.
-    fn is_there(&mut self, agent: AgentId) -> Result<bool, F> {
-        let is_writers = self.writer.is_some_and(|writer| writer.id == agent || writer.root == agent);
-        Ok(is_writers || self.commit.makes(agent) || read(self.facts.agent_exists(agent))?)
+    fn exists_after(&mut self, agent: AgentId) -> Result<bool, F> {
+        let is_of_writer = self.writer.is_some_and(|writer| writer.id == agent || writer.root == agent);
+        Ok(is_of_writer || self.commit.creates(agent) || read(self.facts.agent_exists(agent))?)
     }
 
     /// Refuses a post or a wake-up whose agent does not exist: no activation could ever read it.
     fn check_agent_exists(&mut self, agent: AgentId) -> Result<(), F> {
-        if self.is_there(agent)? { Ok(()) } else { Err(Error::NoAgent { agent }.into()) }
+        if self.exists_after(agent)? { Ok(()) } else { Err(Error::NoAgent { agent }.into()) }
     }
 
     /// Refuses events of a tree whose root does not exist after the commit: no reader could find them.
-    fn check_is_left(&mut self, root: AgentId) -> Result<(), F> {
-        let is_gone = |write: &Write| matches!(write, Write::PruneAgent(agent) if *agent == root);
-        if self.commit.writes.iter().any(is_gone) {
+    fn check_root_remains(&mut self, root: AgentId) -> Result<(), F> {
+        let removes_root = |write: &Write| matches!(write, Write::PruneAgent(agent) if *agent == root);
+        if self.commit.writes.iter().any(removes_root) {
             return Err(Error::NoAgent { agent: root }.into());
         }
         self.check_agent_exists(root)
     }
 
     /// Returns the agent that a new one conflicts with, of the existing ones and of those created by `before`.
-    fn in_place_of(&mut self, new: &Agent, before: &[Write]) -> Result<Option<AgentId>, F> {
-        let made = before.iter().find_map(|write| match write {
-            Write::NewAgent(agent) if is_same(agent, new) => Some(agent.id),
+    fn conflicting_agent(&mut self, new: &Agent, before: &[Write]) -> Result<Option<AgentId>, F> {
+        let created = before.iter().find_map(|write| match write {
+            Write::NewAgent(agent) if conflicts(agent, new) => Some(agent.id),
             _ => None,
         });
-        match made {
-            Some(made) => Ok(Some(made)),
+        match created {
+            Some(created) => Ok(Some(created)),
             None => read(self.facts.conflicting_agent(new)),
         }
     }
 
     /// Refuses to remove an agent before the agents that depend on it.
-    fn childless(&mut self, agent: AgentId, before: &[Write]) -> Result<(), F> {
+    fn check_no_dependents(&mut self, agent: AgentId, before: &[Write]) -> Result<(), F> {
         if !read(self.facts.agent_exists(agent))? {
             return Err(Error::NoAgent { agent }.into());
         }
-        let is_gone = |child: AgentId| {
-            before.iter().any(|write| matches!(write, Write::PruneAgent(gone) if *gone == child))
+        let is_removed = |dependent: AgentId| {
+            before.iter().any(|write| matches!(write, Write::PruneAgent(removed) if *removed == dependent))
         };
-        match read(self.facts.dependents(agent))?.into_iter().find(|child| !is_gone(*child)) {
-            Some(child) => Err(Error::RuleViolation(format!("agent {child} would lose its parent")).into()),
+        match read(self.facts.dependents(agent))?.into_iter().find(|dependent| !is_removed(*dependent)) {
+            Some(dependent) => Err(Error::has_dependent(agent, dependent).into()),
             None => Ok(()),
         }
     }
 }
 
 /// Whether a new agent conflicts with this one: of the same id, or of the same key in the tree.
-pub(crate) fn is_same(agent: &Agent, new: &Agent) -> bool {
+pub(crate) fn conflicts(agent: &Agent, new: &Agent) -> bool {
     agent.id == new.id || (new.key.is_some() && (agent.root, &agent.key) == (new.root, &new.key))
 }

@@ -1,4 +1,4 @@
-//! Which writer may write what, as far as the commit itself shows it.
+//! The rules that need no stored row but the writer's own: which writer may write what.
 
 use entourage_types::{Agent, AgentId, Entity, LONGEST_NAME, StepKey};
 
@@ -9,10 +9,10 @@ impl Commit {
     /// an outsider.
     pub(super) fn validate(&self, writer: Option<&Agent>) -> Result<()> {
         self.writes.iter().try_for_each(check_stored_names)?;
-        let new = begun(&self.writes)?;
+        let created = created_agents(&self.writes)?;
         match writer {
-            Some(agent) => by_activation(agent, &self.writes, &new),
-            None => by_outsider(&self.writes, &new),
+            Some(agent) => check_activation(agent, &self.writes, &created),
+            None => check_outsider(&self.writes, &created),
         }
     }
 }
@@ -20,40 +20,42 @@ impl Commit {
 /// Refuses a long name or a NUL where a row is identified or found by it, and a NUL in titles and errors: not
 /// every database can store or index these.
 fn check_stored_names(write: &Write) -> Result<()> {
-    let all =
+    let check =
         |names: &[&str]| match names.iter().find(|name| name.len() > LONGEST_NAME || name.contains('\0')) {
             Some(name) => {
                 let name: String = name.chars().take(60).collect();
-                refuse(format!("{name:?} is no name: it has a NUL or more than {LONGEST_NAME} bytes"))
+                refuse(format!(
+                    "{name:?} is not a valid name: it contains a NUL or more than {LONGEST_NAME} bytes"
+                ))
             }
             None => Ok(()),
         };
     match write {
         Write::NewAgent(agent) | Write::Agent(agent) => {
-            all(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;
-            if agent.title.contains('\0') { refuse("a title has a NUL".to_owned()) } else { Ok(()) }
+            check(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;
+            if agent.title.contains('\0') { refuse("a title contains a NUL".to_owned()) } else { Ok(()) }
         }
         Write::Run(run) if run.error.as_ref().is_some_and(|error| error.contains('\0')) => {
-            refuse("a run's error has a NUL".to_owned())
+            refuse("a run's error contains a NUL".to_owned())
         }
-        Write::Run(run) => all(&[run.owner.as_str(), &run.kind_version]),
-        Write::ScheduleWakeup(wakeup) => all(&[wakeup.owner.as_str()]),
+        Write::Run(run) => check(&[run.owner.as_str(), &run.kind_version]),
+        Write::ScheduleWakeup(wakeup) => check(&[wakeup.owner.as_str()]),
         Write::Step(step) => match &step.key {
-            StepKey::Named(name) => all(&[name]),
+            StepKey::Named(name) => check(&[name]),
             _ => Ok(()),
         },
         Write::Record(Entity { kind, id, root, .. }, Some(event)) if *root != Some(event.root) => {
-            refuse(format!("a change of {kind} {id} would be reported in the tree of agent {}", event.root))
+            refuse(format!("{kind} {id} has an event in another tree, that of agent {}", event.root))
         }
-        Write::Record(entity, _) => all(&[entity.owner.as_str(), &entity.id, &entity.status]),
+        Write::Record(entity, _) => check(&[entity.owner.as_str(), &entity.id, &entity.status]),
         _ => Ok(()),
     }
 }
 
-/// Returns the agents that a commit creates. Refuses one whose row does not count the items that it begins
-/// with, or whose items are not in order.
-fn begun(writes: &[Write]) -> Result<Vec<AgentId>> {
-    let mut new = Vec::new();
+/// Returns the agents that a commit creates. Refuses one whose row does not count exactly the items that the
+/// commit writes for it, or whose items are not in order.
+fn created_agents(writes: &[Write]) -> Result<Vec<AgentId>> {
+    let mut created = Vec::new();
     for write in writes {
         let Write::NewAgent(agent) = write else { continue };
         let of_agent = |write: &Write| match write {
@@ -61,31 +63,34 @@ fn begun(writes: &[Write]) -> Result<Vec<AgentId>> {
             _ => None,
         };
         if !writes.iter().filter_map(of_agent).eq(0..agent.items) {
-            refuse(format!("agent {} would not begin with {} items in order", agent.id, agent.items))?;
+            refuse(format!(
+                "new agent {} counts {} items, and the commit does not write these in order",
+                agent.id, agent.items
+            ))?;
         }
-        new.push(agent.id);
+        created.push(agent.id);
     }
-    Ok(new)
+    Ok(created)
 }
 
-/// An activation writes only its own agent, without changing who it is, and appends to its transcript; besides, it
-/// writes the agents that it creates.
-fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()> {
+/// An activation writes only the row of its own agent, without changing an immutable column, and appends to its
+/// transcript. It also writes the agents that it creates.
+fn check_activation(agent: &Agent, writes: &[Write], created: &[AgentId]) -> Result<()> {
     let mut items = agent.items;
-    let mut claimed = None;
+    let mut counted = None;
     for write in writes {
         match write {
-            Write::Agent(row) if !is_same_agent(agent, row) => {
+            Write::Agent(row) if !are_immutable_columns_equal(agent, row) => {
                 return refuse(format!(
                     "a commit of agent {} changes an immutable column of agent {}",
                     agent.id, row.id
                 ));
             }
-            Write::Agent(row) => claimed = Some(row.items),
-            Write::Item(item) if new.contains(&item.agent) => {}
+            Write::Agent(row) => counted = Some(row.items),
+            Write::Item(item) if created.contains(&item.agent) => {}
             Write::Item(item) if item.agent != agent.id || item.seq != items => {
                 return refuse(format!(
-                    "item {} of agent {} is not the next of agent {}, which is {items}",
+                    "item {} of agent {} is not the next item of agent {}, whose number is {items}",
                     item.seq, item.agent, agent.id
                 ));
             }
@@ -105,16 +110,16 @@ fn by_activation(agent: &Agent, writes: &[Write], new: &[AgentId]) -> Result<()>
             _ => {}
         }
     }
-    match claimed {
-        Some(claimed) if claimed != items => {
-            refuse(format!("agent {} claims {claimed} items and has {items}", agent.id))
+    match counted {
+        Some(counted) if counted != items => {
+            refuse(format!("the row of agent {} counts {counted} items, and it has {items}", agent.id))
         }
         _ => Ok(()),
     }
 }
 
-/// Whether all that never changes of an agent is the same.
-fn is_same_agent(before: &Agent, after: &Agent) -> bool {
+/// Whether the immutable columns of two rows of an agent are equal.
+fn are_immutable_columns_equal(before: &Agent, after: &Agent) -> bool {
     (before.id, before.root, before.parent, before.depth) == (after.id, after.root, after.parent, after.depth)
         && (&before.owner, &before.kind, &before.key) == (&after.owner, &after.kind, &after.key)
         && before.created == after.created
@@ -122,9 +127,9 @@ fn is_same_agent(before: &Agent, after: &Agent) -> bool {
 
 /// An outsider creates, posts, records and prunes. It writes no run, no step and no row or item of an
 /// existing agent, and it consumes no post and no wake-up.
-fn by_outsider(writes: &[Write], new: &[AgentId]) -> Result<()> {
-    let foreign = writes.iter().find(|write| match write {
-        Write::Item(item) => !new.contains(&item.agent),
+fn check_outsider(writes: &[Write], created: &[AgentId]) -> Result<()> {
+    let forbidden = writes.iter().find(|write| match write {
+        Write::Item(item) => !created.contains(&item.agent),
         Write::Agent(_)
         | Write::Run(_)
         | Write::Step(_)
@@ -132,10 +137,10 @@ fn by_outsider(writes: &[Write], new: &[AgentId]) -> Result<()> {
         | Write::ConsumeWakeup(_) => true,
         _ => false,
     });
-    match foreign {
-        Some(write) => {
-            refuse(format!("a commit without a fence writes what only an activation may: {write:?}"))
-        }
+    match forbidden {
+        Some(write) => refuse(format!(
+            "a commit without a fence has a write that only an activation may make: {write:?}"
+        )),
         None => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use entourage_types::{
 use crate::{
     Claim, Commit, Committed, Error, Result, SpentBy, Write,
     derive::monotonic_time,
-    judge::{AcceptedCommit, Facts, RecordState, is_same},
+    judge::{AcceptedCommit, Facts, RecordState, conflicts},
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -102,7 +102,7 @@ impl Rows {
 
     /// Applies a commit. Nothing is written before the commit is judged, so a refusal undoes nothing.
     pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
-        let AcceptedCommit { writer, events: told } = commit.judge(&mut &*self)?;
+        let AcceptedCommit { writer, events: derived } = commit.judge(&mut &*self)?;
         let mut wakeups = Vec::new();
         for write in commit.writes {
             if let Write::ScheduleWakeup(wakeup) = &write {
@@ -110,8 +110,8 @@ impl Rows {
             }
             self.write(write, writer.as_ref())?;
         }
-        let mut events = Vec::with_capacity(told.len());
-        for (root, agent, body) in told {
+        let mut events = Vec::with_capacity(derived.len());
+        for (root, agent, body) in derived {
             let of_tree = self.events.entry(root).or_default();
             let (seq, at) = of_tree
                 .last()
@@ -224,7 +224,7 @@ impl Facts for &Rows {
     }
 
     fn conflicting_agent(&mut self, new: &Agent) -> Result<Option<AgentId>> {
-        Ok(self.agents.iter().find(|agent| is_same(agent, new)).map(|agent| agent.id))
+        Ok(self.agents.iter().find(|agent| conflicts(agent, new)).map(|agent| agent.id))
     }
 
     fn agent_of_run(&mut self, run: RunId) -> Result<Option<AgentId>> {
