@@ -65,6 +65,9 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// The chat was created or deleted by others again and again while this was tried.
+    #[error("chat `{0}` changes too fast, and nothing was sent; send the message again")]
+    ChatChanges(String),
     /// The agent is at work, and its kind refuses messages meanwhile.
     #[error("agent {0} is at work and takes no message until it has ended; wait, or steer it")]
     AtWork(AgentId),
@@ -127,8 +130,8 @@ pub enum Error {
         /// For how many seconds it made no progress.
         seconds: u64,
     },
-    /// Other agents go first. The dispatcher tries again; this is no failure.
-    #[error("agent {agent} is resumed later: other agents go first")]
+    /// Other agents go first, or this node has lost its lease. The dispatcher tries again; this is no failure.
+    #[error("agent {agent} is resumed later: other agents go first, or another node may be at work on it")]
     NotYet {
         /// Which agent.
         agent: AgentId,

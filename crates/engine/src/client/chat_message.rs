@@ -1,6 +1,8 @@
 //! Messages in a thread: a chat has one agent for each (recipient, sender), and each message gets an answer
 //! of its own.
 
+use std::{fmt, str::FromStr};
+
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, RunOptions,
@@ -44,6 +46,28 @@ pub struct AcceptedMessage {
     pub again: bool,
 }
 
+/// The agent that reads a message, and the message, as the answer to a repeated request.
+struct Sent {
+    agent: AgentId,
+    post: PostId,
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.agent, self.post)
+    }
+}
+
+impl FromStr for Sent {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let sent =
+            text.split_once(' ').and_then(|(agent, post)| Some((agent.parse().ok()?, post.parse().ok()?)));
+        sent.map(|(agent, post)| Self { agent, post }).ok_or(Error::KeyReused)
+    }
+}
+
 /// How often a message is tried if other callers create the same thread at the same moment.
 const RIVALS: u32 = 8;
 /// The longest name of a sender, in bytes.
@@ -77,7 +101,7 @@ impl Client {
     pub async fn speak(&self, speech: ChatMessage, key: Option<&str>) -> Result<AcceptedMessage> {
         let request = serde_json::to_string(&speech)?;
         if let Some(first) = self.first_answer(key, &request).await? {
-            return self.replayed_message(&first).await;
+            return self.replayed_message(first).await;
         }
         check_names(&speech)?;
         let kind = self.engine.kinds().named(&speech.to)?;
@@ -103,7 +127,7 @@ impl Client {
                 done => return done,
             }
         }
-        Err(Error::Invalid(format!("chat `{}` changes too fast; send the message again", speech.chat)))
+        Err(Error::ChatChanges(speech.chat.clone()))
     }
 
     async fn try_send_message(
@@ -146,19 +170,16 @@ impl Client {
         let post = Post::new(agent.id, now, body);
         let spoken = AcceptedMessage { root, agent: agent.id, post: post.id, again: false };
         commit.post(post, &self.owner);
-        self.check_room(agent.id).await?;
-        let answer = format!("{} {}", spoken.agent, spoken.post);
-        match self.commit_once(once, request, &answer, commit).await? {
-            Some(first) => self.replayed_message(&first).await,
+        self.check_room(&agent).await?;
+        let sent = Sent { agent: spoken.agent, post: spoken.post };
+        match self.commit_once(once, request, sent, commit).await? {
+            Some(first) => self.replayed_message(first).await,
             None => Ok(spoken),
         }
     }
 
     /// The message of the first request with a key.
-    async fn replayed_message(&self, first: &str) -> Result<AcceptedMessage> {
-        let (agent, post) = first.split_once(' ').ok_or(Error::KeyReused)?;
-        let agent: AgentId = agent.parse().map_err(|_| Error::KeyReused)?;
-        let post: PostId = post.parse().map_err(|_| Error::KeyReused)?;
+    async fn replayed_message(&self, Sent { agent, post }: Sent) -> Result<AcceptedMessage> {
         // Its chat may have been deleted since, and another one may have its name.
         let root = self.made_before(agent).await?.root;
         Ok(AcceptedMessage { root, agent, post, again: true })
@@ -172,11 +193,11 @@ impl Client {
         let is_asked = |post: &&Post| {
             matches!(&post.body, PostBody::Message { from: Author::User, options: Some(_), .. })
         };
-        let agent = self.agent(agent).await?.id;
-        if let Some(post) = self.engine.store().inbox(agent).await?.iter().rev().find(is_asked) {
+        let agent = self.agent(agent).await?;
+        if let Some(post) = self.inbox(&agent).await?.iter().rev().find(is_asked) {
             return Ok(Some(post.id));
         }
-        self.last_heard(agent, |message| message.options.is_some() && message.from == Author::User)
+        self.last_heard(agent.id, |message| message.options.is_some() && message.from == Author::User)
             .await
             .map(|found| found.and_then(|(_, message)| message.post))
     }

@@ -33,7 +33,7 @@ impl Client {
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
         let request = serde_json::to_string(&new)?;
         if let Some(first) = self.first_answer(key, &request).await? {
-            return self.made_before(first.parse().map_err(|_| Error::KeyReused)?).await;
+            return self.made_before(first).await;
         }
         checked_name("kind", new.kind.as_deref().unwrap_or_default())?;
         checked_name("title", new.title.as_deref().unwrap_or_default())?;
@@ -50,8 +50,8 @@ impl Client {
         if let Some(text) = &new.message {
             commit.post(message_post(&agent, text.clone(), false), &self.owner);
         }
-        match self.commit_once(key, &request, &agent.id.to_string(), commit).await? {
-            Some(first) => self.made_before(first.parse().map_err(|_| Error::KeyReused)?).await,
+        match self.commit_once(key, &request, agent.id, commit).await? {
+            Some(first) => self.made_before(first).await,
             None => Ok(agent),
         }
     }

@@ -1,5 +1,7 @@
 //! Requests that are done once, however often they are sent with their idempotency key.
 
+use std::str::FromStr;
+
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Columns, EntityKind, LONGEST_NAME};
 use serde::{Deserialize, Serialize};
@@ -10,7 +12,9 @@ use crate::{Error, Result, digest::digest};
 /// What is kept of a request that carried a key.
 #[derive(Serialize, Deserialize)]
 struct Request {
+    /// The digest of the request.
     request: String,
+    /// The answer, as each sort of request writes and reads it.
     answer: String,
 }
 
@@ -18,25 +22,31 @@ impl Client {
     /// Returns the answer to the first request with a key; none if this is the first. Call it before judging
     /// the request by anything that can change: the first request may have changed it, and a request that was
     /// done is not refused.
-    pub(super) async fn first_answer(&self, key: Option<&str>, request: &str) -> Result<Option<String>> {
+    pub(super) async fn first_answer<A: FromStr>(
+        &self,
+        key: Option<&str>,
+        request: &str,
+    ) -> Result<Option<A>> {
         let Some(id) = key.map(|key| self.request_id(key)) else { return Ok(None) };
         let found = self.engine.store().entity(&self.scope, EntityKind::REQUEST, &id).await?;
         let Some(found) = found else { return Ok(None) };
         let first: Request = serde_json::from_str(&found.body)?;
-        if first.request == digest(request) { Ok(Some(first.answer)) } else { Err(Error::KeyReused) }
+        let is_same = first.request == digest(request);
+        let answer = is_same.then(|| first.answer.parse().ok()).flatten();
+        answer.map(Some).ok_or(Error::KeyReused)
     }
 
     /// Commits once per key. If the same request came twice at once and the other one was first, commits
     /// nothing and returns the answer to the other one.
-    pub(super) async fn commit_once(
+    pub(super) async fn commit_once<A: FromStr + ToString>(
         &self,
         key: Option<&str>,
         request: &str,
-        answer: &str,
+        answer: A,
         mut commit: Commit,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<A>> {
         if let Some(id) = key.map(|key| self.request_id(key)) {
-            let body = Request { request: digest(request), answer: answer.to_owned() };
+            let body = Request { request: digest(request), answer: answer.to_string() };
             let body = serde_json::to_string(&body)?;
             let columns = Columns {
                 id: id.clone(),

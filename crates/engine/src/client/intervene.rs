@@ -57,7 +57,7 @@ impl Client {
         let request = format!("{action} {id}\n{}", text.unwrap_or_default());
         // A request that was done is not judged again: the agent's state has changed since.
         if let Some(first) = self.first_answer(key, &request).await? {
-            return self.done_before(id, action, &first).await;
+            return self.done_before(id, action, first).await;
         }
         if of.is_none() || agent.status == Status::Cancelled {
             self.check_allowed(&agent, action).await?;
@@ -67,10 +67,10 @@ impl Client {
         let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::record(&done.clone())?);
         post.into_iter().for_each(|post| commit.post(post, &agent.owner));
         if text.is_some() && action != Action::Delete {
-            self.check_room(id).await?;
+            self.check_room(&agent).await?;
         }
-        if let Some(first) = self.commit_once(key, &request, &done.id.to_string(), commit).await? {
-            return self.done_before(id, action, &first).await;
+        if let Some(first) = self.commit_once(key, &request, done.id, commit).await? {
+            return self.done_before(id, action, first).await;
         }
         match action {
             Action::Delete => {
@@ -86,9 +86,13 @@ impl Client {
     }
 
     /// The intervention of the first request with a key. Completes a deletion if the process ended during it.
-    async fn done_before(&self, agent: AgentId, action: Action, first: &str) -> Result<Intervention> {
-        let id: InterventionId = first.parse().map_err(|_| Error::KeyReused)?;
-        let mut done: Intervention = self.record(id).await?;
+    async fn done_before(
+        &self,
+        agent: AgentId,
+        action: Action,
+        first: InterventionId,
+    ) -> Result<Intervention> {
+        let mut done: Intervention = self.record(first).await?;
         if action == Action::Delete {
             self.engine.delete(agent).await?;
             done.status = InterventionStatus::Applied;
@@ -113,11 +117,11 @@ impl Client {
         match action {
             Action::Stop
                 if !matches!(agent.status, Status::Running | Status::Waiting)
-                    && self.engine.store().inbox(agent.id).await?.is_empty() =>
+                    && self.inbox(agent).await?.is_empty() =>
             {
                 Err(Error::NotNow { agent: agent.id, why: "it is not at work" })
             }
-            Action::Resume if !paused && !self.is_about_to(agent.id, Action::Pause).await? => {
+            Action::Resume if !paused && !self.is_about_to(agent, Action::Pause).await? => {
                 Err(Error::NotNow { agent: agent.id, why: "it is not paused" })
             }
             Action::CloseSession if agent.parent.is_some() => Err(Error::NotNow {
@@ -131,8 +135,8 @@ impl Client {
         }
     }
 
-    async fn is_about_to(&self, agent: AgentId, action: Action) -> Result<bool> {
-        let posts = self.engine.store().inbox(agent).await?;
+    async fn is_about_to(&self, agent: &Agent, action: Action) -> Result<bool> {
+        let posts = self.inbox(agent).await?;
         let same = |post: &Post| matches!(post.body, PostBody::Intervention { action: other, .. } if other == action);
         Ok(posts.iter().any(same))
     }

@@ -26,7 +26,7 @@ mod webhooks;
 
 use std::sync::Arc;
 
-use entourage_types::{AgentId, Owner, Post, PostBody, Scope};
+use entourage_types::{Agent, Owner, Post, PostBody, Scope};
 
 use crate::{Budget, Engine};
 
@@ -91,17 +91,26 @@ const MOST_UNREAD: usize = 16 << 20;
 
 impl Client {
     /// Refuses more text for an agent whose inbox has too much unread text.
-    async fn check_room(&self, agent: AgentId) -> crate::Result<()> {
+    async fn check_room(&self, agent: &Agent) -> crate::Result<()> {
         let words = |post: &Post| match &post.body {
             PostBody::Message { text, .. } => text.len(),
             PostBody::Intervention { text, .. } => text.as_ref().map_or(0, String::len),
             _ => 0,
         };
-        let unread: usize = self.engine.store().inbox(agent).await?.iter().map(words).sum();
+        let unread: usize = self.inbox(agent).await?.iter().map(words).sum();
         if unread < MOST_UNREAD {
             return Ok(());
         }
-        Err(crate::Error::NotNow { agent, why: "its inbox is full; wait until it has read some messages" })
+        let why = "its inbox is full; wait until it has read some messages";
+        Err(crate::Error::NotNow { agent: agent.id, why })
+    }
+
+    /// The unread posts of an agent. The store itself gives those of any owner.
+    async fn inbox(&self, agent: &Agent) -> crate::Result<Vec<Post>> {
+        if !self.scope.sees(&agent.owner) {
+            return Err(crate::Error::not_found("agent", agent.id));
+        }
+        Ok(self.engine.store().inbox(agent.id).await?)
     }
 }
 

@@ -27,7 +27,7 @@ impl Client {
             _ => None,
         });
         let Some(post) = post else { return self.send(to, text, key).await };
-        match self.commit_once(key, &request_of(to, text), &post.to_string(), commit).await {
+        match self.commit_once(key, &request_of(to, text), post, commit).await {
             Ok(None) => Ok(Posted { agent: to, post }),
             // The text was sent before, or another caller answered the question first.
             Ok(Some(_)) | Err(Error::Store(StoreError::NotInStatus { .. })) => self.send(to, text, key).await,

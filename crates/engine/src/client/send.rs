@@ -33,7 +33,7 @@ impl Client {
         let mut agent = self.agent(to).await?;
         let request = request_of(to, text);
         if let Some(first) = self.first_answer(key, &request).await? {
-            return posted_before(to, &first);
+            return Ok(Posted { agent: to, post: first });
         }
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
@@ -58,9 +58,9 @@ impl Client {
         let posted = Posted { agent: to, post: post.id };
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));
         commit.post(post, &self.owner);
-        self.check_room(to).await?;
-        if let Some(first) = self.commit_once(key, &request, &posted.post.to_string(), commit).await? {
-            return posted_before(to, &first);
+        self.check_room(&agent).await?;
+        if let Some(first) = self.commit_once(key, &request, posted.post, commit).await? {
+            return Ok(Posted { agent: to, post: first });
         }
         if interrupts {
             self.engine.interrupt(to, None);
@@ -70,10 +70,6 @@ impl Client {
 }
 
 /// The message of the first request with a key.
-fn posted_before(to: AgentId, first: &str) -> Result<Posted> {
-    Ok(Posted { agent: to, post: first.parse().map_err(|_| Error::KeyReused)? })
-}
-
 /// The text by which a message that comes twice is recognised.
 pub(super) fn request_of(to: AgentId, text: &str) -> String {
     format!("{to}\n{text}")

@@ -90,7 +90,7 @@ impl Client {
         let agent = self.agent(id).await?;
         // The inbox before the items: a message that the agent reads meanwhile is found twice, and never
         // missing.
-        let unread = if before.is_none() { self.engine.store().inbox(id).await? } else { Vec::new() };
+        let unread = if before.is_none() { self.inbox(&agent).await? } else { Vec::new() };
         let last = |before: u64, limit: u32, bytes: usize| {
             self.transcript_part(ItemQuery { before: Some(before), bytes, ..ItemQuery::of(id, 0, limit) })
         };

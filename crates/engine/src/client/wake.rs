@@ -1,14 +1,33 @@
 //! Waking an agent because something outside says that there is work for it. The agent checks whether there
 //! is: a needless wake-up changes nothing.
 
+use std::{fmt, str::FromStr};
+
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{Agent, AgentId, CallId, ItemBody, Status, Wakeup};
 
 use super::Client;
-use crate::Result;
+use crate::{Error, Result};
 
 /// More items than lie between a turn and the outputs of its calls.
 const LAST_ITEMS: u64 = 256;
+
+/// The answer to a request that woke an agent.
+struct Woken;
+
+impl fmt::Display for Woken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("woken")
+    }
+}
+
+impl FromStr for Woken {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == Self.to_string() { Ok(Self) } else { Err(Error::KeyReused) }
+    }
+}
 
 impl Client {
     /// Wakes an agent that has something to do or to read. If it has not, does nothing and returns false.
@@ -20,7 +39,7 @@ impl Client {
     pub async fn wake(&self, id: AgentId, key: Option<&str>) -> Result<bool> {
         let agent = self.agent(id).await?;
         let request = format!("wake {id}");
-        if self.first_answer(key, &request).await?.is_some() {
+        if self.first_answer::<Woken>(key, &request).await?.is_some() {
             return Ok(true);
         }
         if !self.has_something(&agent).await? {
@@ -29,7 +48,7 @@ impl Client {
         let now = self.engine.now();
         let wakeup = Wakeup::new(id, self.owner.clone(), now);
         let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::ScheduleWakeup(wakeup));
-        self.commit_once(key, &request, "woken", commit).await?;
+        self.commit_once(key, &request, Woken, commit).await?;
         Ok(true)
     }
 
@@ -52,9 +71,7 @@ impl Client {
         Ok(match agent.status {
             Status::Cancelled => false,
             Status::Queued | Status::Running | Status::Waiting => true,
-            Status::Idle | Status::Succeeded | Status::Failed => {
-                !self.engine.store().inbox(agent.id).await?.is_empty()
-            }
+            Status::Idle | Status::Succeeded | Status::Failed => !self.inbox(agent).await?.is_empty(),
         })
     }
 }
