@@ -11,7 +11,7 @@ use std::{
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
-use entourage_testkit::{plain, well_formed};
+use entourage_testkit::plain;
 use entourage_types::{ItemBody, Scope};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -103,7 +103,6 @@ async fn assert_engine_guarantees(database: &Path) {
     for agent in store.agents(&scope, AgentQuery::default()).await.unwrap() {
         let items = store.items(&scope, ItemQuery::of(agent.id, 0, 1000)).await.unwrap();
         println!("{} {}:\n  {}", agent.kind, agent.status, plain(&items).join("\n  "));
-        well_formed(&items).unwrap();
         turns += items.iter().filter(|item| matches!(item.body, ItemBody::Turn(_))).count();
     }
     assert!(turns > 0, "a model spoke");

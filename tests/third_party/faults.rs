@@ -15,8 +15,7 @@ use crate::one_kind;
 use async_trait::async_trait;
 use entourage_llm::{Connection, Provider, Router, Settings};
 use entourage_store::Page;
-use entourage_testkit::{FakeClock, World};
-use entourage_testkit::{plain, well_formed};
+use entourage_testkit::{FakeClock, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{ItemBody, Status, StopReason, ToolSpec};
 use futures::future::join_all;
@@ -179,7 +178,8 @@ async fn run_with_fault(
     };
     let items = world.client().items(root.id, 0, 100).await.unwrap();
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
-    let fine = well_formed(&items).and_then(|()| match (end, ended.status) {
+    let lines = plain(&items);
+    let fine = match (end, ended.status) {
         (End::Answered, Status::Succeeded) => match &items.last().unwrap().body {
             ItemBody::Turn(turn) if turn.text.starts_with("Hello!") && turn.text.ends_with('.') => Ok(()),
             _ => Err(String::from("the answer is not whole")),
@@ -189,12 +189,12 @@ async fn run_with_fault(
             other => Err(format!("it stopped for {other:?}")),
         },
         (_, status) => Err(format!("it ended {status:?}, not {end:?}")),
-    });
+    };
     let fine = fine.and_then(|()| match (place, calls.load(Ordering::SeqCst)) {
         (Backing::AfterTool, 1) | (Backing::First, 0 | 1) => Ok(()),
         (_, many) => Err(format!("the tool was called {many} times")),
     });
-    fine.err().map(|wrong| format!("{name} at {place:?}: {wrong}\n{}", plain(&items).join("\n")))
+    fine.err().map(|wrong| format!("{name} at {place:?}: {wrong}\n{}", lines.join("\n")))
 }
 
 async fn assert_every_fault_is_endured(provider: Provider, path: &str) {

@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use entourage_engine::{NewAgent, Piece, Signal};
 use entourage_llm::{Connection, Provider, Router, Settings};
 use entourage_store::Page;
-use entourage_testkit::World;
-use entourage_testkit::{plain, well_formed};
+use entourage_testkit::{World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{EventBody, Status, ToolSpec};
 use serde_json::{Value, json};
@@ -94,7 +93,6 @@ async fn assert_wire_works(provider: Provider, path: &str, counts: bool) {
     let agent = world.ask("What is the weather in Paris and Rome?").await;
     assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     let items = client.items(agent.id, 0, 10).await.unwrap();
-    well_formed(&items).unwrap();
     let lines = plain(&items);
     assert_eq!(lines[1], r#"turn: [get_weather{"city":"Paris"} get_weather{"city":"Rome"}]"#);
     assert_eq!(lines[2..4], [r#"output: sunny in "Paris""#, r#"output: sunny in "Rome""#]);

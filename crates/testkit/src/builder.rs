@@ -1,18 +1,16 @@
 //! The configuration of a [`World`].
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use entourage_engine::{
-    Builder, Guardrail, Kinds, Outbox, Receiver, ThreadStore, Tracer, Transport, dispatch::Settings,
-};
+use entourage_engine::{Builder, Kinds, dispatch::Settings};
 use entourage_llm::Model;
-use entourage_store::{Layered, MemoryStore, Store, StoreLayer};
+use entourage_store::{Layered, Store, StoreLayer};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
 use entourage_tools::Toolbox;
 
 use crate::{
     FakeClock, Faults, Witness, World,
-    world::{DATABASE, Parts, live, must},
+    world::{Parts, live, must},
 };
 
 /// Builds a world.
@@ -21,24 +19,13 @@ pub struct WorldBuilder {
     model: Arc<dyn Model>,
     tools: Toolbox,
     kinds: Kinds,
-    workers: usize,
-    places: usize,
-    in_memory: bool,
+    dispatchers: Vec<Settings>,
     clock: FakeClock,
-    tracer: Option<Arc<dyn Tracer>>,
-    guardrails: Vec<(String, Arc<dyn Guardrail>)>,
-    outbox: Outbox,
-    transport: Option<Arc<dyn Transport>>,
-    thread_store: Option<Arc<dyn ThreadStore>>,
     with: Box<dyn Fn(Builder) -> Builder + Send + Sync>,
     witness: Witness,
-    patience: Option<Duration>,
+    store: Option<Arc<dyn Store>>,
     over: Option<WrapStore>,
-    left_behind: Option<PrepareDatabase>,
 }
-
-/// Creates a database before the world opens it.
-type PrepareDatabase = Box<dyn FnOnce(&Path) + Send>;
 
 /// Wraps a store in another store.
 type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
@@ -49,20 +36,12 @@ impl WorldBuilder {
             model,
             tools: Toolbox::new(),
             kinds: Kinds::builtin(),
-            workers: 1,
-            places: Settings::default().concurrency,
-            in_memory: false,
+            dispatchers: vec![Settings::default()],
             clock: FakeClock::default(),
-            tracer: None,
-            guardrails: Vec::new(),
-            outbox: Outbox::default(),
-            transport: None,
-            thread_store: None,
             with: Box::new(|engine| engine),
             witness: Witness::default(),
-            patience: None,
+            store: None,
             over: None,
-            left_behind: None,
         }
     }
 
@@ -78,58 +57,24 @@ impl WorldBuilder {
         self
     }
 
-    /// How many agents each worker runs at once.
-    pub fn places(mut self, places: usize) -> Self {
-        self.places = places;
-        self
-    }
-
     /// The clock, if other parts of the test must share it.
     pub fn clock(mut self, clock: FakeClock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// The tracer that receives what agents did, in each process.
-    pub fn tracer(mut self, tracer: Arc<dyn Tracer>) -> Self {
-        self.tracer = Some(tracer);
-        self
-    }
-
-    /// The receivers of task and question events, and the transport that delivers to them, in each
-    /// process.
-    pub fn receivers(mut self, receivers: Vec<Receiver>, transport: Arc<dyn Transport>) -> Self {
-        (self.outbox, self.transport) = (Outbox::new(receivers), Some(transport));
-        self
-    }
-
-    /// The thread store, in each process.
-    pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
-        self.thread_store = Some(thread_store);
-        self
-    }
-
-    /// Adds a guardrail under the name that kinds use.
-    pub fn guardrail(mut self, name: &str, check: Arc<dyn Guardrail>) -> Self {
-        self.guardrails.push((name.to_owned(), check));
-        self
-    }
-
-    /// What else every engine of this world is built with, in each process.
+    /// What else every engine of this world is built with, in each process: guardrails, for
+    /// example.
     pub fn engine(mut self, with: impl Fn(Builder) -> Builder + Send + Sync + 'static) -> Self {
-        self.with = Box::new(with);
+        let before = self.with;
+        self.with = Box::new(move |engine| with(before(engine)));
         self
     }
 
-    /// Keeps the rows in memory instead of in a database file.
-    pub fn in_memory(mut self) -> Self {
-        self.in_memory = true;
-        self
-    }
-
-    /// The witness, if a tool must report to it too.
-    pub fn witness(mut self, witness: &Witness) -> Self {
-        self.witness = witness.clone();
+    /// The store; a database file that is deleted with the world if not given. A `MemoryStore` is
+    /// ten times as fast.
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Some(Arc::new(store));
         self
     }
 
@@ -140,47 +85,33 @@ impl WorldBuilder {
         self
     }
 
-    /// Creates the database file that the first process finds.
-    pub fn left_behind(mut self, database: impl FnOnce(&Path) + Send + 'static) -> Self {
-        self.left_behind = Some(Box::new(database));
+    /// The dispatchers that advance agents, each unaware of the others, like separate processes;
+    /// one if not given.
+    pub fn dispatchers(mut self, dispatchers: impl IntoIterator<Item = Settings>) -> Self {
+        self.dispatchers = dispatchers.into_iter().collect();
         self
     }
 
-    /// How long a commit waits for another program that holds the database file; the default if not
-    /// given.
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = Some(patience);
+    /// The witness, if a tool must report to it too.
+    pub(crate) fn witness(mut self, witness: &Witness) -> Self {
+        self.witness = witness.clone();
         self
     }
 
-    /// How many workers advance agents, each unaware of the others, like separate processes.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers;
-        self
-    }
-
-    /// Starts a world without faults.
-    pub async fn start(self) -> World {
-        self.start_with(Faults::none()).await
-    }
-
-    /// Starts a world whose first process has these faults.
+    /// Starts the first process, without [faults](World::faults).
     ///
     /// # Panics
     /// If the machine gives no temporary directory.
-    pub async fn start_with(self, faults: Faults) -> World {
-        let (store, directory): (Arc<dyn Store>, _) = if self.in_memory {
-            (Arc::new(MemoryStore::default()), None)
-        } else {
-            let directory = must(tempfile::tempdir(), "a temporary directory");
-            let usual = StoreSettings::default();
-            let patience = self.patience.unwrap_or(usual.patience);
-            let settings = StoreSettings { durability: Durability::Normal, patience, ..usual };
-            let path = directory.path().join(DATABASE);
-            if let Some(make) = self.left_behind {
-                make(&path);
+    pub async fn start(self) -> World {
+        let (store, directory) = match self.store {
+            Some(store) => (store, None),
+            None => {
+                let directory = must(tempfile::tempdir(), "a temporary directory");
+                let settings = StoreSettings { durability: Durability::Normal, ..StoreSettings::default() };
+                let path = directory.path().join("engine.sqlite");
+                let store: Arc<dyn Store> = Arc::new(must(SqliteStore::open(&path, settings), "a database"));
+                (store, Some(directory))
             }
-            (Arc::new(must(SqliteStore::open(&path, settings), "a database")), Some(directory))
         };
         let store: Arc<dyn Store> = Arc::new(Layered::new(store, self.witness.clone()));
         let store = match self.over {
@@ -191,16 +122,10 @@ impl WorldBuilder {
             model: self.model,
             tools: self.tools,
             kinds: self.kinds,
-            workers: self.workers,
-            places: self.places,
-            tracer: self.tracer,
-            guardrails: self.guardrails,
-            outbox: self.outbox,
-            transport: self.transport,
-            thread_store: self.thread_store,
+            dispatchers: self.dispatchers,
             with: self.with,
-            directory,
+            _directory: directory,
         };
-        live(store, self.clock, parts, faults, self.witness)
+        live(store, self.clock, parts, Faults::default(), self.witness)
     }
 }

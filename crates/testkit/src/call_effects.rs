@@ -10,7 +10,7 @@ use crate::Fact;
 
 /// What the calls of one tool with the same arguments did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallEffects {
+pub(crate) struct CallEffects {
     /// Their effect class.
     pub effect: Effect,
     /// How many calls had their effect, or may have had it.

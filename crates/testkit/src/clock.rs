@@ -60,15 +60,8 @@ impl FakeClock {
         self.moved.notify_waiters();
     }
 
-    /// The clock of a machine that is this many seconds ahead of this one, or behind it if there are fewer than
-    /// none.
-    #[must_use]
-    pub fn ahead(&self, seconds: i64) -> impl Clock + use<> {
-        ShiftedClock { clock: self.clone(), micros: seconds * 1_000_000 }
-    }
-
-    /// Waits for a sleeper whose wake-up time is at most this far ahead, and returns how far the
-    /// earliest one is.
+    /// Waits until somebody sleeps whose wake-up time is at most this far ahead, and returns how far
+    /// the earliest such time is: [advance](Self::advance) the clock by it to wake the sleeper.
     ///
     /// # Panics
     /// If no sleeper with so short a sleep appears while a test may wait.
@@ -78,39 +71,11 @@ impl FakeClock {
             sleepers.values().copied().filter(|until| now < *until && *until <= now + within).min()
         };
         let mut sleepers = self.sleepers.subscribe();
-        let lies =
+        let found =
             tokio::time::timeout(PATIENCE, sleepers.wait_for(|sleepers| next(sleepers).is_some())).await;
-        let until = lies.ok().and_then(|lies| lies.ok().and_then(|sleepers| next(&sleepers)));
+        let until = found.ok().and_then(|found| found.ok().and_then(|sleepers| next(&sleepers)));
         let Some(until) = until else { panic!("nobody sleeps for {within:?} or less") };
         until.since(self.now())
-    }
-
-    /// Waits for a [sleeper](Self::sleeper) and moves the clock to the end of its sleep. Returns
-    /// how far that was.
-    ///
-    /// # Panics
-    /// If no sleeper with so short a sleep appears while a test may wait.
-    pub async fn advance_to_sleeper(&self, within: Duration) -> Duration {
-        let by = self.sleeper(within).await;
-        self.advance(by);
-        by
-    }
-}
-
-/// A clock that differs from a [`FakeClock`] by the same time always.
-struct ShiftedClock {
-    clock: FakeClock,
-    micros: i64,
-}
-
-#[async_trait]
-impl Clock for ShiftedClock {
-    fn now(&self) -> Time {
-        Time::from_micros(self.clock.now().micros() + self.micros)
-    }
-
-    async fn sleep_until(&self, until: Time) {
-        self.clock.sleep_until(Time::from_micros(until.micros() - self.micros)).await;
     }
 }
 

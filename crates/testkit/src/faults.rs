@@ -1,5 +1,5 @@
 //! Process deaths on demand: a store that fails at a chosen commit, before it or after it, or loses
-//! the epoch to another worker. Wrap your own store in it (`Layered` of the store crate), and try your own tools.
+//! the epoch to another worker. It is a layer for any store (`Layered` of the store crate).
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Claim, Commit, Committed, Error, Layered, Result, Store, StoreLayer, Write};
+use entourage_store::{Claim, Commit, Committed, Error, Result, Store, StoreLayer, Write};
 use entourage_types::{AgentId, CommitId};
 use tokio::sync::Notify;
 
@@ -18,8 +18,8 @@ pub enum Fault {
     DieBefore,
     /// The process dies after the commit, which is applied without a caller learning of it.
     DieAfter,
-    /// Another worker claims the agent just before and does the rest: a commit of the agent is
-    /// refused.
+    /// Another worker takes the agent over just before, or those that the commit wakes: a commit of
+    /// the agent is refused.
     LoseEpoch,
     /// The commit never returns and is never applied.
     Hang,
@@ -47,40 +47,25 @@ struct Inner {
     commits: AtomicU64,
     dead: AtomicBool,
     died: Notify,
-    lost: Mutex<Option<AgentId>>,
+    taken_over: Mutex<Option<AgentId>>,
     taken: Notify,
     /// The commit that was applied without its caller knowing, and its result.
     unknown: Mutex<Option<(CommitId, Committed)>>,
-    plan: Option<(u64, Fault)>,
+    plan: Mutex<Option<(u64, Fault)>>,
     /// Claims and commits that have begun and have neither returned nor been dropped.
     under_way: AtomicU64,
     idle: Notify,
-    /// Whether commits without a fence count too.
-    any: bool,
 }
 
 impl Faults {
-    /// A process without faults; it counts its commits.
-    #[must_use]
-    pub fn none() -> Self {
-        Self::default()
+    /// Plans a fault at the `at`th commit of the process, counted from 1: commits of agents, of people
+    /// and of maintenance. Without a plan there is no fault.
+    pub fn plan(&self, at: u64, fault: Fault) -> Self {
+        *self.inner.plan.lock().unwrap_or_else(PoisonError::into_inner) = Some((at, fault));
+        self.clone()
     }
 
-    /// A process with one fault, at the `at`th fenced commit, counted from 1.
-    #[must_use]
-    pub fn at(at: u64, fault: Fault) -> Self {
-        Self { inner: Arc::new(Inner { plan: Some((at, fault)), ..Inner::default() }) }
-    }
-
-    /// A process with one fault, at the `at`th commit of any kind, counted from 1: including
-    /// commits without a fence, as those of people and maintenance. [`Fault::LoseEpoch`] then takes
-    /// the agents that they would wake.
-    #[must_use]
-    pub fn at_any(at: u64, fault: Fault) -> Self {
-        Self { inner: Arc::new(Inner { plan: Some((at, fault)), any: true, ..Inner::default() }) }
-    }
-
-    /// How many commits counted: those with a fence, or all with [`at_any`](Self::at_any).
+    /// How many commits the process has begun.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.inner.commits.load(Ordering::SeqCst)
@@ -88,38 +73,30 @@ impl Faults {
 
     /// Whether the process has died.
     #[must_use]
-    pub fn dead(&self) -> bool {
+    pub fn is_dead(&self) -> bool {
         self.inner.dead.load(Ordering::SeqCst)
     }
 
-    /// Returns once the process has died.
-    pub async fn died(&self) {
-        let notified = self.inner.died.notified();
-        tokio::pin!(notified);
-        notified.as_mut().enable();
-        if !self.dead() {
-            notified.await;
-        }
-    }
-
     /// Returns the result of the work, or none if the process dies first: also if it dies late,
-    /// through a commit that was still under way when the work completed.
-    pub async fn outlived_by<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    /// through a commit that was still under way when the work completed. Whatever the process has
+    /// begun by then has happened, or never will.
+    pub async fn unless_dead<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let done = tokio::select! {
             biased;
-            () = self.died() => return None,
-            done = work => done,
+            () = self.died() => None,
+            done = work => Some(done),
         };
         self.settled().await;
-        if self.dead() { None } else { Some(done) }
+        done.filter(|_| !self.is_dead())
     }
 
-    /// Returns the agent that another worker has taken, once one has; that worker continues its
-    /// work.
-    pub async fn lost(&self) -> AgentId {
+    /// Waits until another worker has taken an agent over, and returns the agent; that worker
+    /// continues its work.
+    pub async fn taken_over(&self) -> AgentId {
         loop {
             let taken = self.inner.taken.notified();
-            if let Some(agent) = self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let agent = self.inner.taken_over.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(agent) = agent {
                 return agent;
             }
             taken.await;
@@ -132,9 +109,18 @@ impl Faults {
         self.inner.died.notify_waiters();
     }
 
-    /// Returns once no claim or commit is under way: whatever a process began has happened, or
-    /// never will.
-    pub async fn settled(&self) {
+    /// Returns once the process has died.
+    pub(crate) async fn died(&self) {
+        let notified = self.inner.died.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
+        if !self.is_dead() {
+            notified.await;
+        }
+    }
+
+    /// Returns once no claim or commit is under way.
+    pub(crate) async fn settled(&self) {
         loop {
             let idle = self.inner.idle.notified();
             tokio::pin!(idle);
@@ -170,13 +156,10 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// A store as one process sees it, until that process dies.
-pub(crate) type Faulty = Layered<Faults>;
-
 #[async_trait]
 impl StoreLayer for Faults {
     async fn pass(&self) -> Result<()> {
-        if self.dead() { Err(Error::Closed) } else { Ok(()) }
+        if self.is_dead() { Err(Error::Closed) } else { Ok(()) }
     }
 
     async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
@@ -193,11 +176,9 @@ impl StoreLayer for Faults {
         if let Some((_, committed)) = known.filter(|(id, _)| *id == commit.id) {
             return Ok(committed);
         }
-        if commit.fence.is_none() && !self.inner.any {
-            return store.commit(commit).await;
-        }
         let number = self.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
-        match self.inner.plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
+        let plan = *self.inner.plan.lock().unwrap_or_else(PoisonError::into_inner);
+        match plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
             None => store.commit(commit).await,
             Some(Fault::Hang) => {
                 drop(under_way);
@@ -229,7 +210,8 @@ impl StoreLayer for Faults {
                     store.claim(*agent, u64::MAX).await?;
                 }
                 let done = store.commit(commit).await;
-                *self.inner.lost.lock().unwrap_or_else(PoisonError::into_inner) = taken.first().copied();
+                *self.inner.taken_over.lock().unwrap_or_else(PoisonError::into_inner) =
+                    taken.first().copied();
                 self.inner.taken.notify_one();
                 done
             }

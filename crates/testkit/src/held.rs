@@ -10,7 +10,7 @@ use entourage_llm::{Deltas, Model, Reply, Request, Result};
 use entourage_types::{Cost, Usage};
 use tokio::sync::Semaphore;
 
-use crate::within;
+use crate::world::within;
 
 /// A model whose calls wait until a test releases them.
 #[derive(Clone)]

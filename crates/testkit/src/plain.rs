@@ -4,9 +4,22 @@ use std::collections::BTreeMap;
 
 use entourage_types::{Item, ItemBody};
 
-/// A transcript in one line per item, without times, to compare what happened.
+use crate::audit::well_formed;
+
+/// A whole transcript in one line per item, without times, to compare what happened.
+///
+/// # Panics
+/// If the transcript is not well formed: every call has exactly one output, after it, in call order,
+/// before the next turn, and the item numbers have no gap.
 #[must_use]
 pub fn plain(items: &[Item]) -> Vec<String> {
+    let lines = lines(items);
+    well_formed(items).unwrap_or_else(|wrong| panic!("{wrong}: {lines:#?}"));
+    lines
+}
+
+/// A transcript in one line per item, well formed or not.
+pub(crate) fn lines(items: &[Item]) -> Vec<String> {
     items.iter().map(|item| line(&item.body)).collect()
 }
 

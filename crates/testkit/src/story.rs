@@ -4,16 +4,14 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use entourage_engine::{Clock, Kinds};
-use entourage_llm::{Request, Script, ScriptedModel};
+use entourage_engine::{Client, Clock, dispatch::Settings};
 use entourage_store::Page;
-use entourage_tools::Toolbox;
 use entourage_types::{Action, Agent, Answer, Owner, Question, QuestionStatus, Time};
 
 use crate::{
-    CallEffects, Effects, Fact, Fault, Faults, Violation, Witness, World, WorldBuilder,
-    call_effects::{call_effects, same_effects},
-    plain::{numbered, plain},
+    Fact, Fault, Faults, Violation, Witness, World, WorldBuilder,
+    call_effects::{CallEffects, call_effects, same_effects},
+    plain::{lines, numbered},
 };
 
 /// How long one run may take at most.
@@ -24,11 +22,13 @@ const STILL: Duration = Duration::from_secs(2);
 /// The longest pause before the next attempt of an activation that failed once or twice.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// The minimum number of faults in a sample, if there are that many.
-const LEAST_TOLD: usize = 12;
+const SMALLEST_SAMPLE: usize = 12;
+/// How many commits of the next process are tried for the second of two consecutive deaths.
+const SECOND_WITHIN: u64 = 3;
 
 /// What a person does about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Act {
+pub enum PersonAction {
     /// Answers it.
     Answer(Answer),
     /// Sends this to the root instead, which must handle the question.
@@ -39,124 +39,96 @@ pub enum Act {
     Delete,
 }
 
-/// Selects the faults with which a [`Story`] is run.
-#[derive(Debug, Clone, Copy)]
-pub struct Points {
-    /// Runs every `stride`th fault only: 1 for all of them.
-    pub stride: usize,
-    /// How many commits of the next process are tried for the second of two consecutive deaths.
-    pub second_within: u64,
-}
-
-impl From<usize> for Points {
-    fn from(stride: usize) -> Self {
-        Self { stride, second_within: 3 }
-    }
-}
-
-/// A story: what the model answers, what the person does, with which tools and kinds.
+/// A story: what people say and do, in a world with your tools and kinds.
 ///
 /// ```
-/// use entourage_llm::Script;
-/// use entourage_testkit::{Story, TestTool, WorldBuilder};
-/// use entourage_tools::{Effect, Toolbox};
-/// use serde_json::json;
+/// use async_trait::async_trait;
+/// use entourage_engine::Kinds;
+/// use entourage_llm::{Script, ScriptedModel};
+/// use entourage_store::MemoryStore;
+/// use entourage_testkit::{Fact, Story, Witness, World};
+/// use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
+/// use entourage_types::{Kind, ToolSpec};
+/// use serde_json::{Value, json};
 ///
-/// let story = Story::new(|request| match request.messages.len() {
-///     1 => Script::call("put", json!({"n": 1})),
-///     _ => Script::text("Done."),
-/// })
-/// .tools(|effects| Toolbox::new().with(TestTool::new("put", Effect::Idempotent, effects)))
-/// .kinds(entourage_engine::Kinds::none().with(entourage_types::Kind::bare("assistant")))
-/// .world(WorldBuilder::in_memory);
+/// struct Put(Witness);
+///
+/// #[async_trait]
+/// impl Tool for Put {
+///     fn name(&self) -> &str {
+///         "put"
+///     }
+///     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+///         let (name, description) = ("put".into(), "Puts something.".into());
+///         Some(ToolSpec { name, description, parameters: json!({"type": "object"}) })
+///     }
+///     fn effect(&self) -> Effect {
+///         Effect::Idempotent
+///     }
+///     async fn call(&self, context: &Context, _: Value) -> Result<Outcome, Error> {
+///         let effect = self.effect();
+///         self.0.record(Fact::Effect { agent: context.agent, call: context.call, effect });
+///         // Here the tool would act.
+///         Ok(Outcome::text("put"))
+///     }
+/// }
+///
+/// let story = Story::new(["Go."], |witness| {
+///     let model = ScriptedModel::deciding(|request| Some(Ok(match request.messages.len() {
+///         1 => Script::call("put", json!({})),
+///         _ => Script::text("Done."),
+///     })));
+///     World::builder(model)
+///         .tools(Toolbox::new().with(Put(witness.clone())))
+///         .kinds(Kinds::none().with(Kind::bare("assistant")))
+///         .store(MemoryStore::default())
+/// });
 /// let runtime = tokio::runtime::Runtime::new().unwrap();
 /// assert!(runtime.block_on(story.survives([1], 5)) > 3);
 /// ```
 #[derive(Clone)]
 pub struct Story {
-    model: Arc<dyn Fn(&Request) -> Script + Send + Sync>,
-    person: Arc<dyn Fn(&Question) -> Act + Send + Sync>,
-    tools: Arc<dyn Fn(&Effects) -> Toolbox + Send + Sync>,
-    kinds: Kinds,
+    messages: Vec<String>,
+    world: Arc<dyn Fn(&Witness) -> WorldBuilder + Send + Sync>,
+    person: Arc<dyn Fn(&Question) -> PersonAction + Send + Sync>,
     any_order: bool,
-    window: u32,
-    then: Vec<String>,
-    world: Arc<dyn Fn(WorldBuilder) -> WorldBuilder + Send + Sync>,
 }
-
-/// The context window of a story's model in tokens, unless set.
-const WINDOW: u32 = 128_000;
 
 /// The outcome of one run of a story.
 #[derive(Debug, Clone)]
 pub struct StoryOutcome {
     /// The transcript of each agent of the tree, one line per item, without ids and times.
     pub transcripts: Vec<Vec<String>>,
-    /// What the calls that are not pure did, by tool and arguments.
-    pub effects: BTreeMap<String, CallEffects>,
-    /// How many fenced commits each process made.
+    /// How many times the calls that are not pure had their effect, by tool and arguments.
+    pub effects: BTreeMap<String, usize>,
+    /// How many commits each process began.
     pub commits: Vec<u64>,
     /// The violated invariants.
     pub violations: Vec<Violation>,
+    /// What else is known of these calls.
+    calls: BTreeMap<String, CallEffects>,
 }
 
 impl Story {
-    /// Creates a story whose model decides by the request. Unless set otherwise, it has the
-    /// built-in kinds and no tools, and the person answers `yes` to every question.
-    pub fn new(model: impl Fn(&Request) -> Script + Send + Sync + 'static) -> Self {
+    /// Creates a story in which a person sends these messages to one agent, each once all agents are
+    /// at rest. The world is built anew for each run; its tools record their effects with the
+    /// witness. The person answers `yes` to every question unless [set](Self::person) otherwise.
+    pub fn new<'m>(
+        messages: impl IntoIterator<Item = &'m str>,
+        world: impl Fn(&Witness) -> WorldBuilder + Send + Sync + 'static,
+    ) -> Self {
         Self {
-            model: Arc::new(model),
-            person: Arc::new(|_| Act::Answer(Answer::Text("yes".into()))),
-            tools: Arc::new(|_| Toolbox::new()),
-            kinds: Kinds::builtin(),
+            messages: messages.into_iter().map(str::to_owned).collect(),
+            world: Arc::new(world),
+            person: Arc::new(|_| PersonAction::Answer(Answer::Text("yes".into()))),
             any_order: false,
-            window: WINDOW,
-            then: Vec::new(),
-            world: Arc::new(|world| world),
         }
-    }
-
-    /// The messages that the person sends one after the other, each once all agents are at rest.
-    #[must_use]
-    pub fn then(mut self, words: impl IntoIterator<Item = &'static str>) -> Self {
-        self.then = words.into_iter().map(str::to_owned).collect();
-        self
     }
 
     /// What the person does about each question.
     #[must_use]
-    pub fn person(mut self, person: impl Fn(&Question) -> Act + Send + Sync + 'static) -> Self {
+    pub fn person(mut self, person: impl Fn(&Question) -> PersonAction + Send + Sync + 'static) -> Self {
         self.person = Arc::new(person);
-        self
-    }
-
-    /// The tools, created anew for each run. They report their effects.
-    #[must_use]
-    pub fn tools(mut self, tools: impl Fn(&Effects) -> Toolbox + Send + Sync + 'static) -> Self {
-        self.tools = Arc::new(tools);
-        self
-    }
-
-    /// The kinds.
-    #[must_use]
-    pub fn kinds(mut self, kinds: Kinds) -> Self {
-        self.kinds = kinds;
-        self
-    }
-
-    /// The context window of its model in tokens.
-    #[must_use]
-    pub fn window(mut self, tokens: u32) -> Self {
-        self.window = tokens;
-        self
-    }
-
-    /// What else its world is built with, anew for each run: [in memory](WorldBuilder::in_memory) it is ten
-    /// times as fast.
-    #[must_use]
-    pub fn world(mut self, with: impl Fn(WorldBuilder) -> WorldBuilder + Send + Sync + 'static) -> Self {
-        let before = self.world;
-        self.world = Arc::new(move |world| with(before(world)));
         self
     }
 
@@ -167,41 +139,40 @@ impl Story {
         self
     }
 
-    /// Runs it with these faults, one for each process until the last, which has none.
-    pub async fn run(&self, workers: usize, faults_of_all: &[(u64, Fault)]) -> StoryOutcome {
-        let model = Arc::clone(&self.model);
+    /// Runs it with this many dispatchers and these faults: each at that commit of one process, until
+    /// the last process, which has none.
+    pub async fn run(&self, dispatchers: usize, faults_of_all: &[(u64, Fault)]) -> StoryOutcome {
         let witness = Witness::default();
-        let model = ScriptedModel::deciding(move |request| Some(Ok(model(request))));
-        let builder = World::builder(model.with_window(self.window))
-            .tools((self.tools)(&Effects::seen_by(&witness)))
-            .kinds(self.kinds.clone())
-            .workers(workers)
-            .witness(&witness);
-        let builder = (self.world)(builder);
-        let mut lives = faults_of_all.iter().map(|(at, fault)| Faults::at(*at, *fault));
-        let mut world = builder.start_with(lives.next().unwrap_or_default()).await;
-        let root = world.ask("Go.").await;
+        let builder = (self.world)(&witness).witness(&witness);
+        let builder = builder.dispatchers(vec![Settings::default(); dispatchers]);
+        let mut faults = faults_of_all.iter();
+        let mut world = builder.start().await;
+        faults.next().inspect(|(at, fault)| drop(world.faults().plan(*at, *fault)));
+        let mut messages = self.messages.iter();
+        let root = world.ask(messages.next().map_or("", String::as_str)).await;
         let mut commits = Vec::new();
         loop {
-            let faults = world.faults().clone();
+            let process = world.faults().clone();
             let over = tokio::select! {
                 biased;
-                () = faults.died() => false,
+                () = process.died() => false,
                 () = self.come_to_the_end(&world, &root) => true,
                 () = tokio::time::sleep(PATIENCE) => stuck(&world, faults_of_all).await,
             };
-            commits.push(faults.commits());
-            assert_eq!(world.inconsistencies().await, [""; 0], "at any moment, {faults_of_all:?}");
+            commits.push(process.commits());
+            assert_eq!(inconsistencies(&world.client()).await, [""; 0], "at any moment, {faults_of_all:?}");
             if over {
                 break;
             }
-            world = world.restart(lives.next().unwrap_or_default()).await;
+            let next = Faults::default();
+            faults.next().inspect(|(at, fault)| drop(next.plan(*at, *fault)));
+            world = world.restart(next).await;
         }
         let (mut transcripts, mut items) = (Vec::new(), Vec::new());
         for agent in settled(world.client().tree(root.id).await) {
             let mut ids = BTreeMap::new();
             let of_agent = settled(world.client().items(agent.id, 0, u32::MAX).await);
-            let lines = plain(&of_agent);
+            let lines = lines(&of_agent);
             transcripts.push(lines.iter().map(|line| numbered(line, &mut ids)).collect::<Vec<_>>());
             items.extend(of_agent);
         }
@@ -211,22 +182,27 @@ impl Story {
         }
         let all = Page { limit: u32::MAX, ..Page::default() };
         let questions = settled(world.client().questions(Some(root.id), None, all).await);
-        let effects = call_effects(&witness.facts(), &items, &questions);
-        StoryOutcome { transcripts, effects, commits, violations: world.audit().await }
+        let calls = call_effects(&witness.facts(), &items, &questions);
+        let effects = calls.iter().map(|(call, did)| (call.clone(), did.times)).collect();
+        StoryOutcome { transcripts, effects, commits, violations: world.audit().await, calls }
     }
 
-    /// Runs it without faults, then with a fault at each of these `points`: each fault alone, and
-    /// each death followed by another in the next process. Compares what the calls do as well as
-    /// the transcripts. Returns how many runs with faults there were.
+    /// Runs it without faults, then with a fault at each commit: each fault alone, and each death
+    /// followed by another in the next process; all of this with each of these numbers of
+    /// dispatchers, of which every `stride`th run is made. Compares what the calls do as well as the
+    /// transcripts. Returns how many runs with faults there were.
+    ///
+    /// With `CRASH_POINTS=all` in the environment all runs are made, and with `CRASH_POINTS=pairs`
+    /// also those with each pair of deaths, however far apart.
     ///
     /// # Panics
     /// If an outcome differs from the one without faults, or an invariant is violated.
-    pub async fn survives(
-        &self,
-        workers: impl IntoIterator<Item = usize>,
-        points: impl Into<Points>,
-    ) -> usize {
-        let Points { stride, second_within } = points.into();
+    pub async fn survives(&self, dispatchers: impl IntoIterator<Item = usize>, stride: usize) -> usize {
+        let (stride, second_within) = match std::env::var("CRASH_POINTS").as_deref() {
+            Ok("all") => (1, SECOND_WITHIN),
+            Ok("pairs") => (1, u64::MAX),
+            _ => (stride, SECOND_WITHIN),
+        };
         let expected = self.run(1, &[]).await;
         assert_eq!(expected.violations, [], "undisturbed");
         assert!(
@@ -247,29 +223,29 @@ impl Story {
                 }
             }
         }
-        let lives: Vec<_> = workers
+        let runs: Vec<_> = dispatchers
             .into_iter()
-            .flat_map(|workers| points.iter().map(move |faults| (workers, faults)))
+            .flat_map(|dispatchers| points.iter().map(move |faults| (dispatchers, faults)))
             .collect();
-        let stride = stride.min(lives.len() / LEAST_TOLD).max(1);
-        let mut runs = 0;
-        for (workers, faults) in lives.iter().step_by(stride) {
-            let out = self.run(*workers, faults).await;
+        let stride = stride.min(runs.len() / SMALLEST_SAMPLE).max(1);
+        let mut count = 0;
+        for (dispatchers, faults) in runs.iter().step_by(stride) {
+            let out = self.run(*dispatchers, faults).await;
             let violations: Vec<String> = out.violations.iter().map(ToString::to_string).collect();
-            assert_eq!(violations, [""; 0], "{faults:?} with {workers} workers: {:#?}", out.transcripts);
-            assert_eq!(out.transcripts, expected.transcripts, "{faults:?} with {workers} workers");
-            let fits = same_effects(&expected.effects, &out.effects);
-            assert_eq!(fits, Ok(()), "{faults:?} with {workers} workers");
-            runs += 1;
+            let which = format!("{faults:?} with {dispatchers} dispatchers");
+            assert_eq!(violations, [""; 0], "{which}: {:#?}", out.transcripts);
+            assert_eq!(out.transcripts, expected.transcripts, "{which}");
+            assert_eq!(same_effects(&expected.calls, &out.calls), Ok(()), "{which}");
+            count += 1;
         }
-        runs
+        count
     }
 
     /// Does what the person does until no work is left.
     async fn come_to_the_end(&self, world: &World, root: &Agent) {
         let client = world.engine().client(Owner::local());
         let mut news = world.witness().news();
-        let mut then = self.then.iter().enumerate();
+        let mut then = self.messages.iter().enumerate().skip(1);
         loop {
             news.mark_unchanged();
             // In this order: an agent that asks after this read had a wake-up due before it.
@@ -280,33 +256,33 @@ impl Story {
             // A process that dies during this read is handled elsewhere.
             for question in open.unwrap_or_default() {
                 // Answering twice is refused; a question that was answered meanwhile is acceptable.
-                let act = (self.person)(&question);
-                acted |= act != Act::Wait;
-                match act {
-                    Act::Answer(answer) => drop(client.answer(question.id, answer).await),
-                    Act::Wait => {}
+                let action = (self.person)(&question);
+                acted |= action != PersonAction::Wait;
+                match action {
+                    PersonAction::Answer(answer) => drop(client.answer(question.id, answer).await),
+                    PersonAction::Wait => {}
                     // A message sent again under the same key is stored once.
-                    Act::Say(text) => {
+                    PersonAction::Say(text) => {
                         drop(client.send(root.id, &text, Some(&question.id.to_string())).await);
                     }
-                    Act::Delete => {
+                    PersonAction::Delete => {
                         if client.intervene(question.agent, Action::Delete, None).await.is_ok() {
-                            world.witness().saw(Fact::Deleted(question.agent));
+                            world.witness().record(Fact::Deleted(question.agent));
                         }
                     }
                 }
             }
             let at_work = tree.iter().any(|agent| !agent.status.is_terminal());
             match due.first() {
-                None if !at_work && !world.faults().dead() => match then.next() {
+                None if !at_work && !world.faults().is_dead() => match then.next() {
                     Some((nth, text)) => {
-                        drop(client.send(root.id, text, Some(&format!("then {nth}"))).await);
+                        drop(client.send(root.id, text, Some(&format!("message {nth}"))).await);
                         continue;
                     }
                     None => return,
                 },
                 // A dead process may have asked something unseen, so no time passes.
-                Some(later) if !acted && !world.faults().dead() && later.due > world.clock().now() => {
+                Some(later) if !acted && !world.faults().is_dead() && later.due > world.clock().now() => {
                     world.clock().advance(later.due.since(world.clock().now()));
                 }
                 _ => {}
@@ -314,11 +290,22 @@ impl Story {
             // The witness exists as long as the world does. If nothing arrives, an activation that
             // failed may be waiting to retry.
             let is_still = tokio::time::timeout(STILL, news.changed()).await.is_err();
-            if is_still && !world.faults().dead() {
+            if is_still && !world.faults().is_dead() {
                 world.clock().advance(TRY_AGAIN);
             }
         }
     }
+}
+
+/// The inconsistencies that the engine's own maintenance finds at this moment. A healthy engine has
+/// none.
+async fn inconsistencies(client: &Client) -> Vec<String> {
+    let mut texts = Vec::new();
+    for job in settled(client.jobs().await) {
+        let found = settled(client.inconsistencies(&job.job_run.job).await);
+        texts.extend(found.into_iter().map(|found| format!("{}: {}", found.job, found.text)));
+    }
+    texts
 }
 
 /// Reports the state of a story that does not end.

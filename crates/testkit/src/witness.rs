@@ -63,8 +63,9 @@ impl Witness {
         self.lock().clone()
     }
 
-    /// Records a fact.
-    pub fn saw(&self, fact: Fact) {
+    /// Records a fact that the store does not show. A tool of your own records a [`Fact::Effect`]
+    /// immediately before its effect.
+    pub fn record(&self, fact: Fact) {
         let mut facts = self.lock();
         facts.push(fact);
         let count = facts.len();
@@ -73,8 +74,7 @@ impl Witness {
     }
 
     /// Subscribes to the number of facts.
-    #[must_use]
-    pub fn news(&self) -> watch::Receiver<usize> {
+    pub(crate) fn news(&self) -> watch::Receiver<usize> {
         self.news.subscribe()
     }
 
@@ -101,7 +101,7 @@ impl Witness {
         let own = self.clone();
         let asked = tokio::spawn(async move {
             let answer = answer.await;
-            answer.as_ref().ok().and_then(fact).into_iter().for_each(|fact| own.saw(fact));
+            answer.as_ref().ok().and_then(fact).into_iter().for_each(|fact| own.record(fact));
             drop(in_order);
             answer
         });
@@ -113,7 +113,7 @@ impl Witness {
 impl StoreLayer for Witness {
     fn shown(&self, scope: &Scope, owner: &Owner) {
         if let Some(to) = scope.owner().filter(|to| *to != owner) {
-            self.saw(Fact::Shown { to: to.clone(), of: owner.clone() });
+            self.record(Fact::Shown { to: to.clone(), of: owner.clone() });
         }
     }
 

@@ -1,21 +1,20 @@
 //! An engine for one test, with a database of its own, and as many consecutive processes as the
 //! test needs.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Client, Clock, Engine, Guardrail, Kinds, NewAgent, Outbox, Signal, ThreadStore, Tracer,
-    Transport,
+    Builder, Client, Clock, Engine, Kinds, NewAgent,
     dispatch::{Dispatcher, Embedded, Settings},
 };
-use entourage_llm::{Model, ScriptedModel};
-use entourage_store::{Commit, Page, Store};
+use entourage_llm::Model;
+use entourage_store::{Commit, Layered, Page, Store};
 use entourage_tools::Toolbox;
-use entourage_types::{Agent, AgentId, Event, Owner, Question, QuestionStatus, Status};
+use entourage_types::{Agent, AgentId, Owner, Question, QuestionStatus, Status};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FakeClock, Faults, Violation, Witness, WorldBuilder, audit, faults::Faulty};
+use crate::{FakeClock, Faults, Violation, Witness, WorldBuilder, audit};
 
 /// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,7 +24,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Panics
 /// If it takes longer than a test may wait.
-pub async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
     let happened = tokio::time::timeout(PATIENCE, happens).await;
     happened.unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
 }
@@ -46,36 +45,19 @@ pub(crate) struct Parts {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) tools: Toolbox,
     pub(crate) kinds: Kinds,
-    pub(crate) workers: usize,
-    pub(crate) places: usize,
-    pub(crate) tracer: Option<Arc<dyn Tracer>>,
-    pub(crate) guardrails: Vec<(String, Arc<dyn Guardrail>)>,
-    pub(crate) outbox: Outbox,
-    pub(crate) transport: Option<Arc<dyn Transport>>,
-    pub(crate) thread_store: Option<Arc<dyn ThreadStore>>,
+    pub(crate) dispatchers: Vec<Settings>,
     pub(crate) with: Box<dyn Fn(Builder) -> Builder + Send + Sync>,
-    pub(crate) directory: Option<tempfile::TempDir>,
+    /// The directory of the database file, which is deleted when this is dropped.
+    pub(crate) _directory: Option<tempfile::TempDir>,
 }
 
-/// The name of the database in its directory.
-pub(crate) const DATABASE: &str = "engine.sqlite";
-
 impl Parts {
-    /// An engine with this world's model and kinds. Each worker has its own, and each of them counts an end
-    /// of the process that they share.
+    /// An engine with this world's model and kinds. Each dispatcher has its own, and each of them
+    /// counts an end of the process that they share.
     fn engine(&self, store: &Arc<dyn Store>) -> Builder {
         let engine = Engine::builder(Arc::clone(store), Arc::clone(&self.model))
             .kinds(self.kinds.clone())
-            .outbox(self.outbox.clone())
-            .give_up_after(Settings::default().give_up_after * self.workers.max(1) as u32);
-        let engine = self
-            .guardrails
-            .iter()
-            .fold(engine, |engine, (name, check)| engine.guardrail(name, check.clone()));
-        let engine = match &self.thread_store {
-            Some(thread_store) => engine.thread_store(Arc::clone(thread_store)),
-            None => engine,
-        };
+            .give_up_after(Settings::default().give_up_after * self.dispatchers.len().max(1) as u32);
         (self.with)(engine)
     }
 }
@@ -84,11 +66,6 @@ impl World {
     /// Configures a world with this model.
     pub fn builder(model: impl Model) -> WorldBuilder {
         WorldBuilder::new(Arc::new(model))
-    }
-
-    /// Starts a world with a scripted model, the built-in kinds and these tools.
-    pub async fn scripted(model: &ScriptedModel, tools: Toolbox) -> Self {
-        Self::builder(model.clone()).tools(tools).start().await
     }
 
     /// The engine of the current process.
@@ -101,12 +78,6 @@ impl World {
     #[must_use]
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
-    }
-
-    /// The database file, for tests that damage it; none for a world in memory.
-    #[must_use]
-    pub fn database(&self) -> Option<PathBuf> {
-        self.builder.directory.as_ref().map(|directory| directory.path().join(DATABASE))
     }
 
     /// The clock.
@@ -129,55 +100,18 @@ impl World {
         must(audit(&*self.store, Some(&self.witness)).await, "the store answers")
     }
 
-    /// The faults of the current process.
-    #[must_use]
-    pub fn faults(&self) -> &Faults {
-        &self.faults
-    }
-
     /// A client of the local owner, which reads below all faults.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.client_of(Owner::local())
+        let observer = self.builder.engine(&self.store).clock(Arc::new(self.clock.clone())).build();
+        observer.client(Owner::local())
     }
 
-    /// A client of an owner, which reads below all faults.
+    /// The faults of the current process. Before there is work it makes no commit, so that a fault
+    /// may be planned after the start as well.
     #[must_use]
-    pub fn client_of(&self, owner: Owner) -> Client {
-        self.beside().client(owner)
-    }
-
-    /// An engine for observers: below all faults, and without workers.
-    #[must_use]
-    pub fn beside(&self) -> Engine {
-        self.beside_with(&Faults::none())
-    }
-
-    /// The engine of an operator in a separate process, which has these faults.
-    #[must_use]
-    pub fn beside_with(&self, faults: &Faults) -> Engine {
-        let store: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&self.store), faults.clone()));
-        self.builder.engine(&store).clock(Arc::new(self.clock.clone())).build()
-    }
-
-    /// The inconsistencies that the engine's own maintenance finds at this moment: runs that
-    /// nothing will wake, waits for events that will not happen, records that no activation will
-    /// read. A healthy engine has none.
-    ///
-    /// # Panics
-    /// If the store fails.
-    pub async fn inconsistencies(&self) -> Vec<String> {
-        let client = self.client();
-        let mut inconsistencies = Vec::new();
-        for job in must(client.jobs().await, "the store answers") {
-            let found = must(client.inconsistencies(&job.job_run.job).await, "the store answers");
-            inconsistencies.extend(
-                found
-                    .into_iter()
-                    .map(|inconsistency| format!("{}: {}", inconsistency.job, inconsistency.text)),
-            );
-        }
-        inconsistencies
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Creates an agent with its first message: of the kind `assistant`, or of the first kind if
@@ -188,57 +122,9 @@ impl World {
     pub async fn ask(&self, text: &str) -> Agent {
         let kinds = self.engine.kinds();
         let first = kinds.iter().next().filter(|_| kinds.get("assistant").is_none());
-        self.ask_kind(first.map(|kind| &*kind.name), text).await
-    }
-
-    /// Creates an agent of this kind with its first message, as [`ask`](Self::ask) does.
-    pub async fn ask_kind(&self, kind: Option<&str>, text: &str) -> Agent {
-        let kind = kind.map(str::to_owned);
+        let kind = first.map(|kind| kind.name.to_string());
         let new = NewAgent { kind, message: Some(text.to_owned()), ..NewAgent::default() };
         must(self.client().create(new, None).await, "the engine takes a message")
-    }
-
-    /// Waits until an event of the tree matches, and returns all events up to it.
-    ///
-    /// # Panics
-    /// If that takes longer than a test may wait.
-    pub async fn until(&self, root: AgentId, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
-        let mut watch = must(self.client().watch(root, 0).await, "the tree exists");
-        let mut seen = Vec::new();
-        let found = tokio::time::timeout(PATIENCE, async {
-            loop {
-                if let Signal::Event(event) = must(watch.next().await, "the store answers") {
-                    seen.push((*event).clone());
-                    if fits(&event) {
-                        return;
-                    }
-                }
-            }
-        });
-        if found.await.is_err() {
-            let last: Vec<_> = seen.iter().map(|event| format!("{event:?}")).collect();
-            panic!("it did not happen; events so far:\n{}", last.join("\n"));
-        }
-        seen
-    }
-
-    /// Returns the agent once its row matches and no wake-up is due that could change that.
-    async fn at_rest(&self, id: AgentId, what: &str, fits: impl Fn(Status) -> bool) -> Agent {
-        let (client, mut news) = (self.client(), self.witness.news());
-        let rests = async {
-            loop {
-                news.mark_unchanged();
-                let agent = must(client.agent(id).await, "the agent exists");
-                let due = must(self.store.due(self.clock.now(), None, u32::MAX).await, "the store answers");
-                let is_woken =
-                    agent.status != Status::Cancelled && due.iter().any(|wakeup| wakeup.agent == id);
-                if fits(agent.status) && !is_woken {
-                    return agent;
-                }
-                must(news.changed().await, "the witness is there");
-            }
-        };
-        within(&format!("{id} {what}"), rests).await
     }
 
     /// Waits until the root's run has ended and no further work is due, and returns the root.
@@ -246,7 +132,21 @@ impl World {
     /// # Panics
     /// If that takes longer than a test may wait.
     pub async fn ended(&self, root: AgentId) -> Agent {
-        self.at_rest(root, "has ended", Status::is_terminal).await
+        let (client, mut news) = (self.client(), self.witness.news());
+        let ended = async {
+            loop {
+                news.mark_unchanged();
+                let agent = must(client.agent(root).await, "the agent exists");
+                let due = must(self.store.due(self.clock.now(), None, u32::MAX).await, "the store answers");
+                let is_woken =
+                    agent.status != Status::Cancelled && due.iter().any(|wakeup| wakeup.agent == root);
+                if agent.status.is_terminal() && !is_woken {
+                    return agent;
+                }
+                must(news.changed().await, "the witness is there");
+            }
+        };
+        within(&format!("{root} has ended"), ended).await
     }
 
     /// Waits until a question of the tree is open, and returns the oldest open one.
@@ -266,14 +166,6 @@ impl World {
             }
         };
         within(&format!("{root} or one below it asks"), asked).await
-    }
-
-    /// Waits until an agent sleeps and no wake-up is due.
-    ///
-    /// # Panics
-    /// If that takes longer than a test may wait.
-    pub async fn asleep(&self, agent: &Agent) {
-        self.at_rest(agent.id, "sleeps", |status| status == Status::Waiting).await;
     }
 
     /// Ends this process abruptly and starts the next one on the same database.
@@ -310,40 +202,31 @@ pub(crate) fn live(
     witness: Witness,
 ) -> World {
     let stop = CancellationToken::new();
-    let seen: Arc<dyn Store> = Arc::new(Faulty::new(Arc::clone(&store), faults.clone()));
+    let seen: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(&store), faults.clone()));
     let over = |store: &Arc<dyn Store>| {
         builder
             .engine(store)
             .tools(builder.tools.clone())
             .clock(Arc::new(clock.clone()))
-            .tracer(builder.tracer.clone())
             .stopping(stop.clone())
             .build()
     };
     let engine = over(&seen);
     let mut workers = JoinSet::new();
-    for nth in 0..builder.workers {
-        let settings = Settings { grace: Duration::ZERO, concurrency: builder.places, ..Settings::default() };
+    for (nth, settings) in builder.dispatchers.iter().enumerate() {
+        let settings = Settings { grace: Duration::ZERO, ..settings.clone() };
         let engine = if nth == 0 { engine.clone() } else { over(&seen) };
         let (store, stop) = (Arc::clone(&seen), stop.clone());
         let clock: Arc<dyn Clock> = Arc::new(clock.clone());
         workers.spawn(async move { Embedded::new(settings).run(Arc::new(engine), store, clock, stop).await });
     }
-    if let Some(transport) = builder.transport.clone() {
-        let engine = engine.clone();
-        workers.spawn(async move {
-            engine.deliver(transport).await;
-            Ok(())
-        });
-    }
-    if builder.thread_store.is_some() {
-        let engine = engine.clone();
-        workers.spawn(async move {
-            engine.save_threads().await;
-            Ok(())
-        });
-    }
+    // It ends at once in a world without a thread store.
+    let saving = engine.clone();
+    workers.spawn(async move {
+        saving.save_threads().await;
+        Ok(())
+    });
     let (rival, planned) = (over(&store), faults.clone());
-    workers.spawn(async move { rival.advance(planned.lost().await).await });
+    workers.spawn(async move { rival.advance(planned.taken_over().await).await });
     World { engine, store, clock, builder, stop, workers, faults, witness }
 }

@@ -3,12 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::kit::first_tools;
+use crate::kit::{Database, Effects, TestTool, WorldExt, first_tools};
 use async_trait::async_trait;
 use entourage_engine::{Client, Engine, Error, Kinds, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Layered, Page, Store, StoreLayer, Write};
-use entourage_testkit::{Effects, Fault, Faults, TestTool, World, plain, well_formed};
+use entourage_store::{Commit, Committed, Layered, MemoryStore, Page, Store, StoreLayer, Write};
+use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
     About, Agent, Answer, EventBody, GrantStatus, GrantSubject, Kind, Question, QuestionStatus, Status,
@@ -74,7 +74,6 @@ async fn lines(world: &World, root: &Agent) -> Vec<String> {
     let ended = world.ended(root.id).await;
     let items = world.client().items(root.id, 0, 100).await.unwrap();
     assert_eq!(ended.status, Status::Succeeded, "{:?}", plain(&items));
-    well_formed(&items).unwrap();
     plain(&items)
 }
 
@@ -154,7 +153,7 @@ async fn each_call_of_a_turn_is_approved_separately_and_blocks_no_other() {
     let second = nth_question(&world, &root, 2).await;
     world.asleep(&root).await;
     assert_eq!(happened.per_call(), [1], "the reading did not wait");
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     // The later question first; its effect does not wait for the other answer.
     answer(&world, &second, approve()).await;
     world
@@ -203,7 +202,7 @@ async fn an_expired_approval_takes_the_verdict_that_the_rule_declares() {
         let root = world.ask("Pay.").await;
         let question = world.question(root.id).await;
         world.asleep(&root).await;
-        let world = world.restart(Faults::none()).await;
+        let world = world.restart(Faults::default()).await;
         world.clock().advance(Duration::from_secs(60));
         lines(&world, &root).await;
         assert_eq!((read_last(&model).as_str(), happened.per_call().len()), (read, times));
@@ -272,7 +271,7 @@ async fn a_grant_covers_one_agent_and_one_rule_until_it_is_revoked() {
         (root.id, "pay", GrantStatus::Standing)
     );
 
-    let stranger = world.client_of(entourage_types::Owner::new("stranger"));
+    let stranger = world.engine().client(entourage_types::Owner::new("stranger"));
     assert!(matches!(stranger.revoke(grants[0].id).await, Err(Error::NotFound { .. })));
     assert_eq!(stranger.grants(None, None, None, Page::default()).await.unwrap(), []);
     for _ in 0..2 {
@@ -387,12 +386,12 @@ async fn grant_while_asking(faults: &Faults) -> (u64, usize) {
         let is_new = matches!(request.messages.last(), Some(Message::User(_)));
         Some(Ok(if is_new { pays.clone() } else { Script::text("Done.") }))
     });
-    let world = World::builder(model.clone()).workers(0).in_memory().start().await;
+    let world = World::builder(model.clone()).dispatchers([]).store(MemoryStore::default()).start().await;
     let happened = Effects::default();
     let quick: Arc<dyn Store> =
         Arc::new(Layered::new(Arc::clone(world.store()), QuickPerson(world.client())));
     let root = world.ask("Pay.").await;
-    for faults in [faults, &Faults::none()] {
+    for faults in [faults, &Faults::default()] {
         let engine = Engine::builder(
             Arc::new(Layered::new(Arc::clone(&quick), faults.clone())),
             Arc::new(model.clone()),
@@ -403,7 +402,7 @@ async fn grant_while_asking(faults: &Faults) -> (u64, usize) {
         .build();
         for _ in 0..3 {
             let done = engine.advance(root.id).await;
-            assert!(done.is_ok() || faults.dead(), "{done:?}");
+            assert!(done.is_ok() || faults.is_dead(), "{done:?}");
         }
     }
     assert_eq!(lines(&world, &root).await.len(), 5);
@@ -416,11 +415,11 @@ async fn grant_while_asking(faults: &Faults) -> (u64, usize) {
 
 #[tokio::test]
 async fn a_grant_covers_an_approval_that_is_being_asked_at_that_moment() {
-    let (commits, questions) = grant_while_asking(&Faults::none()).await;
+    let (commits, questions) = grant_while_asking(&Faults::default()).await;
     assert_eq!(questions, 2);
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-            grant_while_asking(&Faults::at(at, fault)).await;
+            grant_while_asking(&Faults::default().plan(at, fault)).await;
         }
     }
 }
@@ -428,7 +427,8 @@ async fn a_grant_covers_an_approval_that_is_being_asked_at_that_moment() {
 #[tokio::test]
 async fn an_approval_holds_for_one_version_of_a_kind() {
     let happened = Effects::default();
-    let store = World::builder(pays()).workers(0).start().await;
+    let database = Database::new();
+    let store = World::builder(pays()).dispatchers([]).store(database.open()).start().await;
     let model = Arc::new(pays());
     let engine = |front: &str| {
         Engine::builder(Arc::clone(store.store()), Arc::<ScriptedModel>::clone(&model))
@@ -443,8 +443,7 @@ async fn an_approval_holds_for_one_version_of_a_kind() {
     answer(&store, &first, approve()).await;
 
     // A run keeps its version; only if that was lost does it continue under another one.
-    let database = rusqlite::Connection::open(store.database().unwrap()).unwrap();
-    database.execute("DELETE FROM entities WHERE kind = 'kind'", []).unwrap();
+    database.execute("DELETE FROM entities WHERE kind = 'kind'");
 
     let after = engine("description: More careful now.\napproval:\n  - tools: \"*\"");
     after.advance(root.id).await.unwrap();
@@ -488,7 +487,7 @@ async fn delegation_can_need_approval_and_sub_agents_ask_the_roots_user() {
     assert!(second.task.is_some_and(|_| second.agent != root.id));
     let entries = client.transcript(root.id).await.unwrap();
     assert!(entries.iter().any(|entry| entry.text.starts_with("May the worker call `create_note` with")));
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     answer(&world, &second, Verdict::Approve.into()).await;
     let output = lines(&world, &root).await[2].clone();
     assert!(output.starts_with("output: The user changed the arguments to"), "{output}");

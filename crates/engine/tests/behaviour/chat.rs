@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::kit::WorldExt;
 use entourage_engine::Role;
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;

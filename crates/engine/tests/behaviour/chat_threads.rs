@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::kit::first_tools;
+use crate::kit::{WorldBuilderExt, first_tools};
 use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -141,7 +141,7 @@ async fn chats_are_listed_by_name_until_they_are_deleted() {
     assert_eq!(names(Page::default()).await, all);
     all.sort();
     assert_eq!(all, ["one", "three"]);
-    let other = world.client_of(entourage_types::Owner::new("eve"));
+    let other = world.engine().client(entourage_types::Owner::new("eve"));
     assert_eq!(other.chats(Page::default()).await.unwrap(), []);
     assert!(matches!(other.delete_chat("one").await, Err(Error::NotFound { .. })));
     assert!(matches!(world.client().delete_chat("four").await, Err(Error::NotFound { .. })));
@@ -149,10 +149,10 @@ async fn chats_are_listed_by_name_until_they_are_deleted() {
 
 #[tokio::test]
 async fn an_unread_message_is_hidden_from_other_owners() {
-    let world = ceo_and_dev().workers(0).start().await;
+    let world = ceo_and_dev().dispatchers([]).start().await;
     let sent = world.client().speak(speech("ceo", "hand on this"), None).await.unwrap();
     assert_eq!(world.client().last_message(sent.agent).await.unwrap(), Some(sent.post));
-    let other = world.client_of(entourage_types::Owner::new("eve"));
+    let other = world.engine().client(entourage_types::Owner::new("eve"));
     assert!(matches!(other.last_message(sent.agent).await, Err(Error::NotFound { .. })));
 }
 
@@ -208,8 +208,9 @@ async fn wait_until_all_deleted(world: &World, root: AgentId) {
 /// right then; before that mark nothing of the deletion has happened.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_deletion_of_a_chat_survives_a_crash_at_every_commit() {
-    let delete_with = async |faults: Faults| {
-        let world = ceo_and_dev().start_with(faults.clone()).await;
+    let delete_with = async |at: u64, fault: Fault| {
+        let world = ceo_and_dev().start_with(at, fault).await;
+        let faults = world.faults().clone();
         let said = async {
             for speech in [speech("ceo", "hand on this"), speech("dev", "hello")] {
                 let Ok(spoken) = world.client().speak(speech, None).await else { return false };
@@ -217,15 +218,12 @@ async fn the_deletion_of_a_chat_survives_a_crash_at_every_commit() {
             }
             true
         };
-        let begun = tokio::select! {
-            begun = said => begun,
-            () = faults.died() => false,
-        };
+        let begun = faults.unless_dead(said).await.unwrap_or_default();
         if begun {
             // If the program dies during the call, there is no answer.
             let _ = world.client().delete_chat("c").await;
         }
-        let world = world.restart(Faults::none()).await;
+        let world = world.restart(Faults::default()).await;
         let client = world.client();
         let root = client.chat("c").await.unwrap();
         match client.chats(Page::default()).await.unwrap().as_slice() {
@@ -242,10 +240,10 @@ async fn the_deletion_of_a_chat_survives_a_crash_at_every_commit() {
         assert_eq!(world.audit().await, []);
         faults.commits()
     };
-    let commits = delete_with(Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+    let commits = delete_with(u64::MAX, Fault::DieBefore).await;
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter] {
-            delete_with(Faults::at_any(at, fault)).await;
+            delete_with(at, fault).await;
         }
     }
 }

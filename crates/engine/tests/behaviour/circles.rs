@@ -11,12 +11,12 @@ use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script};
 use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
-use entourage_testkit::{Fault, Story, StoryOutcome};
+use entourage_testkit::{Fault, Story, StoryOutcome, World};
 use entourage_types::{AgentId, Kind, Task};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::crash::points;
+use crate::crash::{answers, stride};
 
 /// The message that closes a circle.
 const CLOSE: &str = "close";
@@ -92,10 +92,11 @@ fn ring(size: usize) -> Story {
         ..Kind::bare(name)
     };
     let kinds = Kinds::none().with(kind("assistant", names.to_vec()));
-    Story::new(says)
-        .tools(|_| first_tools())
-        .kinds(names.iter().fold(kinds, |kinds, name| kinds.with(kind(name, vec![next(name)]))))
-        .world(move |world| world.between(CommitBarrier::new(size)))
+    let kinds = names.iter().fold(kinds, |kinds, name| kinds.with(kind(name, vec![next(name)])));
+    Story::new(["Go."], move |_| {
+        let builder = World::builder(answers(says)).tools(first_tools()).kinds(kinds.clone());
+        builder.between(CommitBarrier::new(size))
+    })
 }
 
 /// How many times a message was refused, answered and read.
@@ -122,7 +123,7 @@ async fn assert_a_ring_does_not_deadlock(size: usize) {
 
     let mut tried = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
-        for at in (1 + first as u64..).step_by(points().stride.min(7)) {
+        for at in (1 + first as u64..).step_by(stride(7)) {
             let outcome = story.run(1, &[(at, fault)]).await;
             assert_eq!(outcome.violations, [], "{fault:?} at {at}: {:#?}", outcome.transcripts);
             // An agent that resumes later may find that the others have closed the circle, and then

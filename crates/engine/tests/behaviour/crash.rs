@@ -1,11 +1,11 @@
 //! Deaths at every commit: at any moment, the engine continues by itself, nothing is lost or done
 //! twice, and no invariant is violated.
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, first_tools, one_kind};
 use entourage_engine::{Kinds, NewAgent, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, EntityQuery, Page, Write};
-use entourage_testkit::{Act, Effects, Fault, Faults, Points, Story, TestTool, World};
+use entourage_store::{Commit, EntityQuery, MemoryStore, Page, Write};
+use entourage_testkit::{Fault, PersonAction, Story, World};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
     About, Agent, Answer, ItemBody, Learning, LearningId, LearningStatus, Record, Scope, Sessions, Status,
@@ -13,25 +13,30 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
+/// A model that answers by this function.
+pub(crate) fn answers(model: impl Fn(&Request) -> Script + Send + Sync + 'static) -> ScriptedModel {
+    ScriptedModel::deciding(move |request| Some(Ok(model(request))))
+}
+
 /// Calls of tools of every class, two of them concurrently; the person answers a question about an
 /// interrupted call with its result.
 fn tools() -> Story {
-    let box_of = |effects: &Effects| {
-        Toolbox::new()
-            .with(TestTool::new("read", Effect::Pure, effects))
-            .with(TestTool::new("put", Effect::Idempotent, effects))
-            .with(TestTool::new("pay", Effect::Unsafe, effects))
-    };
-    Story::new(|request| match request.messages.len() {
+    let model = |request: &Request| match request.messages.len() {
         1 => Script::call("read", json!({"n": 1})),
         3 => Script::call("put", json!({"n": 2})).and_call("read", json!({"n": 3})),
         6 => Script::call("pay", json!({"n": 4})),
         8 => Script::text("All done."),
         n => Script::text(format!("unexpected length {n}")),
+    };
+    Story::new(["Go."], move |witness| {
+        let effects = Effects::seen_by(witness);
+        let tools = Toolbox::new()
+            .with(TestTool::new("read", Effect::Pure, &effects))
+            .with(TestTool::new("put", Effect::Idempotent, &effects))
+            .with(TestTool::new("pay", Effect::Unsafe, &effects));
+        World::builder(answers(model)).tools(tools).kinds(one_kind(|_| {}))
     })
-    .person(|_| Act::Answer(Answer::Text("pay: {\"n\":4}".into())))
-    .tools(box_of)
-    .kinds(one_kind(|_| {}))
+    .person(|_| PersonAction::Answer(Answer::Text("pay: {\"n\":4}".into())))
 }
 
 fn is_researcher(request: &Request) -> bool {
@@ -44,7 +49,7 @@ fn is_researcher(request: &Request) -> bool {
 fn delegation() -> Story {
     const RESEARCHER: &str = "---\nname: researcher\ntools: [create_note, pay, ask_user]\n\
         approval: [{ tools: pay }]\n---\nYou are the Researcher.";
-    Story::new(|request| match (is_researcher(request), request.messages.last()) {
+    let model = |request: &Request| match (is_researcher(request), request.messages.last()) {
         (false, Some(Message::User(_))) => {
             Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
         }
@@ -54,22 +59,25 @@ fn delegation() -> Story {
             .and_call("ask_user", json!({"question": "Which?"})),
         (true, Some(Message::Output { text, .. })) => Script::text(format!("the {text} one")),
         (_, other) => Script::text(format!("unexpected {other:?}")),
+    };
+    Story::new(["Go."], move |witness| {
+        let pay = TestTool::new("pay", Effect::Unsafe, &Effects::seen_by(witness));
+        let kinds = Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap());
+        World::builder(answers(model)).tools(first_tools().with(pay)).kinds(kinds)
     })
     .person(|question| {
-        Act::Answer(match question.about {
+        PersonAction::Answer(match question.about {
             About::Approval => Verdict::Approve.into(),
             About::Doubt => Answer::Text("pay: {\"n\":7}".into()),
             About::Information => Answer::Text("red".into()),
         })
     })
-    .tools(|effects| first_tools().with(TestTool::new("pay", Effect::Unsafe, effects)))
-    .kinds(Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap()))
 }
 
 /// Two agents work in the background while their parent sleeps; one of them asks, and is deleted.
 fn forks() -> Story {
     let spawn = |task: &str| json!({"kind": "researcher", "task": task});
-    Story::new(move |request| {
+    let model = move |request: &Request| {
         let called = |name: &str| {
             request.messages.iter().any(|m| matches!(m, Message::Output { tool, .. } if tool == name))
         };
@@ -83,21 +91,15 @@ fn forks() -> Story {
             }
             (true, _) => Script::call("ask_user", json!({"question": "Which?"})),
         }
-    })
-    .person(|_| Act::Delete)
-    .tools(|_| first_tools())
-    .any_order()
+    };
+    Story::new(["Go."], move |_| World::builder(answers(model)).tools(first_tools()))
+        .person(|_| PersonAction::Delete)
+        .any_order()
 }
 
 /// Calls whose outputs fill the model's window again and again.
 fn digests() -> Story {
-    let bulk = |effects: &Effects| {
-        let tool = TestTool::answering("bulk", Effect::Pure, effects, |_, arguments| {
-            Ok(Outcome::text(format!("{} {}", arguments["n"], "x".repeat(3_000))))
-        });
-        Toolbox::new().with(tool)
-    };
-    Story::new(|request| match request.messages.last() {
+    let model = |request: &Request| match request.messages.last() {
         Some(Message::User(text)) if text.starts_with("<conversation>") => Script::text("Some were fetched."),
         Some(Message::User(_)) => Script::call("bulk", json!({"n": 1})),
         Some(Message::Output { text, .. }) => match text[..1].parse::<u32>() {
@@ -106,19 +108,25 @@ fn digests() -> Story {
             Err(_) => Script::text(format!("unexpected {text}")),
         },
         other => Script::text(format!("unexpected {other:?}")),
+    };
+    Story::new(["Go."], move |witness| {
+        let bulk = TestTool::answering("bulk", Effect::Pure, &Effects::seen_by(witness), |_, arguments| {
+            Ok(Outcome::text(format!("{} {}", arguments["n"], "x".repeat(3_000))))
+        });
+        let model = answers(model).with_window(4_096);
+        World::builder(model).tools(Toolbox::new().with(bulk)).kinds(one_kind(|_| {}))
     })
-    .tools(bulk)
-    .kinds(one_kind(|_| {}))
-    .window(4_096)
 }
 
 /// An answer, and half an hour of silence.
 fn idle_session() -> Story {
-    Story::new(|request| match request.system.starts_with("You keep the records") {
+    let model = |request: &Request| match request.system.starts_with("You keep the records") {
         true => Script::text("Little was said."),
         false => Script::text("Gone."),
+    };
+    Story::new(["Go."], move |_| {
+        World::builder(answers(model)).kinds(one_kind(|kind| kind.context.sessions = Sessions::Idle))
     })
-    .kinds(one_kind(|kind| kind.context.sessions = Sessions::Idle))
 }
 
 /// Calls of an unsafe tool that wait for approval: concurrently one is approved and one rejected,
@@ -130,7 +138,7 @@ fn approvals() -> Story {
         - { tools: pay, when: n == 5, answer_seconds: 60, otherwise: approve }\n  \
         - { tools: pay, when: n >= 6 }\n---\nPay.";
     let pay = |n: u32| Script::call("pay", json!({"n": n}));
-    Story::new(move |request| match request.messages.len() {
+    let model = move |request: &Request| match request.messages.len() {
         1 => pay(1).and_call("pay", json!({"n": 3})).and_call("read", json!({"n": 9})),
         5 => pay(2),
         7 => pay(4),
@@ -138,27 +146,28 @@ fn approvals() -> Story {
         11 => pay(6).and_call("pay", json!({"n": 7})),
         14 => Script::text("All done."),
         n => Script::text(format!("unexpected length {n}")),
+    };
+    Story::new(["Go."], move |witness| {
+        let effects = Effects::seen_by(witness);
+        let read = TestTool::new("read", Effect::Pure, &effects);
+        let tools = Toolbox::new().with(read).with(TestTool::new("pay", Effect::Unsafe, &effects));
+        World::builder(answers(model)).tools(tools).kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
     })
     .person(|question| {
         let arguments = question.proposal.as_ref().map(|proposal| proposal.arguments.clone());
         let arguments = arguments.unwrap_or_default();
-        Act::Answer(match (question.about, arguments["n"].as_u64()) {
+        PersonAction::Answer(match (question.about, arguments["n"].as_u64()) {
             (About::Approval, Some(1)) => Verdict::Approve.into(),
             (About::Approval, Some(2)) => {
                 Answer::Approve { arguments: Some(json!({"n": 20})), always: false, digest: None }
             }
             (About::Approval, Some(3)) => Answer::Reject { reason: Some("too dear".into()) },
             (About::Approval, Some(6 | 7)) => Verdict::ApproveAlways.into(),
-            (About::Approval, _) => return Act::Wait,
+            (About::Approval, _) => return PersonAction::Wait,
             (About::Doubt, _) => Answer::Text(format!("pay: {arguments}")),
             (About::Information, _) => Answer::Text("unexpected".into()),
         })
     })
-    .tools(|effects| {
-        let read = TestTool::new("read", Effect::Pure, effects);
-        Toolbox::new().with(read).with(TestTool::new("pay", Effect::Unsafe, effects))
-    })
-    .kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
 }
 
 /// A chat: its orchestrator starts a researcher, which asks; the user answers in the chat, in plain
@@ -190,29 +199,29 @@ fn chat() -> Story {
         Some(Message::Output { .. }) => Script::call("final_answer", json!({"answer": "noted"})),
         other => Script::text(format!("unexpected {other:?}")),
     };
-    let builtin = Kinds::builtin();
-    let kinds = ["orchestrator", "researcher"].into_iter().filter_map(|name| builtin.get(name));
-    Story::new(move |request| if is_researcher(request) { work(request) } else { lead(request) })
-        .person(|_| Act::Say("red".into()))
-        .then(["More."])
-        .tools(|_| first_tools())
-        .kinds(kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone())))
+    let model = move |request: &Request| if is_researcher(request) { work(request) } else { lead(request) };
+    Story::new(["Go.", "More."], move |_| {
+        let builtin = Kinds::builtin();
+        let kinds = ["orchestrator", "researcher"].into_iter().filter_map(|name| builtin.get(name));
+        let kinds = kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone()));
+        World::builder(answers(model)).tools(first_tools()).kinds(kinds)
+    })
+    .person(|_| PersonAction::Say("red".into()))
 }
 
-/// The crash points to run: a quick sample by default, all of them with `CRASH_POINTS=all`, and
-/// with `CRASH_POINTS=pairs` also each pair of deaths, however far apart.
-pub(crate) fn points() -> Points {
-    match std::env::var("CRASH_POINTS").as_deref() {
-        Ok("all") => Points::from(1),
-        Ok("pairs") => Points { stride: 1, second_within: u64::MAX },
-        _ => Points::from(31),
-    }
+/// Of how many crash points of a story one is tried, unless `CRASH_POINTS` says otherwise.
+pub(crate) const STRIDE: usize = 31;
+
+/// The stride for tests that try crash points of their own: at most this, and 1 if `CRASH_POINTS` is
+/// set.
+pub(crate) fn stride(most: usize) -> usize {
+    if std::env::var_os("CRASH_POINTS").is_some() { 1 } else { most.min(STRIDE) }
 }
 
 /// Shows: S1-R056, S1-R077, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_every_effect_class_survive_a_crash_at_every_commit() {
-    println!("{}", tools().survives(1..=3, points()).await);
+    println!("{}", tools().survives(1..=3, STRIDE).await);
 }
 
 /// Shows: S2-R059, S4-R042, INV-04.
@@ -220,7 +229,7 @@ async fn calls_of_every_effect_class_survive_a_crash_at_every_commit() {
 async fn a_delegation_with_question_and_approval_survives_a_crash_at_every_commit() {
     let outcome = delegation().run(1, &[]).await;
     assert!(outcome.transcripts[1].contains(&"output: pay: {\"n\":7}".to_owned()), "{outcome:#?}");
-    println!("{}", delegation().survives(1..=3, points()).await);
+    println!("{}", delegation().survives(1..=3, STRIDE).await);
 }
 
 /// Shows: S1-R026.
@@ -230,13 +239,13 @@ async fn a_chat_with_question_and_reactivation_survives_a_crash_at_every_commit(
     let [chat_lines, researcher] = &outcome.transcripts[..] else { panic!("{outcome:#?}") };
     assert_eq!(chat_lines.iter().filter(|line| *line == "turn: It is done.[]").count(), 2, "{outcome:#?}");
     assert_eq!(researcher[2..5], ["output: red", "turn: painted red[]", "message: More."], "{outcome:#?}");
-    println!("{}", chat().survives(1..=3, points()).await);
+    println!("{}", chat().survives(1..=3, STRIDE).await);
 }
 
 /// Shows: INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() {
-    println!("{}", forks().survives(1..=3, points()).await);
+    println!("{}", forks().survives(1..=3, STRIDE).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -244,7 +253,7 @@ async fn digests_survive_a_crash_at_every_commit() {
     let outcome = digests().run(1, &[]).await;
     let digested = outcome.transcripts[0].iter().filter(|line| line.starts_with("digest")).count();
     assert!(digested > 1, "{outcome:#?}");
-    println!("{}", digests().survives(1..=3, points()).await);
+    println!("{}", digests().survives(1..=3, STRIDE).await);
 }
 
 /// Shows: S4-R061.
@@ -252,15 +261,12 @@ async fn digests_survive_a_crash_at_every_commit() {
 async fn a_session_is_closed_once_despite_a_crash_at_any_commit() {
     let outcome = idle_session().run(1, &[]).await;
     assert_eq!(outcome.transcripts, [["message: Go.", "turn: Gone.[]", "digest from 3: Little was said."]]);
-    println!(
-        "{}",
-        idle_session().survives(1..=3, Points { stride: points().stride.min(7), ..points() }).await
-    );
+    println!("{}", idle_session().survives(1..=3, 7).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn approvals_and_grants_survive_a_crash_at_every_commit() {
-    println!("{}", approvals().survives(1..=3, points()).await);
+    println!("{}", approvals().survives(1..=3, STRIDE).await);
 }
 
 #[tokio::test]
@@ -288,9 +294,8 @@ async fn retire_learning_retires_one_learning_per_finished_call_despite_a_crash(
 async fn assert_stored_with_its_output(tool: &str, arguments: fn(&str, &str) -> Value) {
     for (at, fault) in (1..).flat_map(|at| [(at, Fault::DieBefore), (at, Fault::DieAfter)]) {
         let model = ScriptedModel::new([]);
-        let faults = Faults::at(at, fault);
         let builder = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {}));
-        let world = builder.in_memory().start_with(faults.clone()).await;
+        let world = builder.store(MemoryStore::default()).start_with(at, fault).await;
         let client = world.client();
         let root = client.create(NewAgent::default(), None).await.unwrap();
         let mut known = Commit::new(root.created);
@@ -304,15 +309,10 @@ async fn assert_stored_with_its_output(tool: &str, arguments: fn(&str, &str) -> 
         model.push(Ok(Script::call(tool, three)));
         model.push(Ok(Script::text("Kept.")));
         client.send(root.id, "Keep it.", None).await.unwrap();
-        tokio::select! {
-            biased;
-            () = world.faults().died() => {}
-            ended = world.ended(root.id) => {
-                assert_eq!((ended.status, at > 3), (Status::Succeeded, true), "commits were tried");
-                return;
-            }
+        if let Some(ended) = world.faults().unless_dead(world.ended(root.id)).await {
+            assert_eq!((ended.status, at > 3), (Status::Succeeded, true), "commits were tried");
+            return;
         }
-        faults.settled().await;
         let items = client.items(root.id, 0, 100).await.unwrap();
         let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();
         let mut finished = outputs;

@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::{AgentDelta, Client, Piece, Signal};
 use entourage_llm::{Delta, Deltas, Error, Model, Reply, Request, Result};
-use entourage_testkit::{Faults, World, within};
+use entourage_testkit::{Faults, World};
 use entourage_types::{AgentId, EventBody, ItemBody, Usage};
 use futures::FutureExt;
 use tokio::sync::Notify;
@@ -218,7 +218,7 @@ async fn the_next_process_streams_an_answer_anew_as_a_later_attempt() {
     let root = world.ask("Begin.").await.id;
     let (mut heard, mut attempts) = (ReceivedText::default(), Vec::new());
     attempts.push(beginning_of(&world, root, &mut heard).await);
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     attempts.push(beginning_of(&world, root, &mut heard).await);
     assert!(attempts[0] < attempts[1], "{attempts:?}");
     assert_eq!((heard.text.as_str(), heard.broken), ("The größte beginning", false));

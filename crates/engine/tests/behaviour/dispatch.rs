@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{WorldExt, first_tools, one_kind};
 use entourage_engine::{
     Clock,
     dispatch::{Advance, Dispatcher, Due, Embedded, Settings, conformance::Subject},

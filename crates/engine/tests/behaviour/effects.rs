@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, death_of, first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::{Error, kinds::parse};
 use entourage_llm::{Script, ScriptedModel};
-use entourage_testkit::{Effects, Fault, Faults, TestTool, World, plain, well_formed};
+use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
 use entourage_types::{
     About, Action, Agent, Answer, InDoubt, Kind, QuestionStatus, Status, Time, ToolSpec, Verdict,
@@ -36,20 +36,18 @@ async fn interrupt_call(effect: Effect, kind: Kind) -> (World, Agent, Effects) {
     let (script, at) =
         if kind.effects.pure.is_empty() { (vec![call, end], 3) } else { (vec![call.clone(), call, end], 2) };
     let model = ScriptedModel::new(script);
-    let fault = Faults::at(at, Fault::DieBefore);
     let tools = Toolbox::new().with(TestTool::new("pay", effect, &happened));
     let kinds = entourage_engine::Kinds::none().with(Kind { instructions: "Pay.".into(), ..kind });
-    let world = World::builder(model).tools(tools).kinds(kinds).start_with(fault).await;
+    let world = World::builder(model).tools(tools).kinds(kinds).start_with(at, Fault::DieBefore).await;
     let root = world.ask("Pay.").await;
-    world.faults().died().await;
+    death_of(world.faults()).await;
     assert_eq!(happened.per_call(), [1]);
-    (world.restart(Faults::none()).await, root, happened)
+    (world.restart(Faults::default()).await, root, happened)
 }
 
 async fn lines(world: &World, root: &Agent) -> Vec<String> {
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 100).await.unwrap();
-    well_formed(&items).unwrap();
     plain(&items)
 }
 
@@ -97,7 +95,7 @@ async fn an_expired_in_doubt_question_takes_the_declared_verdict() {
         assert_eq!(question.otherwise, Some(otherwise));
         world.asleep(&root).await;
         // No process runs either: the process ends, and time passes.
-        let world = world.restart(Faults::none()).await;
+        let world = world.restart(Faults::default()).await;
         world.clock().advance(Duration::from_secs(59));
         world.engine().advance(root.id).await.unwrap();
         assert_eq!(world.client().question(question.id).await.unwrap().status, QuestionStatus::Open);
@@ -219,13 +217,13 @@ async fn an_interrupted_call_is_in_doubt_even_if_its_tool_is_gone() {
         let tools = Toolbox::new().with(RemovableTool { tool, is_gone: Arc::clone(&is_gone) });
         let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
         let kinds = entourage_engine::Kinds::none().with(kind_of(front));
-        let dies = Faults::at(3, Fault::DieBefore);
-        let world = World::builder(model).tools(tools).kinds(kinds).start_with(dies).await;
+        let builder = World::builder(model).tools(tools).kinds(kinds);
+        let world = builder.start_with(3, Fault::DieBefore).await;
         let root = world.ask("Pay.").await;
-        world.faults().died().await;
+        death_of(world.faults()).await;
         assert_eq!(happened.per_call(), [1]);
         is_gone.store(true, Ordering::SeqCst);
-        let world = world.restart(Faults::none()).await;
+        let world = world.restart(Faults::default()).await;
         if let Some(answer) = answer {
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt);
@@ -311,25 +309,24 @@ async fn a_call_keeps_the_effect_class_it_had_when_it_began() {
             let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("So.")]);
             let kinds = entourage_engine::Kinds::none().with(kind_of(front));
             let approved = front.starts_with("approval");
-            let dies = Faults::at(if approved { 5 } else { 3 }, Fault::DieBefore);
-            let world =
-                World::builder(model).tools(Toolbox::new().with(tool)).kinds(kinds).start_with(dies).await;
+            let builder = World::builder(model).tools(Toolbox::new().with(tool)).kinds(kinds);
+            let world = builder.start_with(if approved { 5 } else { 3 }, Fault::DieBefore).await;
             let root = world.ask("Pay.").await;
             if approved {
                 let question = world.question(root.id).await;
                 let leave = Answer::Approve { always: false, arguments: None, digest: None };
                 world.client().answer(question.id, leave).await.unwrap();
             }
-            world.faults().died().await;
+            death_of(world.faults()).await;
             assert_eq!(happened.per_call(), [1], "{later:?} {front}");
             has_changed.store(true, Ordering::SeqCst);
             // The first commit records that the run resumes after a restart.
-            let world = world.restart(Faults::at(5, Fault::DieBefore)).await;
+            let world = world.restart(Faults::default().plan(5, Fault::DieBefore)).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}");
             world.client().answer(question.id, Answer::Retry).await.unwrap();
-            world.faults().died().await;
-            let world = world.restart(Faults::none()).await;
+            death_of(world.faults()).await;
+            let world = world.restart(Faults::default()).await;
             let question = world.question(root.id).await;
             assert_eq!(question.about, About::Doubt, "{later:?} {front}: cut off again");
             world.client().answer(question.id, Answer::GiveUp).await.unwrap();
@@ -351,7 +348,7 @@ async fn an_approved_call_that_no_longer_fits_its_tool_is_refused_as_not_made() 
     let root = world.ask("Pay.").await;
     let question = world.question(root.id).await;
     has_changed.store(true, Ordering::SeqCst);
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     let leave = Answer::Approve { always: false, arguments: None, digest: None };
     world.client().answer(question.id, leave).await.unwrap();
     let line = lines(&world, &root).await[2].clone();

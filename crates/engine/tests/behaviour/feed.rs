@@ -1,6 +1,6 @@
 //! Following a tree that has more events than one page: all of them, in order, each once.
 
-use crate::kit::first_tools;
+use crate::kit::{WorldExt, first_tools};
 use entourage_engine::{NewAgent, Signal, Watch};
 use entourage_llm::ScriptedModel;
 use entourage_store::{Commit, Write};

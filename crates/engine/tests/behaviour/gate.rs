@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{WorldExt, first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::kit::one_kind;
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, one_kind};
 use async_trait::async_trait;
 use entourage_engine::{ChatMessage, Guardrail, GuardrailInput, Kinds, NewAgent, Role, Side};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Effects, Faults, HeldModel, TestTool, World, WorldBuilder, plain, well_formed};
+use entourage_testkit::{Fault, Faults, HeldModel, World, WorldBuilder, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{Agent, Guardrails, Program, Reply, Run, RunOptions, Status, StopReason};
 use serde_json::json;
@@ -63,7 +63,6 @@ async fn run_to_the_end(builder: WorldBuilder, text: &str) -> (World, Agent, Run
 async fn outcome(world: &World, root: &Agent) -> (Run, Vec<String>) {
     let run = world.client().runs(root.id, Page::default()).await.unwrap().pop().unwrap();
     let items = world.client().items(root.id, 0, 100).await.unwrap();
-    well_formed(&items).unwrap();
     assert_eq!(world.audit().await, []);
     (run, plain(&items))
 }
@@ -89,7 +88,7 @@ async fn an_accepted_message_is_recorded_and_checked_once() {
     let (world, root, run, lines) = run_to_the_end(builder, "One, please.").await;
     assert_eq!(run.status, Status::Succeeded);
     assert_eq!(lines[1..], ["notice input_accepted: polite accepted the input", "turn: One.[]"]);
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.client().send(root.id, "Two, please.", None).await.unwrap();
     world
         .until(root.id, |event| matches!(&event.body, entourage_types::EventBody::Item { item_seq: 5, .. }))
@@ -384,24 +383,21 @@ async fn guardrail_decisions_survive_a_crash_at_every_commit() {
 }
 
 async fn assert_survives_crashes(builder: impl Fn() -> WorldBuilder, items: usize) {
-    let run = async |faults: Faults| {
+    let run = async |at: u64, fault: Fault| {
         let builder = builder().guardrail("polite", Arc::new(Polite::default()));
-        let world = builder.start_with(faults.clone()).await;
+        let world = builder.start_with(at, fault).await;
+        let faults = world.faults().clone();
         let root = world.ask("Do it, please.").await;
-        let ended = faults.outlived_by(world.ended(root.id)).await;
-        let world = if ended.is_some() { world } else { world.restart(Faults::none()).await };
+        let ended = faults.unless_dead(world.ended(root.id)).await;
+        let world = if ended.is_some() { world } else { world.restart(Faults::default()).await };
         let root = world.ended(root.id).await;
         (outcome(&world, &root).await.1, faults.commits())
     };
-    let (expected, commits) = run(Faults::none()).await;
+    let (expected, commits) = run(u64::MAX, Fault::DieBefore).await;
     assert_eq!(expected.len(), items, "{expected:?}");
     for at in 1..=commits {
-        for fault in [
-            entourage_testkit::Fault::DieBefore,
-            entourage_testkit::Fault::DieAfter,
-            entourage_testkit::Fault::LoseEpoch,
-        ] {
-            assert_eq!(run(Faults::at(at, fault)).await.0, expected, "{at} {fault:?}");
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            assert_eq!(run(at, fault).await.0, expected, "{at} {fault:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use crate::kit::{Effects, TestTool, WorldExt};
 use async_trait::async_trait;
 use axum::{Router, extract::RawQuery, response::Html, routing::get};
 use entourage_engine::{
@@ -14,7 +15,7 @@ use entourage_engine::{
     kinds::{names_tool, parse},
 };
 use entourage_llm::{Request, Script, ScriptedModel};
-use entourage_testkit::{Act, Effects, Faults, Story, TestTool, World, plain};
+use entourage_testkit::{Faults, PersonAction, Story, World, plain};
 use entourage_tools::{
     Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Source, Tool, Toolbox, builtin,
 };
@@ -26,7 +27,7 @@ use tempfile::TempDir;
 
 use crate::{
     chat::{cast, ended_runs, reactivate, start},
-    crash::points,
+    crash::{STRIDE, answers},
 };
 
 /// A page on loopback with instructions in it, an address that accepts any query, and a directory
@@ -126,7 +127,7 @@ fn injected_delegation(trap: &MaliciousSite) -> Story {
         "---\nname: assistant\ntools: [send_message, fetch_url]\npeers: [researcher]\n---\nLead.";
     let (page, first, second) = (trap.page(), trap.take("s3cret"), trap.take("reported"));
     let trap = trap.clone();
-    Story::new(move |request: &Request| {
+    let model = move |request: &Request| {
         let is_researcher = request.system.contains("You are the Researcher");
         match (is_researcher, request.messages.len()) {
             (false, 1) => Script::call(
@@ -144,13 +145,17 @@ fn injected_delegation(trap: &MaliciousSite) -> Story {
             (true, 13) => Script::text("They say s3cret."),
             (_, n) => Script::text(format!("unexpected length {n}")),
         }
+    };
+    let model = answers(model);
+    Story::new(["Go."], move |witness| {
+        World::builder(model.clone())
+            .tools(trap.tools(&Effects::seen_by(witness), None))
+            .kinds(Kinds::builtin().with(parse("assistant.md", LEAD).0.unwrap()))
     })
     .person(|question| match question.about {
-        About::Approval => Act::Answer(Verdict::Reject.into()),
-        _ => Act::Answer(Answer::Text("unexpected".into())),
+        About::Approval => PersonAction::Answer(Verdict::Reject.into()),
+        _ => PersonAction::Answer(Answer::Text("unexpected".into())),
     })
-    .tools(move |effects| trap.tools(effects, None))
-    .kinds(Kinds::builtin().with(parse("assistant.md", LEAD).0.unwrap()))
 }
 
 /// None of the page's instructions takes effect, at any moment of a death: the key is neither
@@ -173,7 +178,7 @@ async fn injected_orders_on_a_page_send_and_pay_nothing_without_approval() {
     assert_eq!(outputs(lead), ["output: They say s3cret.", rejected]);
     assert!(outcome.effects.is_empty(), "{:?}", outcome.effects);
 
-    println!("{}", story.survives(1..=3, points()).await);
+    println!("{}", story.survives(1..=3, STRIDE).await);
     assert_eq!(trap.taken(), [""; 0]);
 }
 
@@ -225,7 +230,7 @@ async fn the_approval_for_an_invented_address_shows_the_whole_address() {
     assert_eq!((proposal.tool.as_str(), &proposal.arguments), ("fetch_url", &json!({ "url": url })));
     assert_eq!(trap.taken(), [""; 0]);
     // Whether private data was read is recorded, and the next process reads that record.
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.client().answer(question.id, Verdict::Approve.into()).await.unwrap();
     ended(&world, &root).await;
     assert_eq!(trap.taken(), ["q=a%20b%E2%80%AE"]);

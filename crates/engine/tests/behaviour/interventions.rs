@@ -8,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, at_once, first_tools, one_kind};
 use async_trait::async_trait;
-use entourage_engine::Error;
+use entourage_engine::{Error, dispatch};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_store::{Claim, Commit, Committed, Page, Store, StoreLayer, Write};
-use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World, plain, well_formed};
+use entourage_store::{Claim, Commit, Committed, MemoryStore, Page, Store, StoreLayer, Write};
+use entourage_testkit::{Fault, Faults, HeldModel, World, plain};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
     Action, Agent, AgentId, Answer, Author, Event, EventBody, Input, InterventionStatus, Owner, Post,
@@ -39,7 +39,6 @@ async fn wait_until_paused(world: &World, agent: &Agent) {
 
 async fn lines(world: &World, agent: AgentId) -> Vec<String> {
     let items = world.client().items(agent, 0, 1000).await.unwrap();
-    well_formed(&items).unwrap_or_else(|why| panic!("{why}: {:?}", plain(&items)));
     plain(&items)
 }
 
@@ -91,7 +90,7 @@ async fn an_answer_given_during_a_pause_is_read_after_the_resume() {
     person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
     world.engine().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1);
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(lines(&world, root.id).await[2], "output: red");
@@ -263,7 +262,7 @@ async fn modify_delegates_the_new_work_to_a_new_sub_agent() {
             _ => Script::text("?"),
         }))
     });
-    let world = World::builder(model).tools(first_tools()).places(1).start().await;
+    let world = World::builder(model).tools(first_tools()).dispatchers(at_once(1)).start().await;
     let root = world.ask("Find the first.").await;
     world.question(root.id).await;
     world.asleep(&root).await;
@@ -395,15 +394,14 @@ async fn a_retry_posted_with_a_pause_is_applied_after_the_resume() {
     let model = ScriptedModel::new([]);
     model.push(Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }));
     model.push(Ok(Script::text("Here.")));
-    let faults = Faults::none();
-    let world = World::builder(model.clone()).tools(first_tools()).start_with(faults.clone()).await;
+    let world = World::builder(model.clone()).tools(first_tools()).start().await;
     let root = world.ask("Hello?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
     // No process works while both are posted.
-    faults.kill();
+    world.faults().kill();
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
     world.client().intervene(root.id, Action::Retry, None).await.unwrap();
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     wait_until_paused(&world, &root).await;
     let (pending, applied) = (InterventionStatus::Pending, InterventionStatus::Applied);
     assert_eq!(actions(&world, root.id).await, [(Action::Pause, applied), (Action::Retry, pending)]);
@@ -483,31 +481,32 @@ async fn deleting_a_sub_agent_returns_an_error_output_to_its_parent() {
 
 /// Deletes a tree while its researcher asks, with these faults; returns how many commits there
 /// were.
-async fn delete_with(workers: usize, faults: Faults) -> u64 {
+async fn delete_with(workers: usize, at: u64, fault: Fault) -> u64 {
     let model = ScriptedModel::deciding(|request| Some(Ok(delegates(request))));
-    let builder = World::builder(model).tools(first_tools()).workers(workers).in_memory();
-    let world = builder.start_with(faults.clone()).await;
+    let builder = World::builder(model)
+        .tools(first_tools())
+        .dispatchers(vec![dispatch::Settings::default(); workers])
+        .store(MemoryStore::default());
+    let world = builder.start_with(at, fault).await;
+    let faults = world.faults().clone();
     let root = world.ask("Find it.").await;
     let asked = async {
         world.question(root.id).await;
         world.asleep(&root).await;
     };
-    tokio::select! {
-        () = asked => {}
-        () = faults.died() => {}
-    }
+    faults.unless_dead(asked).await;
     let told = person(&world).intervene(root.id, Action::Delete, None).await;
     if told.is_err() {
         // A person without an answer asks again, of another process while no process works: what
         // was done is reported as done, and the rest is done now.
-        faults.settled().await;
+        faults.unless_dead(async {}).await;
         let was_done = world.client().agent(root.id).await.unwrap().status == Status::Cancelled;
-        let again = world.beside().client(Owner::local()).intervene(root.id, Action::Delete, None).await;
+        let again = world.client().intervene(root.id, Action::Delete, None).await;
         assert_eq!(matches!(again, Err(Error::Gone(_))), was_done, "{again:?}");
         assert_eq!(again.is_ok(), !was_done, "{again:?}");
     }
     assert_all_cancelled(&world, root.id).await;
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     assert_all_cancelled(&world, root.id).await;
     faults.commits()
 }
@@ -515,10 +514,10 @@ async fn delete_with(workers: usize, faults: Faults) -> u64 {
 /// Does something in a world whose process may die meanwhile; then it happens in the next process.
 async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> World {
     let faults = world.faults().clone();
-    if faults.outlived_by(happens(&world)).await.is_some() {
+    if faults.unless_dead(happens(&world)).await.is_some() {
         return world;
     }
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     happens(&world).await;
     world
 }
@@ -528,8 +527,8 @@ async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> Wo
 async fn intervene_once(world: World, agent: AgentId, action: Action, text: Option<&str>) -> World {
     let told = person(&world).intervene(agent, action, text).await;
     let Err(error) = told else { return world };
-    assert!(world.faults().dead(), "{error:?}");
-    let world = world.restart(Faults::none()).await;
+    assert!(world.faults().is_dead(), "{error:?}");
+    let world = world.restart(Faults::default()).await;
     if !actions(&world, agent).await.iter().any(|(done, _)| *done == action) {
         person(&world).intervene(agent, action, text).await.unwrap();
     }
@@ -538,7 +537,7 @@ async fn intervene_once(world: World, agent: AgentId, action: Action, text: Opti
 
 /// An agent that asks gets another instruction, or is paused, answered and resumed, with these
 /// faults; returns how many commits there were.
-async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
+async fn intervene_with(modifies: bool, at: u64, fault: Fault) -> u64 {
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
             Some(Message::User(text)) if text.starts_with("Paint") => {
@@ -548,8 +547,10 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
             _ => Script::text("unexpected"),
         }))
     });
-    let builder = World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).in_memory();
-    let world = builder.start_with(faults.clone()).await;
+    let builder =
+        World::builder(model).tools(first_tools()).kinds(one_kind(|_| {})).store(MemoryStore::default());
+    let world = builder.start_with(at, fault).await;
+    let faults = world.faults().clone();
     let root = world.ask("Paint it.").await;
     let mut world = repeat_after_a_crash(world, async |world| {
         world.question(root.id).await;
@@ -571,8 +572,8 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
         world = repeat_after_a_crash(world, async |world| wait_until_paused(world, &root).await).await;
         let told = person(&world).answer(question.id, Answer::Text("red".into())).await;
         if told.is_err() {
-            assert!(world.faults().dead(), "{told:?}");
-            world = world.restart(Faults::none()).await;
+            assert!(world.faults().is_dead(), "{told:?}");
+            world = world.restart(Faults::default()).await;
             let now = world.client().question(question.id).await.unwrap().status;
             if now == QuestionStatus::Open {
                 person(&world).answer(question.id, Answer::Text("red".into())).await.unwrap();
@@ -583,7 +584,7 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
         (vec![(Action::Pause, applied), (Action::Resume, applied)], ["output: red", "turn: <red>[]"])
     };
     // A process may die after everything was done.
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     ends(&world).await;
     let lines = lines(&world, root.id).await;
     assert_eq!(lines[lines.len() - 2..], heard);
@@ -595,12 +596,12 @@ async fn intervene_with(modifies: bool, faults: Faults) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn modify_pause_and_resume_survive_a_crash_at_every_commit() {
     for modifies in [true, false] {
-        let commits = intervene_with(modifies, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+        let commits = intervene_with(modifies, u64::MAX, Fault::DieBefore).await;
         assert!(commits > 5, "{commits}");
         for at in 1..=commits {
             for fault in Fault::ENDING {
                 println!("{fault:?} at commit {at}");
-                intervene_with(modifies, Faults::at_any(at, fault)).await;
+                intervene_with(modifies, at, fault).await;
             }
         }
     }
@@ -610,12 +611,12 @@ async fn modify_pause_and_resume_survive_a_crash_at_every_commit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deletion_survives_a_crash_at_every_commit() {
     // The person's own commits count: they have no fence.
-    let commits = delete_with(1, Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+    let commits = delete_with(1, u64::MAX, Fault::DieBefore).await;
     assert!(commits > 7, "{commits}");
     for workers in 1..=2 {
         for at in 1..=commits {
             for fault in Fault::ENDING {
-                delete_with(workers, Faults::at_any(at, fault)).await;
+                delete_with(workers, at, fault).await;
             }
         }
     }
@@ -724,7 +725,8 @@ async fn a_child_created_while_its_parent_is_being_deleted_is_deleted_too() {
             false => Script::call("spawn_agent", json!({"kind": "researcher", "task": "Find it."})),
         }))
     });
-    let world = World::builder(model).tools(first_tools()).in_memory().between(holds).start().await;
+    let world =
+        World::builder(model).tools(first_tools()).store(MemoryStore::default()).between(holds).start().await;
     let root = world.ask("Find it.").await;
     has_come.acquire().await.unwrap().forget();
     let (client, id) = (person(&world), root.id);
@@ -786,13 +788,13 @@ async fn a_child_created_just_before_the_deletion_claims_its_parent_is_deleted()
         LandsBeforeClaim { holds: Arc::default(), has_come: none(), may_land: none(), has_landed: none() };
     let spawns = Script::call("spawn_agent", json!({"kind": "researcher", "task": "Find it."}));
     let model = ScriptedModel::deciding(move |_| Some(Ok(spawns.clone())));
-    let builder = World::builder(model).tools(first_tools()).in_memory().workers(0);
+    let builder = World::builder(model).tools(first_tools()).store(MemoryStore::default()).dispatchers([]);
     let world = builder.between(lands.clone()).start().await;
     let root = world.ask("Find it.").await;
     let works = world.engine().clone();
     let working = tokio::spawn(async move { works.advance(root.id).await });
     lands.has_come.acquire().await.unwrap().forget();
-    let elsewhere = world.beside().client(Owner::local());
+    let elsewhere = world.client();
     elsewhere.intervene(root.id, Action::Delete, None).await.unwrap();
     let tree = world.client().tree(root.id).await.unwrap();
     let statuses: Vec<Status> = tree.iter().map(|agent| agent.status).collect();

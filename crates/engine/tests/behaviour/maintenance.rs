@@ -2,12 +2,11 @@
 //! reported, repaired, and the agents continue.
 
 use std::{
-    fs,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Database, WorldBuilderExt, WorldExt, death_of, eventually, first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::{
     Engine, NewAgent,
@@ -17,24 +16,19 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{
     Commit, Committed, Error as StoreError, Layered, MemoryStore, Page, Store, StoreLayer, Write,
 };
-use entourage_testkit::{Fault, Faults, World, plain, well_formed, within};
+use entourage_testkit::{Fault, Faults, World, WorldBuilder, audit, plain};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Owner,
     Post, PostBody, PostId, QuestionStatus, Scope, Status, Time, WaitingOn, WakeupId,
 };
 use serde_json::json;
 
-/// Changes the database as a person with `sqlite3` may.
-fn execute_sql(world: &World, sql: &str) {
-    rusqlite::Connection::open(world.database().unwrap()).unwrap().execute_batch(sql).unwrap();
-}
-
 /// Runs every job; returns how many inconsistencies each job found and repaired, if it found any.
 async fn repair(world: &World) -> Vec<(&'static str, u32, u32)> {
     jobs_with_findings(world).await;
     let mut done = Vec::new();
     for job in jobs() {
-        let job_run = world.beside().job_run(&*job).await.unwrap();
+        let job_run = world.operator_with(&Faults::default()).job_run(&*job).await.unwrap();
         assert_eq!(job_run.error, None);
         done.push((job.name(), job_run.found, job_run.repaired));
     }
@@ -45,7 +39,8 @@ async fn repair(world: &World) -> Vec<(&'static str, u32, u32)> {
 /// The jobs that find an inconsistency, once one does: an agent that was woken twice works for a
 /// moment longer.
 async fn jobs_with_findings(world: &World) -> Vec<String> {
-    let found = eventually(|| world.inconsistencies(), |found| !found.is_empty()).await;
+    let found =
+        eventually("a job finds something", || world.inconsistencies(), |found| !found.is_empty()).await;
     found.iter().map(|text| text.split(':').next().unwrap().to_owned()).collect()
 }
 
@@ -104,22 +99,8 @@ async fn two_nodes_that_run_a_job_at_once_lose_no_count() {
     assert_eq!((recorded.repaired_ever, &reported), (1, &recorded));
 }
 
-async fn eventually<T, F: Future<Output = T>>(look: impl Fn() -> F, fits: impl Fn(&T) -> bool) -> T {
-    let found = async {
-        loop {
-            let found = look().await;
-            if fits(&found) {
-                return found;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), found).await.expect("it happens")
-}
-
 async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
     let items = world.client().items(agent.id, 0, 100).await.unwrap();
-    well_formed(&items).unwrap();
     plain(&items)
 }
 
@@ -127,23 +108,28 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
 /// that is delivered twice, by the first read and by its hint, would repair the inconsistency of a
 /// test by itself.
 async fn restart_consistent(world: World) -> World {
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     assert_eq!(world.inconsistencies().await, [""; 0], "to wait is no inconsistency");
     world
 }
 
+/// A world on this database, which a test changes as a person with `sqlite3` may.
+fn world_of(model: &ScriptedModel, database: &Database) -> WorldBuilder {
+    World::builder(model.clone()).tools(first_tools()).store(database.open())
+}
+
 /// An agent that has asked its user a question.
-async fn asking() -> (World, Agent) {
+async fn asking(database: &Database) -> (World, Agent) {
     let model =
         ScriptedModel::new([Script::call("ask_user", json!({"question": "Which?"})), Script::text("Done.")]);
-    let world = World::scripted(&model, first_tools()).await;
+    let world = world_of(&model, database).start().await;
     let root = world.ask("Ask me.").await;
     world.asleep(&root).await;
     (restart_consistent(world).await, root)
 }
 
 /// An agent whose researcher has asked the user a question.
-async fn delegating() -> (World, Agent, Agent) {
+async fn delegating(database: &Database) -> (World, Agent, Agent) {
     let model = ScriptedModel::deciding(|request: &Request| {
         let researcher = request.system.contains("You are the Researcher");
         Some(Ok(match (researcher, request.messages.last()) {
@@ -154,7 +140,7 @@ async fn delegating() -> (World, Agent, Agent) {
             _ => Script::text("Done."),
         }))
     });
-    let world = World::scripted(&model, first_tools()).await;
+    let world = world_of(&model, database).start().await;
     let root = world.ask("Delegate.").await;
     world.question(root.id).await;
     world.asleep(&root).await;
@@ -165,12 +151,13 @@ async fn delegating() -> (World, Agent, Agent) {
 
 #[tokio::test]
 async fn a_lost_timer_wake_up_is_restored_at_its_time() {
+    let database = Database::new();
     let model = ScriptedModel::new([Script::call("wait", json!({"seconds": 3600})), Script::text("Waited.")]);
-    let world = World::scripted(&model, first_tools()).await;
+    let world = world_of(&model, &database).start().await;
     let root = world.ask("Wait.").await;
     world.asleep(&root).await;
     let world = restart_consistent(world).await;
-    execute_sql(&world, "DELETE FROM wakeups");
+    database.execute("DELETE FROM wakeups");
     assert_eq!(jobs_with_findings(&world).await, ["waits"]);
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
     assert_eq!(world.inconsistencies().await, [""; 0], "it has its wake-up again, at its time");
@@ -181,10 +168,9 @@ async fn a_lost_timer_wake_up_is_restored_at_its_time() {
 
 #[tokio::test]
 async fn an_undelivered_answer_is_repaired() {
-    let (world, root) = asking().await;
-    execute_sql(
-        &world,
-        "UPDATE entities SET status = 'answered', \
+    let database = Database::new();
+    let (world, root) = asking(&database).await;
+    database.execute("UPDATE entities SET status = 'answered', \
          body = json_set(body, '$.status', 'answered', '$.answer', json('{\"text\": \"the red one\"}')) WHERE kind = 'question'",
     );
     assert_eq!(jobs_with_findings(&world).await, ["waits"]);
@@ -196,8 +182,9 @@ async fn an_undelivered_answer_is_repaired() {
 
 #[tokio::test]
 async fn a_wait_for_a_missing_question_ends_as_unanswered() {
-    let (world, root) = asking().await;
-    execute_sql(&world, "DELETE FROM entities WHERE kind = 'question'");
+    let database = Database::new();
+    let (world, root) = asking(&database).await;
+    database.execute("DELETE FROM entities WHERE kind = 'question'");
     assert_eq!(repair(&world).await, [("waits", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert!(transcript(&world, &root).await[2].contains("There was no answer in time"));
@@ -205,9 +192,9 @@ async fn a_wait_for_a_missing_question_ends_as_unanswered() {
 
 #[tokio::test]
 async fn an_undelivered_task_result_is_repaired() {
-    let (world, root, _) = delegating().await;
-    execute_sql(
-        &world,
+    let database = Database::new();
+    let (world, root, _) = delegating(&database).await;
+    database.execute(
         "UPDATE entities SET status = 'succeeded', \
          body = json_set(body, '$.status', 'succeeded', '$.result', json('{\"text\": \"it is red\"}')) \
          WHERE kind = 'task'",
@@ -220,15 +207,13 @@ async fn an_undelivered_task_result_is_repaired() {
 /// Shows: S4-R124.
 #[tokio::test]
 async fn a_task_whose_agent_has_failed_is_failed_and_its_question_expires() {
-    let (world, root, worker) = delegating().await;
-    execute_sql(
-        &world,
-        &format!(
-            "UPDATE runs SET status = 'failed', ended = started WHERE agent = '{0}'; \
+    let database = Database::new();
+    let (world, root, worker) = delegating(&database).await;
+    database.execute(&format!(
+        "UPDATE runs SET status = 'failed', ended = started WHERE agent = '{0}'; \
              UPDATE agents SET status = 'failed', waiting_on = NULL WHERE id = '{0}'",
-            worker.id
-        ),
-    );
+        worker.id
+    ));
     assert_eq!(jobs_with_findings(&world).await, ["questions", "tasks"]);
     assert_eq!(repair(&world).await, [("questions", 1, 1), ("tasks", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "the orchestrator makes do without");
@@ -240,11 +225,11 @@ async fn a_task_whose_agent_has_failed_is_failed_and_its_question_expires() {
 
 #[tokio::test]
 async fn leftover_rows_of_a_missing_tree_are_repaired() {
-    let (world, root) = asking().await;
+    let database = Database::new();
+    let (world, root) = asking(&database).await;
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
     let world = restart_consistent(world).await;
-    execute_sql(
-        &world,
+    database.execute(
         "DELETE FROM inbox; DELETE FROM wakeups; DELETE FROM runs; DELETE FROM items; DELETE FROM agents",
     );
     let events = world.store().events(&Scope::All, root.id, 0, 10).await.unwrap();
@@ -280,11 +265,10 @@ async fn a_post_without_a_wake_up_is_read_after_repair() {
 }
 
 /// A process that ended at its second commit, with an agent at work.
-async fn died_at_work(model: &ScriptedModel) -> (World, Agent) {
-    let faults = Faults::at(2, Fault::DieAfter);
-    let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
+async fn died_at_work(database: &Database, model: &ScriptedModel) -> (World, Agent) {
+    let world = world_of(model, database).start_with(2, Fault::DieAfter).await;
     let root = world.ask("Work.").await;
-    world.faults().died().await;
+    death_of(world.faults()).await;
     assert_eq!(world.inconsistencies().await, [""; 0], "a death leaves no inconsistency");
     (world, root)
 }
@@ -292,10 +276,11 @@ async fn died_at_work(model: &ScriptedModel) -> (World, Agent) {
 /// Shows: INV-04.
 #[tokio::test]
 async fn a_running_agent_without_a_wake_up_continues_after_repair() {
+    let database = Database::new();
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
-    let (world, root) = died_at_work(&model).await;
-    execute_sql(&world, "DELETE FROM wakeups");
-    let world = world.restart(Faults::none()).await;
+    let (world, root) = died_at_work(&database, &model).await;
+    database.execute("DELETE FROM wakeups");
+    let world = world.restart(Faults::default()).await;
     assert_eq!(jobs_with_findings(&world).await, ["stranded"]);
     assert_eq!(repair(&world).await, [("stranded", 1, 1)]);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -303,49 +288,48 @@ async fn a_running_agent_without_a_wake_up_continues_after_repair() {
 
 #[tokio::test]
 async fn an_agent_marked_ended_with_an_open_run_continues_after_repair() {
-    let (world, root) = asking().await;
-    execute_sql(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
+    let database = Database::new();
+    let (world, root) = asking(&database).await;
+    database.execute("UPDATE agents SET status = 'succeeded', waiting_on = NULL");
     assert_eq!(jobs_with_findings(&world).await, ["stranded"]);
     assert_eq!(repair(&world).await, [("stranded", 1, 1)]);
     let waits = |agent: &Agent| agent.status == Status::Waiting;
-    eventually(|| async { world.client().agent(root.id).await.unwrap() }, waits).await;
+    eventually("it waits again", || async { world.client().agent(root.id).await.unwrap() }, waits).await;
     assert_eq!(world.inconsistencies().await, [""; 0]);
 }
 
 /// Its run is between two turns, so that the next item is a turn with calls.
 #[tokio::test]
 async fn an_agent_marked_ended_between_two_turns_continues_its_run() {
+    let database = Database::new();
     let model = ScriptedModel::new([
         Script::call("list_agents", json!({})),
         Script::call("list_agents", json!({})),
         Script::text("Done."),
     ]);
-    let faults = Faults::at(2, Fault::DieAfter);
-    let world = World::builder(model.clone()).tools(first_tools()).start_with(faults).await;
+    let world = world_of(&model, &database).start_with(2, Fault::DieAfter).await;
     let root = world.ask("Go.").await;
-    world.faults().died().await;
-    execute_sql(&world, "UPDATE agents SET status = 'succeeded', waiting_on = NULL");
+    death_of(world.faults()).await;
+    database.execute("UPDATE agents SET status = 'succeeded', waiting_on = NULL");
     // A store that is opened anew reads the row that was changed.
-    let directory = tempfile::tempdir().unwrap();
-    let copy = directory.path().join("copy.db");
-    execute_sql(&world, &format!("VACUUM INTO '{}'", copy.display()));
-    let opened = World::builder(model.clone()).tools(first_tools()).witness(world.witness());
-    let opened = opened.left_behind(move |path| assert!(fs::copy(copy, path).unwrap() > 0));
-    let world = opened.start().await;
+    let (copy, witness) = (Database::new(), world.witness().clone());
+    database.execute(&format!("VACUUM INTO '{}'", copy.path().display()));
+    let world = world_of(&model, &copy).between(witness.clone()).start().await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);
-    assert_eq!(world.audit().await, []);
+    assert_eq!(audit(&**world.store(), Some(&witness)).await.unwrap(), []);
 }
 
 #[tokio::test]
 async fn a_lost_intervention_post_is_repaired_and_applied() {
+    let database = Database::new();
     let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("Done.")]);
-    let (world, root) = died_at_work(&model).await;
+    let (world, root) = died_at_work(&database, &model).await;
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
-    execute_sql(&world, "DELETE FROM inbox WHERE body LIKE '%intervention%'");
+    database.execute("DELETE FROM inbox WHERE body LIKE '%intervention%'");
     assert_eq!(jobs_with_findings(&world).await, ["interventions"]);
     assert_eq!(repair(&world).await, [("interventions", 1, 1)]);
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.asleep(&root).await;
     let paused = world.client().agent(root.id).await.unwrap();
     assert_eq!(paused.waiting_on, Some(WaitingOn::Resume));
@@ -354,7 +338,8 @@ async fn a_lost_intervention_post_is_repaired_and_applied() {
 
 #[tokio::test]
 async fn posts_that_wait_during_a_pause_are_no_inconsistency() {
-    let (world, root) = asking().await;
+    let database = Database::new();
+    let (world, root) = asking(&database).await;
     for action in [Action::CloseSession, Action::Pause, Action::Modify] {
         world
             .client()
@@ -362,6 +347,7 @@ async fn posts_that_wait_during_a_pause_are_no_inconsistency() {
             .await
             .unwrap();
         eventually(
+            "nothing is due",
             || world.store().due(Time::from_micros(i64::MAX), None, 1),
             |due| due.as_ref().is_ok_and(Vec::is_empty),
         )
@@ -374,13 +360,13 @@ async fn posts_that_wait_during_a_pause_are_no_inconsistency() {
 
 #[tokio::test]
 async fn a_wake_up_of_a_missing_agent_is_removed() {
-    let (world, _) = asking().await;
+    let database = Database::new();
+    let (world, _) = asking(&database).await;
     let nobody = AgentId::new();
     let id = WakeupId::new();
-    execute_sql(
-        &world,
-        &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"),
-    );
+    database.execute(&format!(
+        "INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"
+    ));
     assert_eq!(jobs_with_findings(&world).await, ["wakeups"]);
     assert_eq!(repair(&world).await, [("wakeups", 1, 1)]);
     assert_eq!(world.inconsistencies().await, [""; 0]);
@@ -388,19 +374,19 @@ async fn a_wake_up_of_a_missing_agent_is_removed() {
 
 #[tokio::test]
 async fn a_job_run_ended_by_a_crash_is_not_recorded_as_complete() {
-    let (world, _) = asking().await;
+    let database = Database::new();
+    let (world, _) = asking(&database).await;
     let jobs = jobs();
     let job = jobs.iter().find(|job| job.name() == "wakeups").unwrap();
-    let whole = world.beside().job_run(&**job).await.unwrap();
+    let whole = world.operator_with(&Faults::default()).job_run(&**job).await.unwrap();
     assert!(whole.began.is_some() && whole.at.is_some());
     let (nobody, id) = (AgentId::new(), WakeupId::new());
-    execute_sql(
-        &world,
-        &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"),
-    );
-    let dying = Faults::at_any(2, Fault::DieBefore);
-    assert!(world.beside_with(&dying).job_run(&**job).await.is_err());
-    let (_, cut_off) = world.beside().job_runs().await.unwrap().remove(0);
+    database.execute(&format!(
+        "INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0)"
+    ));
+    let dying = Faults::default().plan(2, Fault::DieBefore);
+    assert!(world.operator_with(&dying).job_run(&**job).await.is_err());
+    let (_, cut_off) = world.operator_with(&Faults::default()).job_runs().await.unwrap().remove(0);
     assert_eq!((cut_off.job.as_str(), cut_off.found, cut_off.repaired), ("wakeups", 1, 1));
     assert!(cut_off.began.is_some() && cut_off.at.is_none(), "{cut_off:?}");
 }
@@ -408,10 +394,11 @@ async fn a_job_run_ended_by_a_crash_is_not_recorded_as_complete() {
 /// Shows: S4-R122.
 #[tokio::test]
 async fn jobs_run_when_due_and_leave_a_record() {
-    let (world, root) = asking().await;
+    let database = Database::new();
+    let (world, root) = asking(&database).await;
     let engine = world.engine().clone();
     let janitor = tokio::spawn(async move { engine.keep_up().await });
-    execute_sql(&world, "DELETE FROM entities WHERE kind = 'question'");
+    database.execute("DELETE FROM entities WHERE kind = 'question'");
     let to_come = async || {
         let rounds = world.engine().job_runs().await.unwrap();
         rounds.iter().any(|(_, job_run)| job_run.repaired_ever == 0 && job_run.job == "waits")
@@ -431,7 +418,7 @@ async fn jobs_run_when_due_and_leave_a_record() {
     janitor.abort();
     // Another process finds the record, and no job that is due.
     let due = waits.due;
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     let rounds = world.engine().job_runs().await.unwrap();
     let (_, waits) = rounds.iter().find(|(job, _)| job.name() == "waits").unwrap();
     assert!(waits.due >= due && waits.repaired_ever == 1);
@@ -440,13 +427,14 @@ async fn jobs_run_when_due_and_leave_a_record() {
 /// Job runs of all jobs over five inconsistencies, with these faults, and complete ones after them.
 /// Returns how many commits the first ones made.
 async fn run_jobs_with(faults: Faults) -> u64 {
+    let database = Database::new();
     let model = ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
             Some(Message::Output { text, .. }) => Script::text(format!("So it is {text}.")),
             _ => Script::call("ask_user", json!({"question": "Which?"})),
         }))
     });
-    let world = World::scripted(&model, first_tools()).await;
+    let world = world_of(&model, &database).start().await;
     let mut roots = Vec::new();
     for _ in 0..3 {
         roots.push(world.ask("Ask me.").await);
@@ -461,12 +449,12 @@ async fn run_jobs_with(faults: Faults) -> u64 {
         sql +=
             &format!("INSERT INTO wakeups (agent, id, owner, due) VALUES ('{nobody}', '{id}', 'local', 0);");
     }
-    execute_sql(&world, &sql);
-    for engine in [world.beside_with(&faults), world.beside()] {
+    database.execute(&sql);
+    for engine in [world.operator_with(&faults), world.operator_with(&Faults::default())] {
         for job in jobs() {
             // A dead engine does nothing more.
             let done = engine.job_run(&*job).await;
-            assert!(done.is_ok() || faults.dead(), "{done:?}");
+            assert!(done.is_ok() || faults.is_dead(), "{done:?}");
         }
     }
     for root in roots {
@@ -474,8 +462,8 @@ async fn run_jobs_with(faults: Faults) -> u64 {
         let told = transcript(&world, &root).await;
         assert_eq!(told[2..], ["output: red", "turn: So it is red.[]"]);
     }
-    eventually(|| world.inconsistencies(), Vec::is_empty).await;
-    for (job, job_run) in world.beside().job_runs().await.unwrap() {
+    eventually("no job finds anything", || world.inconsistencies(), Vec::is_empty).await;
+    for (job, job_run) in world.operator_with(&Faults::default()).job_runs().await.unwrap() {
         let repaired = match job.name() {
             "waits" => 3,
             "wakeups" => 2,
@@ -488,11 +476,11 @@ async fn run_jobs_with(faults: Faults) -> u64 {
 
 #[tokio::test]
 async fn a_crash_during_a_job_run_leaves_the_rest_to_the_next_job_run() {
-    let commits = run_jobs_with(Faults::at_any(u64::MAX, Fault::DieBefore)).await;
+    let commits = run_jobs_with(Faults::default().plan(u64::MAX, Fault::DieBefore)).await;
     assert_eq!(commits, 5 + jobs().len() as u64, "each inconsistency by itself, and a record of each job");
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
-            run_jobs_with(Faults::at_any(at, fault)).await;
+            run_jobs_with(Faults::default().plan(at, fault)).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, FakeClockExt, ShiftedClock, TestTool, first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::{
     Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals,
@@ -17,7 +17,7 @@ use entourage_engine::{
 };
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
 use entourage_store::{Claim, Layered, MemoryStore, Store, StoreLayer};
-use entourage_testkit::{Effects, FakeClock, HeldModel, TestTool, within};
+use entourage_testkit::{FakeClock, HeldModel};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{Action, Agent, AgentId, EventBody, Owner, Status, Usage};
 use futures::FutureExt as _;
@@ -104,8 +104,10 @@ impl Nodes {
         let node = |link: &Arc<Link>, ahead| {
             let store: Arc<dyn Store> = Arc::new(rows.handle());
             let builder = Engine::builder(store, Arc::clone(&model) as Arc<dyn Model>);
-            let builder =
-                builder.kinds(one_kind(|_| {})).tools(tools.clone()).clock(Arc::new(clock.ahead(ahead)));
+            let builder = builder
+                .kinds(one_kind(|_| {}))
+                .tools(tools.clone())
+                .clock(Arc::new(ShiftedClock { clock: clock.clone(), ahead }));
             builder.signals(Arc::clone(link) as Arc<dyn Signals>).build()
         };
         let links = [Arc::new(Link::default()), Arc::new(Link::default())];

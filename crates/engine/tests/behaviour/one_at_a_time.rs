@@ -7,12 +7,14 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::one_kind;
+use crate::kit::{Effects, TestTool, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::Engine;
 use entourage_llm::{Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Layered, Page, Result as Stored, Store, StoreLayer, Write};
-use entourage_testkit::{Effects, TestTool, World, within};
+use entourage_store::{
+    Commit, Committed, Layered, MemoryStore, Page, Result as Stored, Store, StoreLayer, Write,
+};
+use entourage_testkit::World;
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{Action, Agent, Owner, Status, StepState, ToolSpec};
 use serde_json::{Value, json};
@@ -91,7 +93,7 @@ impl PayingAgent {
         let model = ScriptedModel::new([Script::call("pay", json!({"n": 1})), Script::text("Paid.")]);
         let effects = Effects::default();
         let pay = TestTool::new("pay", Effect::Unsafe, &effects);
-        let world = World::builder(model.clone()).workers(0).in_memory().start().await;
+        let world = World::builder(model.clone()).dispatchers([]).store(MemoryStore::default()).start().await;
         let store: Arc<dyn Store> =
             Arc::new(Layered::new(Arc::clone(world.store()), behind_the_intent.clone()));
         let engine = Engine::builder(store, Arc::new(model))

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use crate::kit::first_tools;
+use crate::kit::{FakeClockExt, WorldExt, first_tools, within};
 use entourage_engine::{Clock, Kinds, Role, kinds::parse};
 use entourage_llm::{Error as ModelError, Message, Missing, Request, Script, ScriptedModel};
 use entourage_store::Write;
-use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, plain, well_formed, within};
+use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, plain};
 use entourage_types::{
     Action, AgentId, Answer, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, Task, TaskResult,
     WaitingOn,
@@ -92,7 +92,6 @@ async fn delegation_is_silent_in_the_chat_and_its_result_appears_once() {
     }
     assert_eq!(decisions[0].system, reply.system);
     assert_eq!(decisions[0].tools, reply.tools, "what comes first of a request stays the same");
-    well_formed(&world.client().items(chat.id, 0, 10).await.unwrap()).unwrap();
     let made =
         events.iter().position(|event| matches!(event.body, EventBody::AgentCreated { parent: Some(_), .. }));
     let task = events.iter().position(|event| matches!(event.body, EventBody::Task { .. }));
@@ -106,7 +105,7 @@ async fn delegation_is_silent_in_the_chat_and_its_result_appears_once() {
 #[tokio::test]
 async fn the_commit_of_a_task_schedules_its_agents_wake_up() {
     let model = cast(&ScriptedModel::new([start("dig")]), obeys);
-    let world = World::builder(model.clone()).tools(first_tools()).workers(0).start().await;
+    let world = World::builder(model.clone()).tools(first_tools()).dispatchers([]).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Dig.").await;
     world.engine().advance(chat.id).await.unwrap();
     let (task, worker) = (tasks(&world, chat.id).await.remove(0), workers(&world, chat.id).await.remove(0));
@@ -129,7 +128,7 @@ async fn the_commit_of_a_task_schedules_its_agents_wake_up() {
     assert_eq!(concerned, [(1, 1)], "the task and the wake-up are one commit");
 
     // Another process finds it.
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     let due = world.store().due(world.clock().now(), None, 10).await.unwrap();
     assert_eq!(due.iter().map(|wakeup| wakeup.agent).collect::<Vec<_>>(), [worker.id]);
     let before = world.client().agent(chat.id).await.unwrap().epoch;
@@ -211,7 +210,6 @@ async fn only_the_first_call_of_a_decision_is_made_and_the_chat_says_so() {
     assert!(chat_told[1].starts_with("I did only the first of these"), "{chat_told:?}");
     let items = world.client().items(chat.id, 0, 10).await.unwrap();
     assert!(plain(&items)[3].starts_with("output!: Not run"), "{:?}", plain(&items));
-    well_formed(&items).unwrap();
 }
 
 /// Shows: S1-R016.
@@ -257,8 +255,8 @@ async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
             message: Some("Ask it.".into()),
             ..Default::default()
         };
-        let theirs = world.client_of(owner.clone()).create(new, None).await.unwrap();
-        let mut watch = world.client_of(owner.clone()).watch(theirs.id, 0).await.unwrap();
+        let theirs = world.engine().client(owner.clone()).create(new, None).await.unwrap();
+        let mut watch = world.engine().client(owner.clone()).watch(theirs.id, 0).await.unwrap();
         within("the run ends", async {
             while !matches!(watch.next().await.unwrap(), entourage_engine::Signal::Event(event)
                 if matches!(event.body, EventBody::AgentStatus { status: Status::Succeeded, .. }))
@@ -266,10 +264,10 @@ async fn an_agent_of_another_chat_or_owner_is_not_reactivated() {
             }
         })
         .await;
-        let entries = world.client_of(owner.clone()).transcript(theirs.id).await.unwrap();
+        let entries = world.engine().client(owner.clone()).transcript(theirs.id).await.unwrap();
         let last = &entries.last().unwrap().text;
         assert_eq!(*last, COULD_NOT);
-        let items = world.client_of(owner).items(theirs.id, 0, 10).await.unwrap();
+        let items = world.engine().client(owner).items(theirs.id, 0, 10).await.unwrap();
         let why = format!("output!: there is no agent {}", worker.id);
         assert!(plain(&items).contains(&why), "{:?}", plain(&items));
     }

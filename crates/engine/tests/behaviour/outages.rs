@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::first_tools;
+use crate::kit::{Database, FakeClockExt, WorldBuilderExt, WorldExt, first_tools, within};
 use async_trait::async_trait;
 use entourage_engine::{
     Clock, Engine, NewAgent,
@@ -19,7 +19,8 @@ use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{
     Commit, Committed, Error, Layered, MemoryStore, Page, Result, Store, StoreLayer, Write,
 };
-use entourage_testkit::{FakeClock, Fault, Faults, HeldModel, World, plain, within};
+use entourage_store_sqlite::Settings as StoreSettings;
+use entourage_testkit::{FakeClock, Fault, HeldModel, World, plain};
 use entourage_types::{Agent, AgentId, CommitId, Owner, Status, Time, Wakeup, WakeupId};
 use serde_json::json;
 use tokio::sync::watch;
@@ -185,11 +186,13 @@ async fn retries_during_a_store_outage_back_off_up_to_thirty_seconds() {
 #[tokio::test]
 async fn a_database_locked_by_another_program_only_delays_the_run() {
     let (model, outage) = (model(), Outage::default());
+    let database = Database::new();
+    let impatient = StoreSettings { patience: Duration::from_millis(1), ..StoreSettings::default() };
     let builder = World::builder(model.clone()).tools(first_tools()).between(outage.clone());
-    let world = builder.patience(Duration::from_millis(1)).start().await;
+    let world = builder.store(database.open_with(impatient)).start().await;
     let root = world.ask("Take a note.").await;
     model.begun().await;
-    let holder = rusqlite::Connection::open(world.database().unwrap()).unwrap();
+    let holder = rusqlite::Connection::open(database.path()).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     model.let_go(1);
     outage.refused(1).await;
@@ -251,7 +254,7 @@ async fn a_damaged_database_is_not_retried() {
 async fn a_request_whose_commit_outcome_is_unknown_takes_effect_once() {
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
         let model = ScriptedModel::new([Script::text("Done.")]);
-        let world = World::builder(model.clone()).start_with(Faults::at_any(1, fault)).await;
+        let world = World::builder(model.clone()).start_with(1, fault).await;
         let person = world.engine().client(Owner::local());
         let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
         let agent = person.create(new, None).await.unwrap();
@@ -322,7 +325,7 @@ async fn an_activation_whose_commit_outcome_is_unknown_continues_at_once() {
     for fault in [Fault::UnknownBefore, Fault::UnknownAfter] {
         for at in 1..=2 {
             let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Done."))));
-            let world = World::builder(model).start_with(Faults::at(at, fault)).await;
+            let world = World::builder(model).start_with(at, fault).await;
             let began = world.clock().now();
             let agent = world.ask("Go.").await;
             assert_eq!(world.ended(agent.id).await.status, Status::Succeeded, "{fault:?}");

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::kit::{first_tools, one_kind};
+use crate::crash::answers;
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::{
     ChatMessage, Guardrail, GuardrailInput, Kinds, Role,
     kinds::parse,
     responses::{Follow, StreamEvent},
 };
-use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_testkit::{Effects, Story, TestTool, World, WorldBuilder, plain};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::MemoryStore;
+use entourage_testkit::{Story, World, plain};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
 use entourage_types::{Answer, Guardrails, ItemBody, Output, OutputEffect, Program, Reply, Status, TaskId};
 use serde_json::json;
@@ -260,7 +262,7 @@ async fn the_nothing_sent_notice_is_skipped_if_only_the_last_call_is_left() {
 async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
     const ASSISTANT: &str = "---\nname: assistant\nconversational: false\nreply: send_message\n\
                              tools: [send_message]\npeers: [researcher]\n---\nTalk.";
-    let story = Story::new(|request| {
+    let model = |request: &Request| {
         if request.system.contains("Researcher") {
             return Script::text("It is red.");
         }
@@ -272,10 +274,12 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
             3 => Script::call("send_message", json!({"message": "Red."})),
             _ => Script::text("Done."),
         }
-    })
-    .tools(|_| first_tools())
-    .kinds(Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap()))
-    .world(WorldBuilder::in_memory);
+    };
+    let story = Story::new(["Go."], move |_| {
+        let kinds = Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap());
+        let builder = World::builder(answers(model)).tools(first_tools()).kinds(kinds);
+        builder.store(MemoryStore::default())
+    });
     let outcome = story.run(1, &[]).await;
     let heard = outcome.transcripts[0].iter().position(|line| line == "output: It is red.");
     assert!(heard.is_some_and(|at| at + 3 < outcome.transcripts[0].len()), "{outcome:#?}");
@@ -285,14 +289,16 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
 /// However often it dies meanwhile, the model reads its notice once, and the person reads one at the end.
 #[tokio::test]
 async fn the_nothing_sent_notice_is_given_once_despite_crashes() {
-    let story = Story::new(|request| match request.messages.len() {
+    let model = |request: &Request| match request.messages.len() {
         1 => Script::text("Red."),
         3 => Script::text("It is red."),
         n => Script::text(format!("unexpected length {n}")),
-    })
-    .tools(|_| first_tools())
-    .kinds(one_kind(|kind| kind.reply = Reply::SendMessage))
-    .world(WorldBuilder::in_memory);
+    };
+    let story = Story::new(["Go."], move |_| {
+        let kinds = one_kind(|kind| kind.reply = Reply::SendMessage);
+        let builder = World::builder(answers(model)).tools(first_tools()).kinds(kinds);
+        builder.store(MemoryStore::default())
+    });
     let outcome = story.run(1, &[]).await;
     let codes = outcome.transcripts[0].iter().filter(|line| line.starts_with("notice")).count();
     assert_eq!((outcome.transcripts[0].len(), codes), (5, 2), "{outcome:?}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{WorldExt, first_tools, one_kind};
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_testkit::World;
 use entourage_types::{EventBody, Section};
@@ -74,5 +74,5 @@ async fn only_the_agent_that_saved_a_learning_sees_it() {
     let client = world.client();
     let learned = client.learnings(knows.id).await.unwrap();
     assert_eq!(learned.iter().map(|known| known.text.as_str()).collect::<Vec<_>>(), ["The user likes tea."]);
-    assert!(world.client_of(entourage_types::Owner::new("other")).learnings(knows.id).await.is_err());
+    assert!(world.engine().client(entourage_types::Owner::new("other")).learnings(knows.id).await.is_err());
 }

@@ -69,7 +69,7 @@ fn every_planted_bug_is_caught_by_the_documented_invariants() {
         // Some show only when several rare things coincide: a lost lease, a call and a deletion at another node.
         let outcomes = (0..2000).map(|seed| Simulation::new(seed).planted(bug).run());
         let violations = outcomes.map(|outcome| outcome.violations).find(|found| !found.is_empty());
-        violations.into_iter().flatten().map(|violation| violation.invariant as u8).collect::<BTreeSet<_>>()
+        violations.into_iter().flatten().map(|violation| violation.invariant).collect::<BTreeSet<_>>()
     };
     let found: Vec<_> = Bug::ALL.iter().map(|bug| (bug.says(), caught_by(*bug))).collect();
     assert_eq!(found, documented());

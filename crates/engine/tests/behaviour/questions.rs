@@ -1,10 +1,10 @@
 //! Only a person can answer: from any depth, for as long as it takes, once.
 
-use crate::kit::first_tools;
+use crate::kit::{WorldExt, first_tools};
 use entourage_engine::{Error, Role};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Faults, World, plain, well_formed};
+use entourage_testkit::{Faults, World, plain};
 use entourage_types::{Answer, QuestionStatus, Status, WaitingOn};
 use serde_json::json;
 
@@ -33,7 +33,6 @@ async fn a_question_waits_and_its_answer_is_the_calls_output() {
     world.ended(root.id).await;
     let items = world.client().items(root.id, 0, 10).await.unwrap();
     assert_eq!(plain(&items)[2], "output: red");
-    well_formed(&items).unwrap();
     let again = world.client().answer(question.id, Answer::Text("blue".into())).await;
     assert!(matches!(again, Err(Error::NotOpen { status: QuestionStatus::Answered, .. })), "{again:?}");
 }
@@ -83,7 +82,7 @@ async fn a_sub_agents_question_reaches_the_roots_user_and_survives_a_restart() {
     assert_eq!(asked.text, "The Researcher needs more information: Which colour?");
     assert_eq!((asked.question, asked.task), (Some(question.id), question.task));
 
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.client().answer(question.id, Answer::Text("red".into())).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 10).await.unwrap();
@@ -130,7 +129,7 @@ async fn another_owner_cannot_see_or_answer_a_question() {
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Paint it.").await;
     let question = world.question(root.id).await;
-    let other = world.client_of(entourage_types::Owner::new("other"));
+    let other = world.engine().client(entourage_types::Owner::new("other"));
     assert!(matches!(other.answer(question.id, Answer::Declined).await, Err(Error::NotFound { .. })));
     assert_eq!(other.questions(None, None, Page::default()).await.unwrap(), []);
 }

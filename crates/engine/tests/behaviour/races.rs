@@ -5,12 +5,12 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{WorldExt, first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::Signal;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
-use entourage_testkit::{World, WorldBuilder, well_formed, within};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{World, WorldBuilder, plain};
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool, Toolbox};
 use entourage_types::{Agent, EventBody, ItemBody, Status, ToolSpec};
 use futures::future::join_all;
@@ -40,8 +40,7 @@ fn calls(tool: &'static str, arguments: Value) -> ScriptedModel {
 async fn assert_one_model_call_about_all(world: &World, root: &Agent, count: usize) {
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 100).await.unwrap();
-    well_formed(&items).unwrap();
-    let outputs = items.iter().filter(|item| matches!(item.body, ItemBody::Output(_))).count();
+    let outputs = plain(&items).iter().filter(|line| line.starts_with("output")).count();
     let runs = world.client().runs(root.id, Page::default()).await.unwrap();
     assert_eq!((outputs, runs.len(), runs[0].model_calls), (count, 1, 2), "{items:?}");
 }
@@ -74,7 +73,8 @@ impl Tool for Meet {
 async fn with_each_number<F: Future<Output = ()> + Send + 'static>(
     rounds: impl Fn(usize, usize, fn(WorldBuilder) -> WorldBuilder) -> F,
 ) {
-    let in_memory = (1..=8).map(|count| rounds(count, ROUNDS / 10, WorldBuilder::in_memory));
+    let in_memory =
+        (1..=8).map(|count| rounds(count, ROUNDS / 10, |builder| builder.store(MemoryStore::default())));
     let on_file = (1..=8).map(|count| rounds(count, ROUNDS / 40, |builder| builder));
     for lane in join_all(in_memory.chain(on_file).map(tokio::spawn)).await {
         lane.unwrap();
@@ -102,7 +102,8 @@ async fn tools_that_finish_at_the_same_instant_lead_to_one_model_call() {
 async fn serve_http(world: &World) -> (reqwest::Client, String) {
     entourage_llm::install_tls();
     let settings = entourage_server::Settings::default();
-    let routes = entourage_server::router(world.beside(), &settings, CancellationToken::new()).unwrap();
+    let routes =
+        entourage_server::router(world.engine().clone(), &settings, CancellationToken::new()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -149,7 +150,7 @@ async fn answers_given_at_the_same_instant_lead_to_one_model_call() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chat_messages_sent_at_the_same_instant_get_one_decision_each() {
     decisions(50, |builder| builder).await;
-    decisions(ROUNDS / 5, WorldBuilder::in_memory).await;
+    decisions(ROUNDS / 5, |builder| builder.store(MemoryStore::default())).await;
 }
 
 /// This many rounds of 1 to 8 messages at once, after one that begins the chat.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::first_tools;
+use crate::kit::{Database, eventually, first_tools};
 use axum::{
     Router,
     body::Bytes,
@@ -82,14 +82,17 @@ fn webhook(url: &str, events: &[Occasion]) -> Webhook {
     Webhook { url: url.into(), secret: secret().into(), events: events.to_vec(), owner: Owner::local() }
 }
 
-async fn world(webhooks: impl IntoIterator<Item = (&'static str, Webhook)>) -> World {
+async fn world(database: &Database, webhooks: impl IntoIterator<Item = (&'static str, Webhook)>) -> World {
     entourage_llm::install_tls();
     let webhooks: BTreeMap<_, _> =
         webhooks.into_iter().map(|(name, webhook)| (name.into(), webhook)).collect();
     let clock = FakeClock::default();
     let (outbox, transport) = entourage_server::outbox(&webhooks, Arc::new(clock.clone())).unwrap();
-    let builder = World::builder(story()).tools(first_tools()).clock(clock);
-    builder.receivers(outbox.receivers().to_vec(), Arc::new(transport)).start().await
+    let builder = World::builder(story()).tools(first_tools()).clock(clock).store(database.open());
+    let world = builder.engine(move |engine| engine.outbox(outbox.clone())).start().await;
+    let engine = world.engine().clone();
+    tokio::spawn(async move { engine.deliver(Arc::new(transport)).await });
+    world
 }
 
 async fn record(world: &World, name: &str) -> ReceiverRecord {
@@ -99,25 +102,16 @@ async fn record(world: &World, name: &str) -> ReceiverRecord {
 
 /// Waits until a receiver has no pending delivery, or only later ones.
 async fn wait_until_nothing_is_due(world: &World, name: &str) -> ReceiverRecord {
-    let mut news = world.witness().news();
-    let settled = async {
-        loop {
-            news.mark_unchanged();
-            let record = record(world, name).await;
-            if record.next_attempt.is_none_or(|due| due > world.clock().now()) {
-                return record;
-            }
-            news.changed().await.unwrap();
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), settled).await.expect("attempts end")
+    let is_over = |record: &ReceiverRecord| record.next_attempt.is_none_or(|due| due > world.clock().now());
+    eventually("attempts end", || record(world, name), is_over).await
 }
 
 #[tokio::test]
 async fn a_500_or_503_keeps_a_delivery_pending_and_repeats_it_under_its_id() {
     let failures = [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::SERVICE_UNAVAILABLE];
     let mut here = receiver(failures.map(IntoResponse::into_response).into()).await;
-    let world = world([("here", webhook(&here.url, &[Occasion::TaskCreated]))]).await;
+    let database = Database::new();
+    let world = world(&database, [("here", webhook(&here.url, &[Occasion::TaskCreated]))]).await;
     world.ask("Go.").await;
     let first = here.next(&world).await;
     for status in failures {
@@ -135,7 +129,8 @@ async fn a_500_or_503_keeps_a_delivery_pending_and_repeats_it_under_its_id() {
 #[tokio::test]
 async fn a_receiver_gets_signed_bodies_in_the_vocabulary_of_the_chat_api() {
     let mut here = receiver(Vec::new()).await;
-    let world = world([("here", webhook(&here.url, &Occasion::ALL))]).await;
+    let database = Database::new();
+    let world = world(&database, [("here", webhook(&here.url, &Occasion::ALL))]).await;
     let root = world.ask("Go.").await;
     let question = world.question(root.id).await;
     let (agent, task) = (question.agent, question.task.unwrap());
@@ -175,8 +170,7 @@ async fn a_receiver_gets_signed_bodies_in_the_vocabulary_of_the_chat_api() {
     assert_eq!(wait_until_nothing_is_due(&world, "here").await.pending, 0);
 
     // The secret is in no row, and neither is the address.
-    let database = world.database().unwrap();
-    for file in std::fs::read_dir(database.parent().unwrap()).unwrap() {
+    for file in std::fs::read_dir(database.path().parent().unwrap()).unwrap() {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         for hidden in [secret().as_bytes(), KEY, b"of-the-address"] {
             assert!(!bytes.windows(hidden.len()).any(|window| window == hidden));
@@ -190,7 +184,9 @@ async fn a_failed_delivery_repeats_under_its_id_and_honours_retry_after() {
     let elsewhere = (StatusCode::FOUND, [("location", "http://127.0.0.1:9/")]).into_response();
     let mut here = receiver(vec![elsewhere, busy]).await;
     let nobody = webhook("http://127.0.0.1:9/", &[Occasion::TaskCreated]);
-    let world = world([("here", webhook(&here.url, &[Occasion::TaskCreated])), ("nobody", nobody)]).await;
+    let database = Database::new();
+    let world =
+        world(&database, [("here", webhook(&here.url, &[Occasion::TaskCreated])), ("nobody", nobody)]).await;
     let root = world.ask("Go.").await;
     world.question(root.id).await;
     let (first, body) = here.next(&world).await;

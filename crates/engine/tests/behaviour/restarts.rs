@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
+use crate::kit::{FakeClockExt, death_of, within};
 use async_trait::async_trait;
 use entourage_engine::Clock;
 use entourage_llm::{Deltas, Error, Message, Model, Reply, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Fault, Faults, HeldModel, World, within};
+use entourage_testkit::{Fault, Faults, HeldModel, World};
 use entourage_types::{Agent, AgentId, Scope, Status, StepKey, StopReason, WaitingOn};
 use tokio::{
     sync::Semaphore,
@@ -25,7 +26,7 @@ const GIVE_UP_AFTER: usize = 5;
 /// A model whose calls wait, and a world in which nothing works by itself.
 async fn held_model_without_workers() -> (HeldModel, World) {
     let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
-    let world = World::builder(model.clone()).workers(0).start().await;
+    let world = World::builder(model.clone()).dispatchers([]).start().await;
     (model, world)
 }
 
@@ -57,7 +58,7 @@ async fn kill_until_the_limit(mut world: World, model: &HeldModel, agent: &Agent
 
 async fn restart_two_minutes_later(world: World) -> World {
     world.clock().advance(Duration::from_secs(120));
-    world.restart(Faults::none()).await
+    world.restart(Faults::default()).await
 }
 
 async fn now(world: &World, agent: &Agent) -> Agent {
@@ -104,7 +105,7 @@ async fn an_orderly_shutdown_does_not_count_as_a_restart() {
 async fn an_orderly_shutdown_does_not_count_even_if_one_kill_ends_a_run() {
     let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
     let mut world =
-        World::builder(model.clone()).engine(|engine| engine.give_up_after(1)).workers(0).start().await;
+        World::builder(model.clone()).engine(|engine| engine.give_up_after(1)).dispatchers([]).start().await;
     let agent = world.ask("Take your time.").await;
     for _ in 0..3 {
         let work = spawn_advance(&world, agent.id);
@@ -148,10 +149,10 @@ async fn a_run_whose_ending_also_kills_the_process_is_left_alone() {
     let agent = world.ask("Take all memory.").await;
     world = kill_until_the_limit(world, &model, &agent).await;
     // The decision to end it is recorded, and the commit that ends it is never applied.
-    let faults = Faults::at(2, Fault::DieBefore);
+    let faults = Faults::default().plan(2, Fault::DieBefore);
     world = world.restart(faults.clone()).await;
     let work = spawn_advance(&world, agent.id);
-    within("it dies", faults.died()).await;
+    within("it dies", death_of(&faults)).await;
     world = kill_and_restart(world, [work]).await;
     within("it is left", spawn_advance(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Running);
@@ -167,7 +168,7 @@ async fn a_failed_attempt_to_end_a_run_is_repeated_in_the_same_process() {
     let (model, mut world) = held_model_without_workers().await;
     let agent = world.ask("Take all memory.").await;
     world = kill_until_the_limit(world, &model, &agent).await;
-    let faults = Faults::at(2, Fault::Hang);
+    let faults = Faults::default().plan(2, Fault::Hang);
     world = world.restart(faults.clone()).await;
     let work = spawn_advance(&world, agent.id);
     within("it hangs", async {
@@ -193,7 +194,8 @@ async fn a_run_that_makes_progress_between_restarts_is_not_ended() {
             false => Script::text("Done."),
         }))
     }));
-    let mut world = World::builder(model.clone()).tools(crate::kit::first_tools()).workers(0).start().await;
+    let mut world =
+        World::builder(model.clone()).tools(crate::kit::first_tools()).dispatchers([]).start().await;
     let agent = world.ask("Look for many notes.").await;
     for _ in 0..steps {
         let work = spawn_advance(&world, agent.id);
@@ -240,7 +242,7 @@ impl Model for KillingModel {
 #[tokio::test]
 async fn a_run_beside_one_that_kills_the_process_is_not_ended_with_it() {
     let model = KillingModel { begun: Arc::new(Semaphore::new(0)), let_go: Arc::new(Semaphore::new(0)) };
-    let mut world = World::builder(model.clone()).workers(0).start().await;
+    let mut world = World::builder(model.clone()).dispatchers([]).start().await;
     let (deadly, other) = (world.ask("KillingModel.").await, world.ask("Harmless.").await);
     let mut starts = 0;
     while now(&world, &deadly).await.status != Status::Failed {
@@ -296,14 +298,14 @@ impl Model for RateLimitedThenSilent {
 #[tokio::test]
 async fn a_kill_during_a_retried_model_call_counts_as_a_restart() {
     let model = RateLimitedThenSilent { asked: Arc::default(), begun: Arc::new(Semaphore::new(0)) };
-    let mut world = World::builder(model.clone()).workers(0).start().await;
+    let mut world = World::builder(model.clone()).dispatchers([]).start().await;
     let agent = world.ask("Hello.").await;
     within("it sleeps", spawn_advance(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.waiting_on, Some(WaitingOn::Retry));
     // Starts before its time do nothing and do not count.
     for _ in 0..=GIVE_UP_AFTER {
         within("it sleeps on", spawn_advance(&world, agent.id)).await.unwrap();
-        world = world.restart(Faults::none()).await;
+        world = world.restart(Faults::default()).await;
     }
     world = restart_two_minutes_later(world).await;
     for _ in 0..GIVE_UP_AFTER {

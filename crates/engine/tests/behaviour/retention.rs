@@ -12,14 +12,14 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::first_tools;
+use crate::kit::{WorldExt, first_tools, within};
 use async_trait::async_trait;
 use entourage_engine::{ChatMessage, Clock, Error, NewAgent, Pruned, Retention, Signal};
 use entourage_llm::{Message as Said, Script, ScriptedModel};
 use entourage_store::{
     Commit, Committed, Error as StoreError, Page, Result as StoreResult, Store, StoreLayer, Write,
 };
-use entourage_testkit::{Fault, Faults, World, plain, within};
+use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_types::{
     Agent, Answer, Author, Entity, EntityKind, Item, ItemBody, Message, Owner, Post, PostBody, PostId, RunId,
     Status, WakeupId,
@@ -202,8 +202,8 @@ async fn a_partly_pruned_tree_keeps_readable_events() {
     let (retention, mut parts, mut is_done) = (days(None, Some(30)), HashSet::new(), false);
     for _ in 0..20 {
         // One commit after the other fails.
-        let faults = Faults::at_any(2 + parts.len() as u64, Fault::DieBefore);
-        let done = world.beside_with(&faults).prune(&retention).await;
+        let faults = Faults::default().plan(2 + parts.len() as u64, Fault::DieBefore);
+        let done = world.operator_with(&faults).prune(&retention).await;
         let left = world.client().tree(root.id).await.map_or(0, |tree| tree.len());
         if left > 0 {
             let events = world.client().events(root.id, None, 1_000).await.unwrap();
@@ -269,8 +269,8 @@ async fn an_idempotency_key_is_kept_for_the_retention_period() {
     let retention = Retention { requests: Some(DAY), ..Retention::default() };
     assert_eq!(world.engine().prune(&retention).await.unwrap(), Pruned::default(), "a day is not over yet");
     world.clock().advance(Duration::from_secs(1));
-    let dying = Faults::at_any(1, Fault::DieBefore);
-    assert!(world.beside_with(&dying).prune(&retention).await.is_err());
+    let dying = Faults::default().plan(1, Fault::DieBefore);
+    assert!(world.operator_with(&dying).prune(&retention).await.is_err());
     assert_eq!(make("old").await, old, "a death on the way has forgotten nothing");
     let forgot = Pruned { requests: 1, ..Pruned::default() };
     assert_eq!(world.engine().prune(&retention).await.unwrap(), forgot);

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{FakeClockExt, WorldExt, first_tools, one_kind};
 use entourage_engine::Role;
 use entourage_llm::{Error, Script, ScriptedModel};
 use entourage_store::Page;
@@ -72,7 +72,7 @@ async fn a_long_retry_delay_sleeps_on_disk_and_survives_a_restart() {
     let wait = due.since(asked);
     assert!((120..=122).contains(&wait.as_secs()), "the provider's time, spread a little: {wait:?}");
     assert_eq!((attempt, error.as_str()), (1, "m: too many requests, try again in 120 s"));
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.clock().advance(Duration::from_secs(119));
     world.engine().advance(root.id).await.unwrap();
     assert_eq!(model.requests().len(), 1, "not before the provider's time");

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldExt, first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::Write;
-use entourage_testkit::{Effects, Fact, TestTool, World};
+use entourage_testkit::{Fact, World};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{ItemBody, Status, ToolSpec};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{WorldExt, first_tools, one_kind};
 use entourage_engine::{Error, Kinds};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
@@ -110,7 +110,7 @@ async fn an_idle_session_is_closed_before_a_new_message_is_read() {
     world.engine().stopping().cancel();
     world.clock().advance(HALF_AN_HOUR);
     world.client().send(agent, "Hello again.", None).await.unwrap();
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     wait_for_item(&world, agent, 4).await;
     let requests = model.requests();
     assert!(is_summary(&requests[1]), "the session is closed first");
@@ -166,7 +166,7 @@ async fn close_session_takes_effect_once_the_run_has_ended() {
     world.until(agent.id, applied).await;
     assert_eq!(client.sessions(agent.id, Page::default()).await.unwrap().len(), 1);
     assert_eq!(model.requests().len(), 3);
-    let stranger = world.client_of(entourage_types::Owner::new("other"));
+    let stranger = world.engine().client(entourage_types::Owner::new("other"));
     assert!(stranger.sessions(agent.id, Page::default()).await.is_err());
     assert!(stranger.close_session(agent.id).await.is_err());
 }
@@ -261,8 +261,8 @@ async fn an_agent_finds_its_closed_sessions_by_text_and_by_summary() {
     let requests = model.requests();
     let offers = |request: &Request| request.tools.iter().any(|tool| tool.name == "search_agent_history");
     assert!(!offers(&requests[2]) && offers(&requests[4]), "offered only where there is something to find");
-    let items = world.client().items(agent.id, 5, 3).await.unwrap();
-    let [by_talk, by_summary, none] = plain(&items).try_into().unwrap();
+    let lines = plain(&world.client().items(agent.id, 0, 8).await.unwrap());
+    let [by_talk, by_summary, none] = &lines[5..] else { panic!("{lines:#?}") };
     assert!(by_talk.contains("Session 1") && by_talk.contains("They spoke of water."), "{by_talk}");
     assert!(by_summary.contains("Session 1"), "{by_summary}");
     assert!(none.contains("No earlier conversation matches"), "{none}");

@@ -1,10 +1,10 @@
 //! Stopping: an agent's work ends with everything it delegated, and all agents accept new messages.
 
-use crate::kit::first_tools;
+use crate::kit::{WorldBuilderExt, WorldExt, first_tools, within};
 use entourage_engine::{AcceptedMessage, ChatMessage, Client, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
-use entourage_testkit::{Fault, Faults, HeldModel, World, plain, well_formed, within};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{Fault, Faults, HeldModel, World, plain};
 use entourage_types::{Action, EventBody, Kind, Owner, Run, Status, StopReason};
 use serde_json::json;
 
@@ -87,7 +87,6 @@ async fn at_rest(world: &World, spoken: &AcceptedMessage) -> Vec<Vec<String>> {
     for agent in client.tree(spoken.root).await.unwrap() {
         assert_ne!(agent.status, Status::Cancelled);
         let items = client.items(agent.id, 0, 100).await.unwrap();
-        well_formed(&items).unwrap_or_else(|why| panic!("{why}: {:?}", plain(&items)));
         all.push(plain(&items));
     }
     all
@@ -156,10 +155,11 @@ async fn withdrawing_a_message_does_not_affect_the_other_messages() {
 /// Stops a delegation three levels deep at its third model call, with this fault at this commit.
 async fn stop_with(at: u64, fault: Fault) -> u64 {
     println!("{fault:?} at commit {at}");
-    let faults = Faults::at_any(at, fault);
     let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(delegate_down(request)))));
-    let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds()).in_memory();
-    let world = builder.start_with(faults.clone()).await;
+    let builder =
+        World::builder(model.clone()).tools(first_tools()).kinds(kinds()).store(MemoryStore::default());
+    let world = builder.start_with(at, fault).await;
+    let faults = world.faults().clone();
     let spoken = {
         let speech =
             ChatMessage { chat: "c".into(), to: "a".into(), text: "one".into(), ..ChatMessage::default() };
@@ -172,10 +172,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
         }
         model.begun().await;
     };
-    tokio::select! {
-        () = below => {}
-        () = faults.died() => {}
-    }
+    faults.unless_dead(below).await;
     let told = person(&world).withdraw(spoken.agent, spoken.post).await;
     if fault == Fault::LoseEpoch {
         // Another process works, whose requests are not cut off here.
@@ -187,8 +184,8 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
             Err(_) => std::future::pending().await,
         }
     };
-    let ended = faults.outlived_by(first).await;
-    let world = if ended.is_some() { world } else { world.restart(Faults::none()).await };
+    let ended = faults.unless_dead(first).await;
+    let world = if ended.is_some() { world } else { world.restart(Faults::default()).await };
     if told.is_err() {
         person(&world).withdraw(spoken.agent, spoken.post).await.unwrap();
     }
@@ -196,7 +193,7 @@ async fn stop_with(at: u64, fault: Fault) -> u64 {
     let run = wait_for_answer(&world, &spoken).await;
     assert_eq!(run.stop_reason, Some(StopReason::Cancelled), "it is not forgotten");
     // A process may die after the stop was done.
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     at_rest(&world, &spoken).await;
     let runs = world.client().tree_runs(spoken.root).await.unwrap();
     assert!(runs.iter().all(|run| run.status.is_terminal()), "{runs:?}");

@@ -3,12 +3,12 @@
 
 use std::{future::pending, time::Duration};
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, at_once, first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::NewAgent;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
-use entourage_testkit::{Effects, Fault, Faults, HeldModel, TestTool, World, plain, well_formed, within};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{Fault, HeldModel, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{Agent, Answer, Event, EventBody, Kind, Limits, Run, Status, StopReason, ToolSpec};
 use serde_json::{Value, json};
@@ -52,7 +52,6 @@ async fn run_of(world: &World, agent: &Agent) -> Run {
 
 async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
     let items = world.client().items(agent.id, 0, 500).await.unwrap();
-    well_formed(&items).unwrap();
     plain(&items)
 }
 
@@ -131,8 +130,8 @@ async fn an_unsafe_tool_call_that_times_out_becomes_a_question() {
 #[tokio::test]
 async fn a_hung_activation_is_stopped_frees_its_place_and_is_retried() {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Done."))));
-    let world =
-        World::builder(model).kinds(one_kind(|_| {})).places(1).start_with(Faults::at(1, Fault::Hang)).await;
+    let builder = World::builder(model).kinds(one_kind(|_| {})).dispatchers(at_once(1));
+    let world = builder.start_with(1, Fault::Hang).await;
     let root = world.ask("Begin.").await;
     within("the first commit begins", async {
         while world.faults().commits() == 0 {
@@ -159,7 +158,7 @@ async fn an_activation_of_thirty_minutes_ends_its_run_with_max_time() {
         kind.limits = Limits { tool_seconds: 100_000, max_seconds: 100_000, ..Limits::default() };
     };
     let builder = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(patient));
-    let world = builder.in_memory().start().await;
+    let world = builder.store(MemoryStore::default()).start().await;
     let root = world.ask("Try.").await;
     within("it is called", begun.recv()).await;
     world.clock().advance(Duration::from_secs(1799));
@@ -281,7 +280,8 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
     });
     let limits = Limits { max_tree: 60, max_depth: 4, ..Limits::default() };
     let kinds = one_kind(|_| {}).with(bomb(limits));
-    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).places(4).start().await;
+    let world =
+        World::builder(model.clone()).tools(first_tools()).kinds(kinds).dispatchers(at_once(4)).start().await;
     let new = NewAgent { kind: Some("bomb".into()), message: Some("Go.".into()), ..NewAgent::default() };
     let root = world.client().create(new, None).await.unwrap();
     within("twenty requests come", async {
@@ -291,7 +291,7 @@ async fn a_fork_bomb_is_stopped_by_its_limits_while_others_are_served() {
     })
     .await;
     let before = model.requests().len();
-    let quiet = world.client_of(entourage_types::Owner::new("quiet"));
+    let quiet = world.engine().client(entourage_types::Owner::new("quiet"));
     let other =
         quiet.create(NewAgent { message: Some("Hello?".into()), ..NewAgent::default() }, None).await.unwrap();
     let served = || model.requests().iter().position(|request| !request.system.starts_with("Multiply."));
@@ -335,8 +335,8 @@ async fn a_tree_has_at_most_two_hundred_agents_by_default() {
         }))
     });
     let kinds = entourage_engine::Kinds::none().with(bomb(Limits::default()));
-    let builder = World::builder(model).tools(first_tools()).kinds(kinds).places(4);
-    let world = builder.in_memory().start().await;
+    let builder = World::builder(model).tools(first_tools()).kinds(kinds).dispatchers(at_once(4));
+    let world = builder.store(MemoryStore::default()).start().await;
     let root = world.ask("Go.").await;
     at_rest(&world, &root).await;
     // Down to the deepest level it would be more than a thousand.

@@ -1,7 +1,7 @@
 //! A sub-agent works alone on its task, and ends it by an answer, an error, or a request to the
 //! user.
 
-use crate::kit::first_tools;
+use crate::kit::{Effects, TestTool, WorldExt, first_tools};
 use axum::{
     Json,
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
@@ -11,7 +11,7 @@ use axum::{
 use entourage_engine::{Clock, Kinds, kinds::parse};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Commit, Write};
-use entourage_testkit::{Effects, Fact, HeldModel, TestTool, Witness, World, plain, well_formed};
+use entourage_testkit::{Fact, HeldModel, Witness, World, audit, plain};
 use entourage_tools::{Effect, SearchSettings, Settings, builtin};
 use entourage_types::{
     Author, ItemBody, Post, PostBody, PostId, Status, StepState, StopReason, Task, TaskResult, WakeupId,
@@ -36,8 +36,7 @@ async fn final_answer_ends_the_task_after_the_other_calls_have_outputs() {
     ended_runs(&world, &chat, 2).await;
     let worker = workers(&world, chat.id).await.remove(0);
     let items = world.client().items(worker.id, 0, 10).await.unwrap();
-    assert_eq!(items.len(), 4, "{:?}", plain(&items));
-    well_formed(&items).unwrap();
+    assert_eq!(plain(&items).len(), 4, "{items:?}");
     assert_eq!(tasks(&world, chat.id).await[0].result, Some(TaskResult::Text("42".into())));
     assert_eq!(world.client().notes(Some(chat.id), Default::default()).await.unwrap().len(), 1);
     assert_eq!(model.requests().iter().filter(|request| !is_orchestrator(request)).count(), 1);
@@ -190,7 +189,7 @@ async fn a_turn_commits_with_its_intents_before_any_effect_or_output() {
         });
         const WORKER: &str = "---\nname: researcher\ntools: [one, two]\n---\nYou are the Researcher.";
         let kinds = Kinds::builtin().with(parse("researcher.md", WORKER).0.unwrap());
-        let builder = World::builder(model).tools(tools).kinds(kinds).witness(&witness);
+        let builder = World::builder(model).tools(tools).kinds(kinds).between(witness.clone());
         let world = builder.start().await;
         let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
         ended_runs(&world, &chat, 2).await;
@@ -228,7 +227,7 @@ async fn a_turn_commits_with_its_intents_before_any_effect_or_output() {
         let turn = commits.iter().find(|written| written.contains(&"turn of 2".to_owned())).unwrap();
         assert_eq!(turn[..begun.len()], begun, "one commit: {effects:?}");
         assert_eq!(acted_after, vec![begun; intents], "no effect before it: {effects:?}");
-        assert_eq!(world.audit().await, []);
+        assert_eq!(audit(&**world.store(), Some(&witness)).await.unwrap(), []);
     }
 }
 

@@ -10,17 +10,17 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::first_tools;
+use crate::kit::{FakeClockExt, WorldBuilderExt, eventually, first_tools};
 use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Client, Kinds, ThreadStore, ThreadStoreError};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::EntityQuery;
-use entourage_testkit::{Fault, Faults, World, WorldBuilder, within};
+use entourage_testkit::{Fault, Faults, World, WorldBuilder};
 use entourage_types::{Item, ItemBody, Kind, Owner, PendingSave, Scope, ThreadKey, Time};
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use crate::crash::points;
+use crate::crash::stride;
 
 /// The saved items of each thread, as they arrived.
 #[derive(Default)]
@@ -100,7 +100,10 @@ fn world<S: ThreadStore>(thread_store: &Arc<S>) -> WorldBuilder {
     };
     let thread_store: Arc<dyn ThreadStore> = Arc::<S>::clone(thread_store);
     let kinds = Kinds::none().with(kind("a", &["b"])).with(kind("b", &[]));
-    World::builder(model).tools(first_tools()).kinds(kinds).thread_store(thread_store)
+    World::builder(model)
+        .tools(first_tools())
+        .kinds(kinds)
+        .engine(move |engine| engine.thread_store(Arc::clone(&thread_store)))
 }
 
 async fn say(client: &Client, text: &str) -> AcceptedMessage {
@@ -111,24 +114,17 @@ async fn say(client: &Client, text: &str) -> AcceptedMessage {
 
 /// Returns once no work and no pending save is left.
 async fn wait_until_saved(world: &World) {
-    let mut news = world.witness().news();
-    within("all is saved", async {
-        loop {
-            news.mark_unchanged();
-            let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
-            let pending = EntityQuery::records::<PendingSave>();
-            if due.is_empty() && world.store().entities(&Scope::All, pending).await.unwrap().is_empty() {
-                return;
-            }
-            let _ = news.changed().await;
-        }
-    })
-    .await
+    let is_saved = async || {
+        let due = world.store().due(Time::from_micros(i64::MAX), None, 1).await.unwrap();
+        let pending = EntityQuery::records::<PendingSave>();
+        due.is_empty() && world.store().entities(&Scope::All, pending).await.unwrap().is_empty()
+    };
+    eventually("all is saved", is_saved, |is_saved| *is_saved).await;
 }
 
 /// Asserts that all items of all threads were saved, each for the first time in order.
 async fn assert_saved(world: &World, thread_store: &MemoryThreadStore, owner: &Owner, context: &str) {
-    let client = world.client_of(owner.clone());
+    let client = world.engine().client(owner.clone());
     for (recipient, sender) in [("a", "user"), ("b", "a")] {
         let thread = client.thread("c", recipient, Some(sender)).await.unwrap().unwrap();
         let items = client.items(thread.id, 0, 100).await.unwrap();
@@ -151,15 +147,15 @@ async fn assert_saved(world: &World, thread_store: &MemoryThreadStore, owner: &O
 async fn items_are_saved_in_order_despite_a_crash_at_any_commit() {
     let mut told = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
-        for at in (1 + first as u64..).step_by(points().stride.min(3)) {
+        for at in (1 + first as u64..).step_by(stride(3)) {
             let thread_store = Arc::<MemoryThreadStore>::default();
-            let mut world = world(&thread_store).start_with(Faults::at_any(at, fault)).await;
+            let mut world = world(&thread_store).start_with(at, fault).await;
             for text in ["Go.", "More."] {
                 say(&world.client(), text).await;
             }
             let faults = world.faults().clone();
-            if faults.outlived_by(wait_until_saved(&world)).await.is_none() {
-                world = world.restart(Faults::none()).await;
+            if faults.unless_dead(wait_until_saved(&world)).await.is_none() {
+                world = world.restart(Faults::default()).await;
                 wait_until_saved(&world).await;
             }
             assert_saved(&world, &thread_store, &Owner::local(), &format!("{fault:?} at {at}")).await;
@@ -189,15 +185,15 @@ async fn a_saved_thread_is_loaded_only_for_its_own_owner() {
     let thread_store = Arc::<MemoryThreadStore>::default();
     let [ada, bob] = ["ada", "bob"].map(Owner::new);
     let before = world(&thread_store).start().await;
-    say(&before.client_of(ada.clone()), "I am Ada.").await;
+    say(&before.engine().client(ada.clone()), "I am Ada.").await;
     wait_until_saved(&before).await;
     let after = world(&thread_store).start().await;
     for owner in [&ada, &bob] {
-        say(&after.client_of(owner.clone()), "Go.").await;
+        say(&after.engine().client(owner.clone()), "Go.").await;
     }
     wait_until_saved(&after).await;
     let count = async |owner: &Owner| {
-        let client = after.client_of(owner.clone());
+        let client = after.engine().client(owner.clone());
         client.thread("c", "b", Some("a")).await.unwrap().unwrap().items
     };
     assert_eq!((count(&ada).await, count(&bob).await), (4, 2));
@@ -221,7 +217,12 @@ async fn a_failed_run_does_not_answer_the_calls_of_a_loaded_thread_again() {
         Some(Err(entourage_llm::Error::Refused { model: "m".into(), cause: "no".into() }))
     });
     let elsewhere: Arc<dyn ThreadStore> = Arc::<MemoryThreadStore>::clone(&thread_store);
-    let after = World::builder(model).tools(first_tools()).kinds(kinds).thread_store(elsewhere).start().await;
+    let after = World::builder(model)
+        .tools(first_tools())
+        .kinds(kinds)
+        .engine(move |engine| engine.thread_store(Arc::clone(&elsewhere)))
+        .start()
+        .await;
     say(&after.client(), "Go on.").await;
     wait_until_saved(&after).await;
     let thread = after.client().thread("c", "a", Some("user")).await.unwrap().unwrap();

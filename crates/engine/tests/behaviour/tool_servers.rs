@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, FakeClockExt, TestTool, WorldExt, first_tools, one_kind, within};
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_testkit::{Effects, TestTool, World, plain, within};
+use entourage_testkit::{World, plain};
 use entourage_tools::Effect;
 use entourage_types::{Action, EventBody, Status};
 use serde_json::json;

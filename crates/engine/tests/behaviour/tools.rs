@@ -9,11 +9,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, death_of, first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::NewAgent;
 use entourage_llm::{Script, ScriptedModel};
-use entourage_testkit::{Effects, Fault, Faults, TestTool, World, plain, well_formed, within};
+use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{
     Caller, Context, Done, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox,
     Wait,
@@ -27,7 +27,6 @@ async fn transcript_of(script: impl IntoIterator<Item = Script>, tools: Toolbox)
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let items = world.client().items(root.id, 0, 1_000).await.unwrap();
-    well_formed(&items).unwrap();
     plain(&items)
 }
 
@@ -180,7 +179,7 @@ async fn a_new_session_starts_with_an_empty_output_budget() {
     ])
     .with_window(1 << 30);
     let tools = Toolbox::new().with(Verbose);
-    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).workers(0).start().await;
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).dispatchers([]).start().await;
     let root = world.ask("Go.").await;
     world.engine().advance(root.id).await.unwrap();
     world.client().intervene(root.id, Action::CloseSession, None).await.unwrap();
@@ -345,7 +344,7 @@ async fn a_wait_survives_a_restart_and_ends_when_it_is_due() {
     let root = world.ask("Wait.").await;
     world.asleep(&root).await;
     assert_eq!(world.client().agent(root.id).await.unwrap().waiting_on, Some(WaitingOn::Timer));
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.clock().advance(Duration::from_secs(3601));
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
 }
@@ -361,13 +360,13 @@ async fn interrupt_call(effect: Effect) -> (World, entourage_types::Agent, Effec
         Effect::Idempotent | Effect::Unsafe => (vec![call, end], 3),
     };
     let model = ScriptedModel::new(script);
-    let fault = Faults::at(at, Fault::DieBefore);
     let tools = Toolbox::new().with(TestTool::new("pay", effect, &happened));
-    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start_with(fault).await;
+    let world =
+        World::builder(model).tools(tools).kinds(one_kind(|_| {})).start_with(at, Fault::DieBefore).await;
     let root = world.ask("Pay.").await;
-    world.faults().died().await;
+    death_of(world.faults()).await;
     assert_eq!(happened.per_call(), [1]);
-    (world.restart(Faults::none()).await, root, happened)
+    (world.restart(Faults::default()).await, root, happened)
 }
 
 #[tokio::test]
@@ -435,7 +434,7 @@ async fn a_tool_is_offered_only_to_the_owners_that_it_serves() {
         ("local", 2, "output: read"),
         ("ann", 1, "output!: not allowed: there is no tool `read_file`; there are: wait"),
     ] {
-        let client = world.client_of(Owner::new(owner));
+        let client = world.engine().client(Owner::new(owner));
         let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
         let root = client.create(new, None).await.unwrap();
         let mut watch = client.watch(root.id, 0).await.unwrap();

@@ -6,11 +6,13 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{first_tools, one_kind};
+use crate::kit::{
+    FakeClockExt, TestTool, WorldBuilderExt, WorldExt, death_of, first_tools, one_kind, within,
+};
 use entourage_engine::{NewAgent, UsageQuery};
 use entourage_llm::{Message, Price, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
-use entourage_testkit::{Fact, Fault, Faults, World, plain, within};
+use entourage_testkit::{Fact, Fault, Faults, World, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
     Agent, AgentId, Cost, EventBody, Item, ItemBody, Limits, ModelUse, Run, RunId, Status, StopReason, Tally,
@@ -170,12 +172,15 @@ fn assert_each_answer_is_charged_once(world: &World, answers: &[Usage]) {
 
 /// Grows the tree of this seed with this fault to its end. Returns how many commits there were.
 async fn grow_tree(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
-    let faults = fault.map_or_else(Faults::none, |(at, fault)| Faults::at(at, fault));
     let answered = Answered::default();
     let limits = Limits { max_tokens: u64::MAX, ..Limits::default() };
     let kinds = one_kind(|kind| (kind.peers, kind.limits) = (vec!["assistant".into()], limits));
     let builder = World::builder(model_of_a_tree(seed, &answered)).tools(first_tools()).kinds(kinds);
-    let mut world = builder.start_with(faults.clone()).await;
+    let mut world = builder.start().await;
+    let faults = world.faults().clone();
+    if let Some((at, fault)) = fault {
+        faults.plan(at, fault);
+    }
     let root = world.ask("go").await;
     let client = world.client();
     // Until no work is left.
@@ -192,8 +197,8 @@ async fn grow_tree(seed: u64, fault: Option<(u64, Fault)>) -> u64 {
     let (mut alive, begun) = (true, std::time::Instant::now());
     while !over(&world).await {
         assert!(begun.elapsed() < Duration::from_secs(30), "the tree of {seed} does not end: {fault:?}");
-        if faults.dead() && alive {
-            world = world.restart(Faults::none()).await;
+        if faults.is_dead() && alive {
+            world = world.restart(Faults::default()).await;
             alive = false;
         }
     }
@@ -258,18 +263,17 @@ async fn usage_by(world: &World, by: &[UsageBy]) -> Vec<UsageRow> {
 async fn a_discarded_answer_is_counted_even_if_the_process_then_dies() {
     let usage = Usage { input: 700, output: 90, ..Usage::default() };
     // A crash before the commit of the second answer: the next process asks again.
-    let faults = Faults::at(3, Fault::DieBefore);
     let model = ScriptedModel::new([
         Script::text("It is").using(usage).cut_off(),
         Script::text("It is so."),
         Script::text("It is so."),
     ]);
-    let world = World::builder(model.clone()).start_with(faults).await;
+    let world = World::builder(model.clone()).start_with(3, Fault::DieBefore).await;
     let root = world.ask("Is it?").await;
     // The pause before it asks again, and no longer: its claim must not expire.
     world.clock().advance_to_sleeper(Duration::from_secs(3)).await;
-    within("it dies", world.faults().died()).await;
-    let world = world.restart(Faults::none()).await;
+    within("it dies", death_of(world.faults())).await;
+    let world = world.restart(Faults::default()).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     assert_eq!(model.requests().len(), 3);
     let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
@@ -310,9 +314,8 @@ async fn the_usage_of_a_deleted_agent_stays_counted() {
 /// reads the earlier messages again.
 async fn run_under_max_cost(limit: &str) -> (Option<StopReason>, Tally, usize, String) {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::call("look", json!({}))))).priced(price());
-    let look = entourage_testkit::TestTool::answering("look", Effect::Pure, &Default::default(), |_, _| {
-        Ok(Outcome::text("nothing"))
-    });
+    let look =
+        TestTool::answering("look", Effect::Pure, &Default::default(), |_, _| Ok(Outcome::text("nothing")));
     let limits = Limits { max_cost: Some(limit.parse().unwrap()), ..Limits::default() };
     let kinds = one_kind(|kind| kind.limits = limits);
     let world = World::builder(model.clone()).tools(Toolbox::new().with(look)).kinds(kinds).start().await;

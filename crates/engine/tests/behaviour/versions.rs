@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use crate::kit::first_tools;
+use crate::kit::{WorldBuilderExt, WorldExt, death_of, first_tools};
 use entourage_engine::{Builder, Clock, Error, Kinds, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
@@ -64,12 +64,12 @@ async fn a_run_keeps_its_kind_version_if_the_file_changes_or_is_removed() {
     world.asleep(&two).await;
 
     write(directory.path(), "Second version.");
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     assert_eq!(answer_and_read_last_line(&world, &one).await, "turn: First version.[]");
     assert_eq!(answer_and_read_last_line(&world, &clerk(&world).await).await, "turn: Second version.[]");
 
     fs::remove_file(directory.path().join("clerk.md")).unwrap();
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     assert_eq!(
         answer_and_read_last_line(&world, &two).await,
         "turn: First version.[]",
@@ -99,7 +99,7 @@ async fn a_run_whose_stored_kind_version_cannot_be_read_continues_with_the_curre
     world.store().commit(Commit::new(world.clock().now()).write(damaged)).await.unwrap();
 
     write(directory.path(), "Second version.");
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.client().intervene(deleted.id, Action::Delete, None).await.unwrap();
     assert_eq!(answer_and_read_last_line(&world, &agent).await, "turn: Second version.[]");
 }
@@ -131,12 +131,12 @@ async fn a_run_keeps_its_kind_version_despite_a_crash_at_any_commit() {
         for fault in [Fault::DieBefore, Fault::DieAfter] {
             let directory = tempfile::tempdir().unwrap();
             write(directory.path(), "First version.");
-            let world = clerks(&directory).start_with(Faults::at(at, fault)).await;
+            let world = clerks(&directory).start_with(at, fault).await;
             let agent = clerk(&world).await;
-            world.faults().died().await;
+            death_of(world.faults()).await;
             write(directory.path(), "Second version.");
             let started = !world.client().runs(agent.id, Page::default()).await.unwrap().is_empty();
-            let world = world.restart(Faults::none()).await;
+            let world = world.restart(Faults::default()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
             assert_eq!(answer_and_read_last_line(&world, &agent).await, expected, "{fault:?} at commit {at}");
         }
@@ -184,10 +184,7 @@ async fn reload_applies_changed_kinds_and_a_broken_file_changes_nothing() {
 
 /// Waits until the clerk has asked, or its process has died.
 async fn asked_or_dead(world: &World, agent: &Agent) {
-    tokio::select! {
-        () = world.asleep(agent) => {}
-        () = world.faults().died() => {}
-    }
+    world.faults().unless_dead(world.asleep(agent)).await;
 }
 
 #[tokio::test]
@@ -196,7 +193,7 @@ async fn a_run_keeps_its_kind_version_despite_a_crash_around_a_reload() {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
             let directory = tempfile::tempdir().unwrap();
             write(directory.path(), "First version.");
-            let world = clerks(&directory).start_with(Faults::at(at, fault)).await;
+            let world = clerks(&directory).start_with(at, fault).await;
             let before = clerk(&world).await;
             asked_or_dead(&world, &before).await;
             write(directory.path(), "Second version.");
@@ -205,7 +202,7 @@ async fn a_run_keeps_its_kind_version_despite_a_crash_around_a_reload() {
             let opens = world.faults().commits() + 1;
             let after = clerk(&world).await;
             asked_or_dead(&world, &after).await;
-            let world = world.restart(Faults::none()).await;
+            let world = world.restart(Faults::default()).await;
             let expected = if started { "turn: First version.[]" } else { "turn: Second version.[]" };
             assert_eq!(
                 answer_and_read_last_line(&world, &before).await,

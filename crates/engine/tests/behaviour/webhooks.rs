@@ -11,14 +11,14 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::first_tools;
+use crate::kit::{WorldBuilderExt, WorldExt, eventually, first_tools, within};
 use async_trait::async_trait;
 use entourage_engine::{
     Clock, Engine, Error, NewAgent, Outbox, Receiver, ReceiverRecord, Retention, Transport, Undelivered,
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Write};
-use entourage_testkit::{Fact, Fault, Faults, World, WorldBuilder, within};
+use entourage_testkit::{Fact, Fault, Faults, World, WorldBuilder};
 use entourage_types::{
     Agent, AgentId, Answer, CallId, Delivery, DeliveryId, DeliveryStatus, EventBody, Occasion, Owner,
     Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, TaskId,
@@ -26,6 +26,7 @@ use entourage_types::{
 use futures::poll;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
 
 /// What a receiver does with a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,9 +123,42 @@ const TOLD: [Occasion; 5] = [
     Occasion::TaskCompleted,
 ];
 
-fn world(letters: &MemoryTransport, receivers: &[Receiver]) -> WorldBuilder {
+fn builder(receivers: &[Receiver]) -> WorldBuilder {
+    let outbox = Outbox::new(receivers.to_vec());
     let builder = World::builder(story()).tools(first_tools());
-    builder.receivers(receivers.to_vec(), Arc::new(letters.clone()))
+    builder.engine(move |engine| engine.outbox(outbox.clone()))
+}
+
+/// A world in which each process delivers to the receivers.
+struct DeliveringWorld {
+    world: World,
+    letters: MemoryTransport,
+    delivering: AbortOnDropHandle<()>,
+}
+
+impl DeliveringWorld {
+    fn new(world: World, letters: &MemoryTransport) -> Self {
+        let (engine, transport) = (world.engine().clone(), Arc::new(letters.clone()));
+        let delivering = tokio::spawn(async move { engine.deliver(transport).await });
+        Self { world, letters: letters.clone(), delivering: AbortOnDropHandle::new(delivering) }
+    }
+
+    async fn restart(self) -> Self {
+        drop(self.delivering);
+        Self::new(self.world.restart(Faults::default()).await, &self.letters)
+    }
+}
+
+impl std::ops::Deref for DeliveringWorld {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+async fn world(letters: &MemoryTransport, receivers: &[Receiver]) -> DeliveringWorld {
+    DeliveringWorld::new(builder(receivers).start().await, letters)
 }
 
 /// Runs the story from its beginning to its end.
@@ -142,19 +176,9 @@ async fn deliveries(world: &World) -> Vec<Delivery> {
 
 /// Waits until there are deliveries, and all of them have this status.
 async fn wait_until_all_are(world: &World, status: DeliveryStatus) {
-    let mut news = world.witness().news();
-    let settled = async {
-        loop {
-            news.mark_unchanged();
-            let all = deliveries(world).await;
-            if !all.is_empty() && all.iter().all(|delivery| delivery.status == status) {
-                return;
-            }
-            news.changed().await.unwrap();
-        }
-    };
-    let with_timeout = tokio::time::timeout(Duration::from_secs(20), settled).await;
-    assert!(with_timeout.is_ok(), "{:#?}", deliveries(world).await);
+    let have_all =
+        |all: &Vec<Delivery>| !all.is_empty() && all.iter().all(|delivery| delivery.status == status);
+    eventually("all deliveries have that status", || deliveries(world), have_all).await;
 }
 
 async fn record(world: &World, name: &str) -> ReceiverRecord {
@@ -165,7 +189,7 @@ async fn record(world: &World, name: &str) -> ReceiverRecord {
 #[tokio::test]
 async fn a_receiver_gets_the_task_and_question_events_of_its_owner_only() {
     let letters = MemoryTransport::default();
-    let world = world(&letters, &[receiver("ours", "local"), receiver("theirs", "ada")]).start().await;
+    let world = world(&letters, &[receiver("ours", "local"), receiver("theirs", "ada")]).await;
     run_the_story(&world).await;
     assert_eq!(letters.told("ours", 5).await, TOLD);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;
@@ -175,7 +199,7 @@ async fn a_receiver_gets_the_task_and_question_events_of_its_owner_only() {
     assert_eq!(world.client().receivers().await.unwrap().len(), 1, "the other one is not ours to see");
     let refused = world.client().retry_receiver("theirs").await;
     assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
-    assert_eq!(world.client_of(Owner::new("ada")).receivers().await.unwrap()[0].pending, 0);
+    assert_eq!(world.engine().client(Owner::new("ada")).receivers().await.unwrap()[0].pending, 0);
 }
 
 #[tokio::test]
@@ -210,8 +234,8 @@ async fn each_event_is_delivered_under_one_id_after_a_crash_at_every_commit() {
         at += 1;
         for fault in [Fault::DieBefore, Fault::DieAfter] {
             let letters = MemoryTransport::default();
-            let world = world(&letters, &[receiver("ours", "local")]).in_memory();
-            let mut world = world.start_with(Faults::at_any(at, fault)).await;
+            let builder = builder(&[receiver("ours", "local")]).store(MemoryStore::default());
+            let mut world = DeliveringWorld::new(builder.start_with(at, fault).await, &letters);
             let root = world.ask("Go.").await;
             let (faults, has_answered) = (world.faults().clone(), AtomicBool::new(false));
             let whole = async {
@@ -225,9 +249,9 @@ async fn each_event_is_delivered_under_one_id_after_a_crash_at_every_commit() {
                 world.ended(root.id).await;
                 wait_until_all_are(&world, DeliveryStatus::Delivered).await;
             };
-            let over = faults.outlived_by(whole).await.is_some();
+            let over = faults.unless_dead(whole).await.is_some();
             if !over {
-                world = world.restart(Faults::none()).await;
+                world = world.restart().await;
                 let question = first_question(&world, root.id).await;
                 // It is answered already if and only if that was committed before the death. Only
                 // the store knows the outcome of a commit that was under way as something else
@@ -263,7 +287,7 @@ async fn a_dead_receiver_delays_no_other_and_gets_all_events_once_it_is_back() {
     letters.set("dead", Behaviour::Refuses);
     letters.set("mute", Behaviour::Hangs);
     let receivers = [receiver("dead", "local"), receiver("mute", "local"), receiver("alive", "local")];
-    let world = world(&letters, &receivers).start().await;
+    let world = world(&letters, &receivers).await;
     run_the_story(&world).await;
     assert_eq!(letters.told("alive", 5).await, TOLD, "others are told at once");
 
@@ -271,13 +295,8 @@ async fn a_dead_receiver_delays_no_other_and_gets_all_events_once_it_is_back() {
     // begins.
     for _ in 0..60 {
         world.clock().advance(Duration::from_secs(60));
-        let mut news = world.witness().news();
-        within("the attempt is over", async {
-            while record(&world, "dead").await.next_attempt.unwrap() <= world.clock().now() {
-                news.changed().await.unwrap();
-            }
-        })
-        .await;
+        let is_over = |record: &ReceiverRecord| record.next_attempt.unwrap() > world.clock().now();
+        eventually("the attempt is over", || record(&world, "dead"), is_over).await;
     }
     let record = record(&world, "dead").await;
     assert_eq!((record.pending, record.given_up), (5, 0));
@@ -291,7 +310,7 @@ async fn a_dead_receiver_delays_no_other_and_gets_all_events_once_it_is_back() {
     letters.set("mute", Behaviour::Takes);
     // The next process repeats deliveries without a response. One whose last attempt took too long is due within
     // two hours.
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart().await;
     world.clock().advance(Duration::from_secs(2 * 60 * 60));
     assert_eq!(letters.told("mute", 5).await, TOLD);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;
@@ -302,21 +321,12 @@ async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned()
     let letters = MemoryTransport::default();
     letters.set("ours", Behaviour::Refuses);
     let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
-    let world = world(&letters, &[only]).start().await;
+    let world = world(&letters, &[only]).await;
     run_the_story(&world).await;
     for attempt in 1..=33 {
         letters.attempted(attempt).await;
-        let mut news = world.witness().news();
-        within("the attempt is on record", async {
-            loop {
-                news.mark_unchanged();
-                if deliveries(&world).await[0].attempts >= attempt {
-                    break;
-                }
-                news.changed().await.unwrap();
-            }
-        })
-        .await;
+        let is_on_record = |all: &Vec<Delivery>| all[0].attempts >= attempt;
+        eventually("the attempt is on record", || deliveries(&world), is_on_record).await;
         world.clock().advance(Duration::from_secs(90 * 60));
     }
     wait_until_all_are(&world, DeliveryStatus::GivenUp).await;
@@ -340,18 +350,13 @@ async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned()
 }
 
 /// A world with one delivery whose first attempt was refused, and whose second one is under way.
-async fn second_attempt_under_way(letters: &MemoryTransport) -> World {
+async fn second_attempt_under_way(letters: &MemoryTransport) -> DeliveringWorld {
     letters.set("ours", Behaviour::Refuses);
     let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
-    let world = world(letters, &[only]).start().await;
+    let world = world(letters, &[only]).await;
     run_the_story(&world).await;
-    let mut news = world.witness().news();
-    within("the first attempt is on record", async {
-        while deliveries(&world).await.iter().all(|delivery| delivery.attempts == 0) {
-            news.changed().await.unwrap();
-        }
-    })
-    .await;
+    let is_on_record = |all: &Vec<Delivery>| all.iter().any(|delivery| delivery.attempts > 0);
+    eventually("the first attempt is on record", || deliveries(&world), is_on_record).await;
     letters.set("ours", Behaviour::Waits);
     world.clock().advance(Duration::from_secs(60));
     letters.attempted(2).await;
@@ -387,7 +392,7 @@ async fn a_delivery_retried_during_an_attempt_that_arrives_arrives_once() {
 async fn pruning_keeps_a_pending_delivery_of_any_age() {
     let letters = MemoryTransport::default();
     letters.set("ours", Behaviour::Hangs);
-    let world = world(&letters, &[receiver("ours", "local")]).start().await;
+    let world = world(&letters, &[receiver("ours", "local")]).await;
     run_the_story(&world).await;
     // It is tried for a day; a transport that hangs counts as one that failed.
     world.clock().advance(Duration::from_secs(2 * 60 * 60));
@@ -395,7 +400,7 @@ async fn pruning_keeps_a_pending_delivery_of_any_age() {
     assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 0);
     assert_eq!(deliveries(&world).await.len(), 5);
     letters.set("ours", Behaviour::Takes);
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart().await;
     world.clock().advance(Duration::from_secs(6 * 60 * 60));
     assert_eq!(letters.told("ours", 5).await, TOLD);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;
@@ -446,7 +451,7 @@ async fn deliveries_whose_hints_are_lost_are_read_from_the_store() {
 async fn a_pending_delivery_for_a_removed_receiver_is_given_up() {
     let letters = MemoryTransport::default();
     letters.set("gone", Behaviour::Refuses);
-    let world = world(&letters, &[receiver("gone", "local")]).start().await;
+    let world = world(&letters, &[receiver("gone", "local")]).await;
     run_the_story(&world).await;
     // The same name now belongs to another owner.
     let other = entourage_engine::Outbox::new([receiver("new", "local"), receiver("gone", "ada")]);

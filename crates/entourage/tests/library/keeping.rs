@@ -13,9 +13,9 @@ use entourage::{
 };
 use entourage_engine::Clock;
 use entourage_llm::{Message, ScriptedModel};
-use entourage_testkit::{FakeClock, within};
+use entourage_testkit::FakeClock;
 
-use crate::{agent, chain, hands_on, is, lines, scripted};
+use crate::{agent, chain, hands_on, is, lines, scripted, within};
 
 /// How long the engine lets a thread store take for one save.
 const A_SAVES_TIME: Duration = Duration::from_secs(30);
@@ -237,7 +237,7 @@ async fn a_thread_save_that_fails_or_hangs_is_retried_and_delays_no_run() {
             || !elsewhere.saves.lock().unwrap().is_empty()
             || !is_saved("c Developer<Ceo")
         {
-            clock.advance_to_sleeper(A_SAVES_TIME).await;
+            clock.advance(clock.sleeper(A_SAVES_TIME).await);
         }
     })
     .await;
@@ -248,7 +248,7 @@ async fn a_thread_save_that_fails_or_hangs_is_retried_and_delays_no_run() {
     send(&agency, "More.").await;
     let time_goes_by = async {
         loop {
-            clock.advance_to_sleeper(A_SAVES_TIME).await;
+            clock.advance(clock.sleeper(A_SAVES_TIME).await);
         }
     };
     within("it is closed", async {

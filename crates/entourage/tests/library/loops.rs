@@ -10,12 +10,12 @@ use entourage::{
 };
 use entourage_engine::Signal;
 use entourage_llm::{Message, Script, ScriptedModel};
-use entourage_testkit::{FakeClock, HeldModel, within};
+use entourage_testkit::{FakeClock, HeldModel};
 use futures::StreamExt;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{agent, chain, hands_on, is, last, lines, scripted, write};
+use crate::{agent, chain, hands_on, is, last, lines, scripted, within, write};
 
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
@@ -113,7 +113,9 @@ async fn send_message_has_no_tool_time_limit_and_a_reserved_name() {
 
     // A tool of the same agent is cancelled after its second.
     let hung = tokio::spawn(agency.get_response("hang").chat_id("c").into_future());
-    assert_eq!(clock.advance_to_sleeper(std::time::Duration::from_secs(1)).await.as_secs(), 1);
+    let second = std::time::Duration::from_secs(1);
+    assert_eq!(clock.sleeper(second).await, second);
+    clock.advance(second);
     let hung = lines(&hung.await.unwrap().unwrap().generated_items);
     assert!(hung[1].starts_with("A gets! ") && hung[1].contains("1 s"), "{hung:?}");
 

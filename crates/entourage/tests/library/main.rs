@@ -9,11 +9,18 @@ mod restarts;
 mod streams;
 mod telemetry;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use entourage::agency::{Agency, AgencyBuilder, Agent, RunItem};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use serde_json::{Value, json};
+
+/// Returns the result of something that must happen; a test that waits for it fails instead of hanging.
+async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), happens)
+        .await
+        .unwrap_or_else(|_| panic!("not in time: {what}"))
+}
 
 /// Whether the request is of the agent of this name, by its instructions.
 fn is(request: &Request, name: &str) -> bool {

@@ -18,13 +18,13 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{
     Commit, Committed, Layered, MemoryStore, Result as Stored, RunQuery, Store, StoreLayer,
 };
-use entourage_testkit::{HeldModel, within};
+use entourage_testkit::HeldModel;
 use entourage_types::{Scope, Status};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::{agent, chain, hands_on, last, lines};
+use crate::{agent, chain, hands_on, last, lines, within};
 
 async fn thread_logs(agency: &Agency) -> Vec<Vec<String>> {
     let mut all = Vec::new();

@@ -19,12 +19,14 @@ use axum::{
     routing::post,
 };
 use entourage::telemetry::{Exporter, Settings, exporter};
-use entourage_engine::{Span, SpanId, TraceId, Tracer};
+use entourage_engine::{Signal, Span, SpanId, TraceId, Tracer};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_testkit::{Faults, World};
 use entourage_types::{Action, AgentId, Answer, EventBody, RunId, Status, Time};
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
+
+use crate::within;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Two runs, two tool calls and four model calls.
@@ -105,12 +107,12 @@ async fn run_delegation(tracer: &Arc<Exporter>) -> AgentId {
     let tracer: Arc<dyn Tracer> = Arc::clone(tracer) as _;
     let world = World::builder(delegation())
         .tools(entourage_tools::builtin(entourage_tools::Settings::default()))
-        .tracer(tracer)
+        .engine(move |engine| engine.tracer(Some(Arc::clone(&tracer))))
         .start()
         .await;
     let root = world.ask("What colour?").await.id;
     let question = world.question(root).await;
-    let world = world.restart(Faults::none()).await;
+    let world = world.restart(Faults::default()).await;
     world.clock().advance(Duration::from_secs(3600));
     world.client().answer(question.id, Answer::Text("dark red".into())).await.unwrap();
     assert_eq!(world.ended(root).await.status, Status::Succeeded);
@@ -233,11 +235,23 @@ async fn a_session_summary_is_a_span_of_the_run_that_closes_the_session() {
     let (collector, address) = Collector::start().await;
     let tracer = exporter_to(&address, false);
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("They spoke of boats."))));
-    let world = World::builder(model).tracer(Arc::clone(&tracer) as _).start().await;
+    let traces: Arc<dyn Tracer> = Arc::clone(&tracer) as _;
+    let builder = World::builder(model).engine(move |engine| engine.tracer(Some(Arc::clone(&traces))));
+    let world = builder.start().await;
     let root = world.ask("Tell me of boats.").await.id;
     world.ended(root).await;
     world.client().intervene(root, Action::CloseSession, None).await.unwrap();
-    world.until(root, |event| matches!(event.body, EventBody::Session { .. })).await;
+    let mut watch = world.client().watch(root, 0).await.unwrap();
+    within("the session is closed", async {
+        loop {
+            if let Signal::Event(event) = watch.next().await.unwrap()
+                && matches!(event.body, EventBody::Session { .. })
+            {
+                return;
+            }
+        }
+    })
+    .await;
     // Exported after the commit.
     let all_told = async {
         while collector.spans().len() < 4 {

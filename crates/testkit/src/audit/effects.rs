@@ -40,20 +40,20 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
                     format!("call {call} had its effect after {} was deleted", under.unwrap_or(*agent))
                 });
                 found.must(approvals.allow(*call), Effects, *agent, || {
-                    format!("call {call} had its effect, and nobody has approved it")
+                    format!("call {call} had its effect without a required approval")
                 });
                 if *effect == Effect::Pure {
                     continue;
                 }
                 found.must(begun.contains(&StepKey::Tool(*call)), Effects, *agent, || {
-                    format!("call {call} had its effect before its intent was on record")
+                    format!("call {call} had its effect before its intent was recorded")
                 });
                 if *effect == Effect::Unsafe {
                     let count = times.entry(*call).or_default();
                     *count += 1;
                     let allowed = 1 + again(whole, *call);
                     found.must(*count <= allowed, Effects, *agent, || {
-                        format!("the unsafe call {call} had its effect {count} times; {allowed} were allowed")
+                        format!("the unsafe call {call} had its effect {count} times; allowed: {allowed}")
                     });
                 }
             }
@@ -64,7 +64,7 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
         let same = |other: &&Question| other.call == question.call && other.status == QuestionStatus::Open;
         let open = whole.questions.iter().filter(same).count();
         found.must(open == 1, Effects, question.agent, || {
-            format!("call {} asks {open} questions at once", question.call)
+            format!("call {} has {open} open questions; expected 1", question.call)
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Verifies the invariants: reads a whole store, and what a [`Witness`] saw, and returns the
+//! Verifies the invariants: reads a whole store, and what a [`Witness`] has recorded, and returns the
 //! violations. It shares no code with the engine, and accepts any store at any moment at which
 //! nothing is under way.
 
@@ -21,11 +21,11 @@ use entourage_types::AgentId;
 use crate::Witness;
 use snapshot::Snapshot;
 
-pub use transcripts::well_formed;
+pub(crate) use transcripts::well_formed;
 
 /// The invariants, by the numbers of `docs/spec/invariants.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Invariant {
+#[derive(Clone, Copy)]
+enum Invariant {
     /// 1: every call has one output, in order, before the next turn.
     Transcript = 1,
     /// 2: only the activation that claimed an agent last commits for it.
@@ -51,8 +51,8 @@ pub enum Invariant {
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The invariant.
-    pub invariant: Invariant,
+    /// The number of the invariant in `docs/spec/invariants.md`.
+    pub invariant: u8,
     /// The agent that violates it, if it is an agent.
     pub agent: Option<AgentId>,
     /// What is wrong, naming the item, call or row.
@@ -61,7 +61,7 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "INV-{:02} ", self.invariant as u8)?;
+        write!(f, "INV-{:02} ", self.invariant)?;
         if let Some(agent) = self.agent {
             write!(f, "{agent}: ")?;
         }
@@ -75,7 +75,7 @@ struct Found(Vec<Violation>);
 
 impl Found {
     fn add(&mut self, invariant: Invariant, agent: impl Into<Option<AgentId>>, what: impl Into<String>) {
-        self.0.push(Violation { invariant, agent: agent.into(), what: what.into() });
+        self.0.push(Violation { invariant: invariant as u8, agent: agent.into(), what: what.into() });
     }
 
     /// Adds a violation if a condition does not hold.
@@ -92,8 +92,8 @@ impl Found {
     }
 }
 
-/// Returns the violations in the store, on its own and compared with what a witness saw from the
-/// beginning. Nothing may be under way meanwhile.
+/// Returns the violations in the store, on its own and compared with what a witness has recorded
+/// from the beginning. Nothing may be under way meanwhile.
 ///
 /// # Errors
 /// If the store cannot be read.

@@ -20,14 +20,14 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
 fn belongs(whole: &Snapshot, agent: AgentId, owner: &Owner, row: &str, found: &mut Found) {
     let whose = whole.agent(agent).map(|agent| &agent.owner);
     found.must(whose == Some(owner), Owners, agent, || {
-        format!("{row} is {owner}'s, its agent is {}", whose.map_or("nobody's", Owner::as_str))
+        format!("{row} belongs to {owner}, its agent to {}", whose.map_or("nobody", Owner::as_str))
     });
 }
 
 pub(super) fn check_shown(facts: &[Fact], found: &mut Found) {
     for fact in facts {
         if let Fact::Shown { to, of } = fact {
-            found.add(Owners, None, format!("{to} was shown a row of {of}"));
+            found.add(Owners, None, format!("a read for {to} returned a row of {of}"));
         }
     }
 }

@@ -39,13 +39,17 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
     for post in posts.values() {
         let there = whole.inbox(post.agent).iter().any(|other| other.id == post.id);
         found.must(there != read.contains(&post.id), Messages, post.agent, || {
-            let lost = if there { "was read and is still there" } else { "is gone and was never read" };
+            let lost = if there {
+                "was read and is still in the inbox"
+            } else {
+                "is no longer in the inbox and was never read"
+            };
             format!("{} {lost}: {:?}", post.id, post.body)
         });
         if let PostBody::Done { task, .. } = &post.body {
             let asked = whole.tasks.iter().any(|row| row.id == *task && row.from == post.agent);
             found.must(asked, Results, post.agent, || {
-                format!("it was sent the result of {task}, not its own")
+                format!("it received the result of {task}, which it did not assign")
             });
         }
     }
@@ -58,7 +62,7 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
         // messages.
         let fits = said == heard || (agent.status == Status::Cancelled && said <= heard);
         found.must(fits, Messages, agent.id, || {
-            format!("{heard} messages were read, {said} stand in its transcript")
+            format!("{heard} messages were read; its transcript has {said}")
         });
     }
 }
@@ -88,7 +92,7 @@ fn handled(whole: &Snapshot, commit: &Commit, post: &Post, found: &mut Found) {
     };
     let gone = whole.agent(post.agent).is_none_or(|agent| agent.status == Status::Cancelled);
     found.must(gone || commit.writes.iter().any(says), Messages, post.agent, || {
-        format!("{} was read and not heard: {text}", post.id)
+        format!("{} was read, but its message is not in the transcript: {text}", post.id)
     });
 }
 

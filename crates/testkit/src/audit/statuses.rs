@@ -15,7 +15,7 @@ type LastStatuses<'a> = BTreeMap<String, (&'a str, bool, AgentId)>;
 
 pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for events in whole.events.values() {
-        let mut told = LastStatuses::new();
+        let mut last = LastStatuses::new();
         for event in events {
             let (row, word, ended) = match &event.body {
                 EventBody::Run { run, status, .. } => {
@@ -33,19 +33,19 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                     (event.agent.to_string(), status.as_str(), *status == Status::Cancelled)
                 }
                 EventBody::Intervention { intervention } if intervention.action == Action::Retry => {
-                    begun_again(event.agent, &mut told);
+                    begun_again(event.agent, &mut last);
                     continue;
                 }
                 _ => continue,
             };
             // An agent may get more work on its task; `tasks` verifies whether it did.
             let again = matches!(&event.body, EventBody::Task { .. }) && !ended;
-            if let Some((before, true, _)) = told.get(&row).filter(|(before, ..)| *before != word && !again) {
-                found.add(Ended, event.agent, format!("{row} was {before} and became {word}"));
+            if let Some((before, true, _)) = last.get(&row).filter(|(before, ..)| *before != word && !again) {
+                found.add(Ended, event.agent, format!("{row} had ended as {before} and became {word}"));
             }
-            told.insert(row, (word, ended, event.agent));
+            last.insert(row, (word, ended, event.agent));
         }
-        rows(whole, &told, found);
+        rows(whole, &last, found);
     }
 }
 
@@ -82,19 +82,21 @@ pub(super) fn tasks(facts: &[Fact], found: &mut Found) {
         for write in &commit.writes {
             let Some(task) = write.as_record::<Task>() else { continue };
             let begun = task.status.is_terminal() || about.contains(&task.id) || trying.contains(&task.to);
-            found.must(begun, Ended, task.to, || format!("{} is under way, and nobody said why", task.id));
+            found.must(begun, Ended, task.to, || {
+                format!("{} is under way, but its commit has neither its message nor a retry", task.id)
+            });
         }
     }
 }
 
 /// An agent that failed and is asked to retry owes its tasks again.
-fn begun_again(agent: AgentId, told: &mut LastStatuses<'_>) {
-    for (word, ended, whose) in told.values_mut() {
+fn begun_again(agent: AgentId, last: &mut LastStatuses<'_>) {
+    for (word, ended, whose) in last.values_mut() {
         *ended &= !(*whose == agent && *word == Status::Failed.as_str());
     }
 }
 
-fn rows(whole: &Snapshot, told: &LastStatuses<'_>, found: &mut Found) {
+fn rows(whole: &Snapshot, last: &LastStatuses<'_>, found: &mut Found) {
     let agents = whole.agents.iter().map(|row| (row.id.to_string(), row.status.as_str()));
     // Only the items of a run that continues with its agent report its status.
     let ended = whole.runs.iter().filter(|run| run.status.is_terminal());
@@ -102,15 +104,17 @@ fn rows(whole: &Snapshot, told: &LastStatuses<'_>, found: &mut Found) {
     let tasks = whole.tasks.iter().map(|row| (row.id.to_string(), row.status.as_str()));
     let questions = whole.questions.iter().map(|row| (row.id.to_string(), row.status.as_str()));
     for (row, word) in agents.chain(runs).chain(tasks).chain(questions) {
-        if let Some((last, _, agent)) = told.get(&row) {
-            found.must(*last == word, Ended, *agent, || {
-                format!("{row} is {word}, and {last} was the last that was told of it")
+        if let Some((reported, _, agent)) = last.get(&row) {
+            found.must(*reported == word, Ended, *agent, || {
+                format!("{row} is {word}; its last event reports {reported}")
             });
         }
     }
     for agent in whole.agents.iter().filter(|agent| agent.status.is_terminal()) {
         let last = whole.runs.iter().rfind(|run| run.agent == agent.id);
         let open = last.is_some_and(|run| !run.status.is_terminal());
-        found.must(!open, Ended, agent.id, || format!("it is {}, its last run is not", agent.status));
+        found.must(!open, Ended, agent.id, || {
+            format!("it is {}, but its last run is still open", agent.status)
+        });
     }
 }

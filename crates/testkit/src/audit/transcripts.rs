@@ -11,7 +11,7 @@ use super::{Found, Invariant::Transcript, Snapshot};
 ///
 /// # Errors
 /// A sentence on the first violation.
-pub fn well_formed(items: &[Item]) -> Result<(), String> {
+pub(crate) fn well_formed(items: &[Item]) -> Result<(), String> {
     open_calls(items).map(|_| ())
 }
 
@@ -25,23 +25,23 @@ fn open_calls(items: &[Item]) -> Result<usize, String> {
         match &item.body {
             ItemBody::Turn(turn) => {
                 if let Some(call) = open.front() {
-                    return Err(format!("a turn at {index} while call {call} is open"));
+                    return Err(format!("item {index} is a turn while call {call} has no output"));
                 }
                 if turn.text.is_empty() && turn.calls.is_empty() {
-                    return Err(format!("the turn at {index} says nothing and asks for nothing"));
+                    return Err(format!("item {index} is a turn without text and calls"));
                 }
                 for call in &turn.calls {
                     if !calls.insert(call.id) {
-                        return Err(format!("the turn at {index} uses call {} again", call.id));
+                        return Err(format!("item {index} is a turn that repeats the call id {}", call.id));
                     }
                     open.push_back(call.id);
                 }
             }
             ItemBody::Output(output) if open.pop_front() != Some(output.call) => {
-                return Err(format!("output at {index} is not of the next open call"));
+                return Err(format!("item {index} is not the output of the next open call"));
             }
             ItemBody::Message(_) if !open.is_empty() => {
-                return Err(format!("a message at {index} while calls are open"));
+                return Err(format!("item {index} is a message while calls have no output"));
             }
             _ => {}
         }
@@ -53,7 +53,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for agent in &whole.agents {
         let items = whole.items(agent.id);
         found.must(agent.items == items.len() as u64, Transcript, agent.id, || {
-            format!("its row counts {} items, there are {}", agent.items, items.len())
+            format!("its row counts {} items; its transcript has {}", agent.items, items.len())
         });
         match open_calls(items) {
             Err(why) => found.add(Transcript, agent.id, why),
@@ -63,41 +63,41 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                     whole.runs.iter().any(|run| run.agent == agent && !run.status.is_terminal())
                 };
                 found.must(is_open(agent.id), Transcript, agent.id, || {
-                    format!("{open} calls have no output and no run is open")
+                    format!("{open} calls have no output, and no run is open")
                 });
             }
         }
     }
     for (root, events) in &whole.events {
         numbers(*root, events, found);
-        told(whole, *root, events, found);
+        published(whole, *root, events, found);
     }
 }
 
 fn numbers(root: AgentId, events: &[Event], found: &mut Found) {
     for (event, number) in events.iter().zip(1..) {
         if event.seq != number {
-            found.add(Transcript, root, format!("event {} stands where {number} should", event.seq));
+            found.add(Transcript, root, format!("an event has number {}; expected {number}", event.seq));
             return;
         }
     }
 }
 
 /// Each item is published once, in order.
-fn told(whole: &Snapshot, root: AgentId, events: &[Event], found: &mut Found) {
+fn published(whole: &Snapshot, root: AgentId, events: &[Event], found: &mut Found) {
     let mut next: BTreeMap<AgentId, u64> = BTreeMap::new();
     for event in events {
         let EventBody::Item { item_seq, .. } = &event.body else { continue };
         let next = next.entry(event.agent).or_default();
         found.must(item_seq == next, Transcript, event.agent, || {
-            format!("event {} tells item {item_seq} where item {next} should be told", event.seq)
+            format!("event {} reports item {item_seq}; expected item {next}", event.seq)
         });
         *next = item_seq + 1;
     }
     for agent in whole.agents.iter().filter(|agent| agent.root == root) {
         let count = next.get(&agent.id).copied().unwrap_or_default();
         found.must(count == whole.items(agent.id).len() as u64, Transcript, agent.id, || {
-            format!("{count} items were told, {} are there", whole.items(agent.id).len())
+            format!("events report {count} items; its transcript has {}", whole.items(agent.id).len())
         });
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
         let Some(parent) = agent.parent else { continue };
         let gone = whole.agent(parent).is_none_or(|parent| parent.status == Status::Cancelled);
         found.must(!gone || agent.status == Status::Cancelled, Deletion, agent.id, || {
-            format!("it is {}, its parent {parent} is deleted", agent.status)
+            format!("it is {}, but its parent {parent} is deleted", agent.status)
         });
     }
     for agent in &whole.agents {
@@ -27,7 +27,10 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                             && [(task.from, task.to), (task.to, task.from)].contains(&(*id, agent.id))
                     });
                     found.must(known, Results, agent.id, || {
-                        format!("item {} is from {id}, and not about a task between them", item.seq)
+                        format!(
+                            "item {} is a message from {id} that belongs to no task between the two",
+                            item.seq
+                        )
                     });
                 }
                 ItemBody::Output(output) => {
@@ -39,7 +42,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                     };
                     let own = task.from == agent.id && (output.error || result == Some(&output.text));
                     found.must(own, Results, agent.id, || {
-                        format!("item {} is not what came of its {}", item.seq, task.id)
+                        format!("item {} is not the result of its {}", item.seq, task.id)
                     });
                 }
                 _ => {}

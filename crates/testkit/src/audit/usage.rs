@@ -22,7 +22,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
         let counted = (used.len() as u64, usage, cost);
         let kept = (u64::from(run.model_calls), run.usage, run.cost);
         found.must(counted == kept, Invariant::Usage, run.agent, || {
-            format!("{} says {kept:?}, its items add up to {counted:?}", run.id)
+            format!("{} has the usage {kept:?}; its items add up to {counted:?}", run.id)
         });
     }
 }

@@ -9,7 +9,9 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     for agent in &whole.agents {
         let open: Vec<&Run> =
             whole.runs.iter().filter(|run| run.agent == agent.id && !run.status.is_terminal()).collect();
-        found.must(open.len() <= 1, NothingStuck, agent.id, || format!("{} runs are open", open.len()));
+        found.must(open.len() <= 1, NothingStuck, agent.id, || {
+            format!("{} runs are open; expected at most 1", open.len())
+        });
         if whole.is_woken(agent.id) || agent.waiting_on == Some(WaitingOn::Resume) {
             continue;
         }
@@ -22,7 +24,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     }
     for task in whole.tasks.iter().filter(|task| !task.status.is_terminal()) {
         found.must(is_owed(whole, task), NothingStuck, task.to, || {
-            format!("{} is {} and {} does not work on it", task.id, task.status, task.to)
+            format!("{} is {}, but no run or post of {} works on it", task.id, task.status, task.to)
         });
     }
 }
@@ -33,7 +35,7 @@ fn at_rest(whole: &Snapshot, agent: &Agent, found: &mut Found) {
     });
     let unread = whole.inbox(agent.id).len();
     let left = unread > 0 && agent.status != Status::Cancelled;
-    found.must(!left, NothingStuck, agent.id, || format!("{unread} posts lie in its inbox for ever"));
+    found.must(!left, NothingStuck, agent.id, || format!("no run will read the {unread} posts in its inbox"));
 }
 
 /// Whether a run waits for something that is still to come.

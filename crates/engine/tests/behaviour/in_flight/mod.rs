@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::first_tools;
+use crate::kit::{Database, Effects, TestTool, first_tools};
 use entourage_engine::{Clock, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Effects, TestTool, Witness, World, audit};
+use entourage_testkit::{World, audit};
 use entourage_types::{
     About, Agent, AgentId, Answer, Checkpoint, Effect, Intent, ItemBody, Kind, QuestionStatus, Status, Step,
     StepKey, StepState, Wait, WaitingOn,
@@ -84,28 +84,24 @@ struct OldDatabase {
     world: World,
     effects: Effects,
     agents: Vec<Agent>,
+    _database: Database,
 }
 
 impl OldDatabase {
     /// The world over that database, in which nothing happens before the clock moves.
     async fn open(migrated: Migrated) -> Self {
-        let witness = Witness::default();
-        let effects = Effects::seen_by(&witness);
+        let (database, effects) = (Database::new(), Effects::default());
+        migrated.write(&database.path());
         let tools = ["bank__pay", "bank__hang"]
             .into_iter()
             .fold(first_tools(), |tools, name| tools.with(TestTool::new(name, Effect::Unsafe, &effects)));
         let kinds =
             ["worker", "helper"].into_iter().fold(Kinds::none(), |kinds, name| kinds.with(Kind::bare(name)));
         let model = ScriptedModel::deciding(|request| Some(Ok(repeats_last_input(request))));
-        let world = World::builder(model)
-            .tools(tools)
-            .kinds(kinds)
-            .left_behind(move |path| migrated.write(path))
-            .start()
-            .await;
+        let world = World::builder(model).tools(tools).kinds(kinds).store(database.open()).start().await;
         let page = Page { limit: 100, newest_first: false, ..Page::default() };
         let agents = world.client().agents(false, None, page).await.unwrap();
-        Self { world, effects, agents }
+        Self { world, effects, agents, _database: database }
     }
 
     /// The agent whose message or task contains this.

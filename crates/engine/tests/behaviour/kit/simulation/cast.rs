@@ -19,8 +19,7 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-use crate::kit::{Bug, Dice};
-use entourage_testkit::Effects;
+use crate::kit::{Bug, Dice, Effects};
 
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);

@@ -9,8 +9,11 @@ use entourage_engine::{Engine, Signal};
 use entourage_store::Store;
 use entourage_types::{Agent, AgentId, Owner, Scope};
 
-use super::requests::{Check, Request};
-use entourage_testkit::{Invariant, Violation};
+use super::{
+    NOTHING_STUCK,
+    requests::{Check, Request},
+};
+use entourage_testkit::Violation;
 
 /// One subscriber of a tree, from its first event on.
 #[derive(Clone)]
@@ -98,7 +101,7 @@ impl Followers {
             let last = store.last_event(&Scope::All, root).await.unwrap_or_default();
             if seen != (1..=last).collect::<Vec<_>>() {
                 let what = format!("a subscriber saw {seen:?} of the events up to {last}");
-                found.push(Violation { invariant: Invariant::NothingStuck, agent: Some(root), what });
+                found.push(Violation { invariant: NOTHING_STUCK, agent: Some(root), what });
             }
         }
         found

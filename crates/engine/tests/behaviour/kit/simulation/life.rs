@@ -56,7 +56,7 @@ impl Life {
     /// Starts a node on every machine. Those of some lives are one process, and die together.
     pub(super) fn new(stage: &Stage, calm: bool) -> Self {
         let (dice, net) = (stage.dice.clone(), Net::new(stage.dice.clone()));
-        let rival = Node::new(stage, &stage.machines[0], &net, Faults::none());
+        let rival = Node::new(stage, &stage.machines[0], &net, Faults::default());
         let nodes = stage.machines.iter().map(|_| None).collect();
         let mut life = Self { dice, net, nodes, rival };
         let shared = (calm || life.dice.chance(30)).then(|| life.faults(calm));
@@ -70,10 +70,10 @@ impl Life {
     /// Faults of a node that is to start.
     fn faults(&self, calm: bool) -> Faults {
         if calm || self.dice.chance(25) {
-            return Faults::none();
+            return Faults::default();
         }
         let fault = Fault::ENDING[self.dice.below(Fault::ENDING.len())];
-        Faults::at(1 + self.dice.below(25) as u64, fault)
+        Faults::default().plan(1 + self.dice.below(25) as u64, fault)
     }
 
     fn start(&mut self, stage: &Stage, nth: usize, faults: Faults) {

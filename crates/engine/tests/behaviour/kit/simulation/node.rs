@@ -24,7 +24,7 @@ use super::{
     net::{Lease, Net},
     requests::{Answered, Check, Request},
 };
-use crate::kit::{Dice, PlantedAtNode};
+use crate::kit::{Dice, PlantedAtNode, ShiftedClock};
 use entourage_testkit::{FakeClock, Faults};
 
 /// The connection of a node to the store: it lets other tasks run first now and then, so that activations
@@ -68,7 +68,8 @@ pub(super) struct Node {
 impl Node {
     /// Starts a node on a machine.
     pub(super) fn new(stage: &Stage, machine: &Machine, net: &Net, faults: Faults) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(stage.clock.ahead(machine.ahead));
+        let clock: Arc<dyn Clock> =
+            Arc::new(ShiftedClock { clock: stage.clock.clone(), ahead: machine.ahead });
         let planted = stage.bug.map(|bug| PlantedAtNode::new(bug, Arc::clone(&clock)));
         let connection = Connection { dice: stage.dice.clone(), clock: stage.clock.clone() };
         let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::clone(&machine.store), connection));
@@ -97,7 +98,7 @@ impl Node {
     }
 
     pub(super) fn is_dead(&self) -> bool {
-        self.faults.dead()
+        self.faults.is_dead()
     }
 
     /// Kills the node. It ends when it is [ended](Self::end).
@@ -158,7 +159,7 @@ impl Node {
     pub(super) fn take_over_from(&mut self, faults: &Faults) {
         let (engine, check, faults) = (self.engine.clone(), self.check.clone(), faults.clone());
         self.working.spawn(async move {
-            let agent = faults.lost().await;
+            let agent = faults.taken_over().await;
             check.came_of(Request::Advance, engine.advance(agent).await);
         });
     }

@@ -10,12 +10,13 @@ use entourage_types::{
 };
 
 use super::{
+    MESSAGES, OWNERS, RESULTS,
     cast::{self, Calls},
     life::Life,
     requests::{Answered, Request},
 };
 use crate::kit::Dice;
-use entourage_testkit::{Fact, Invariant, Violation, Witness};
+use entourage_testkit::{Fact, Violation, Witness};
 
 /// For how many turns of all others a person waits for an agent to begin a call.
 const PATIENCE: usize = 300;
@@ -183,7 +184,7 @@ impl People {
         let done = node.client(owner).intervene(agent, action, text.then_some("otherwise")).await;
         let done = node.came_of(Request::Intervene(action), done).done();
         if done.is_some() && action == Action::Delete {
-            self.witness.saw(Fact::Deleted(agent));
+            self.witness.record(Fact::Deleted(agent));
         }
     }
 
@@ -219,7 +220,7 @@ impl People {
             for other in self.owners.iter().filter(|other| **other != owner) {
                 let what = reaches(&life.node().client(other), id).await;
                 found.extend(what.into_iter().map(|what| Violation {
-                    invariant: Invariant::Owners,
+                    invariant: OWNERS,
                     agent: Some(id),
                     what: format!("{other} could {what}"),
                 }));
@@ -236,7 +237,7 @@ impl People {
             let times = items.iter().filter(|item| said(&item.body)).count();
             if times != 1 && !(times == 0 && agent.status == Status::Cancelled) {
                 let what = format!("`{text}` was taken once and heard {times} times");
-                found.push(Violation { invariant: Invariant::Messages, agent: Some(agent.id), what });
+                found.push(Violation { invariant: MESSAGES, agent: Some(agent.id), what });
             }
         }
         Ok(())
@@ -259,7 +260,7 @@ async fn seen(client: &Client, agent: &Agent, found: &mut Vec<Violation>) -> Don
         };
         if !visible {
             let what = format!("a person sees item {}: {}", item.seq, entry.text);
-            found.push(Violation { invariant: Invariant::Results, agent: Some(agent.id), what });
+            found.push(Violation { invariant: RESULTS, agent: Some(agent.id), what });
         }
     }
     Ok(())

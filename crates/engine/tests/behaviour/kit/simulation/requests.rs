@@ -91,7 +91,7 @@ impl Check {
     pub(super) fn came_of<T>(&self, request: Request, done: Result<T, Error>) -> Answered<T> {
         match done {
             Ok(done) => Answered::Done(done),
-            Err(Error::Store(StoreError::Closed)) if self.faults.dead() => Answered::Never,
+            Err(Error::Store(StoreError::Closed)) if self.faults.is_dead() => Answered::Never,
             Err(error) => {
                 if !request.may_fail_with(&error) {
                     self.failed(request, &error);

@@ -7,22 +7,22 @@ use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
 use entourage_types::{CallId, ToolSpec};
 use serde_json::{Value, json};
 
-use crate::{Fact, Witness};
+use entourage_testkit::{Fact, Witness};
 
-/// The effects that a witness saw.
+/// The effects that a witness records.
 #[derive(Debug, Clone, Default)]
-pub struct Effects(Witness);
+pub(crate) struct Effects(Witness);
 
 impl Effects {
-    /// The effects that this witness sees.
+    /// The effects that this witness records.
     #[must_use]
-    pub fn seen_by(witness: &Witness) -> Self {
+    pub(crate) fn seen_by(witness: &Witness) -> Self {
         Self(witness.clone())
     }
 
     /// How many times each call's effect happened.
     #[must_use]
-    pub fn per_call(&self) -> Vec<u32> {
+    pub(crate) fn per_call(&self) -> Vec<u32> {
         let mut times: BTreeMap<CallId, u32> = BTreeMap::new();
         for fact in self.0.facts() {
             if let Fact::Effect { call, .. } = fact {
@@ -32,17 +32,16 @@ impl Effects {
         times.into_values().collect()
     }
 
-    /// Records that a tool is about to have its effect. A tool of your own calls this immediately
-    /// before its effect.
-    pub fn happens(&self, context: &Context, effect: Effect) {
-        self.0.saw(Fact::Effect { agent: context.agent, call: context.call, effect });
+    /// Records that a tool is about to have its effect.
+    pub(crate) fn happens(&self, context: &Context, effect: Effect) {
+        self.0.record(Fact::Effect { agent: context.agent, call: context.call, effect });
     }
 }
 
 type Answer = dyn Fn(&Context, &Value) -> Result<Outcome, Error> + Send + Sync;
 
 /// A tool of any name and effect class, with the answer that a test sets.
-pub struct TestTool {
+pub(crate) struct TestTool {
     name: String,
     effect: Effect,
     effects: Effects,
@@ -52,7 +51,7 @@ pub struct TestTool {
 impl TestTool {
     /// Creates a tool that answers with its own name and the arguments.
     #[must_use]
-    pub fn new(name: &str, effect: Effect, effects: &Effects) -> Self {
+    pub(crate) fn new(name: &str, effect: Effect, effects: &Effects) -> Self {
         let own = name.to_owned();
         Self::answering(name, effect, effects, move |_, arguments| {
             Ok(Outcome::text(format!("{own}: {arguments}")))
@@ -61,7 +60,7 @@ impl TestTool {
 
     /// Creates a tool that answers with the test's function.
     #[must_use]
-    pub fn answering(
+    pub(crate) fn answering(
         name: &str,
         effect: Effect,
         effects: &Effects,
