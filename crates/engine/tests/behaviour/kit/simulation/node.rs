@@ -54,6 +54,29 @@ impl StoreLayer for Connection {
     }
 }
 
+/// The faults of a node, which strike at commits of agents only.
+#[derive(Clone)]
+struct AgentFaults(Faults);
+
+#[async_trait]
+impl StoreLayer for AgentFaults {
+    async fn pass(&self) -> Result<()> {
+        self.0.pass().await
+    }
+
+    async fn claim(&self, store: &Arc<dyn Store>, agent: AgentId, from: u64) -> Result<Option<Claim>> {
+        self.0.claim(store, agent, from).await
+    }
+
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
+        if commit.fence.is_some() {
+            return self.0.commit(store, commit).await;
+        }
+        self.pass().await?;
+        store.commit(commit).await
+    }
+}
+
 /// One node.
 pub(super) struct Node {
     engine: Engine,
@@ -77,11 +100,13 @@ impl Node {
             Some(planted) => Arc::new(Layered::new(store, planted.clone())),
             None => store,
         };
-        let builder =
-            Engine::builder(Arc::new(Layered::new(store, faults.clone())), Arc::clone(&stage.model))
-                .tools(stage.tools.clone())
-                .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
-                .clock(clock);
+        let builder = Engine::builder(
+            Arc::new(Layered::new(store, AgentFaults(faults.clone()))),
+            Arc::clone(&stage.model),
+        )
+        .tools(stage.tools.clone())
+        .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
+        .clock(clock);
         let stop = CancellationToken::new();
         let builder = builder.stopping(stop.clone());
         let (engine, lease, delivery) = net.add(|signals: Arc<dyn Signals>| {
