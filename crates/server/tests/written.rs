@@ -77,7 +77,7 @@ async fn an_agent_and_its_run_are_written_as_documented() {
 
     let step = |key: &str, item: u64| {
         json!({
-            "run": "run", "key": key, "state": "done", "value": { "item": item }, "attempt": 1,
+            "run": "run", "key": key, "state": "done", "result": { "item": item }, "attempt": 1,
             "started": "now", "updated": "now",
         })
     };

@@ -54,7 +54,8 @@ impl StoreLayer for Connection {
     }
 }
 
-/// The faults of a node, which strike at commits of agents only.
+/// The faults of a node, which strike at commits of agents only: if processes also ended at those of people, so many
+/// would end in a row without progress that the engine rightly leaves a run for a person to stop.
 #[derive(Clone)]
 struct AgentFaults(Faults);
 
