@@ -69,7 +69,7 @@ impl dyn Store + '_ {
     /// Returns one record with its version.
     ///
     /// # Errors
-    /// As [`record`](Self::record).
+    /// As for one record without its version.
     pub async fn versioned<R: Record>(
         &self,
         scope: &Scope,
