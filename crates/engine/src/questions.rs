@@ -2,7 +2,8 @@
 
 use entourage_store::{Commit, Expect, Write};
 use entourage_types::{
-    Answer, Grant, GrantId, GrantStatus, GrantSubject, Post, PostBody, Question, QuestionStatus, Time,
+    Answer, Grant, GrantId, GrantStatus, GrantSubject, Post, PostBody, Proposal, Question, QuestionStatus,
+    Time,
 };
 
 /// Adds to a commit all that closes an open question with this answer: the expectation that it is open, the
@@ -26,9 +27,10 @@ pub(crate) fn closing(
     };
     let open = Expect::status::<Question>(closed.id, QuestionStatus::Open);
     let mut commit = commit.expect(open).write(Write::record(&closed)?);
-    let held = closed.proposal.as_deref().and_then(|proposal| Some((proposal, proposal.held_by.clone()?)));
-    if let (Answer::Approve { always: true, .. }, Some((proposal, subject))) = (&answer, held) {
-        commit.push(Write::record(&grant(&closed, proposal.tool.clone(), subject, at))?);
+    if let Answer::Approve { always: true, .. } = answer
+        && let Some(Proposal { tool, held_by: Some(subject), .. }) = closed.proposal.as_deref()
+    {
+        commit.push(Write::record(&grant(&closed, tool.clone(), subject.clone(), at))?);
     }
     let body = PostBody::Answer { question: closed.id, call: closed.call, answer };
     commit.post(Post::new(closed.agent, at, body), &closed.owner);
