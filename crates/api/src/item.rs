@@ -1,6 +1,8 @@
 //! An entry of a transcript.
 
-use entourage_types::{self as types, AgentId, CallId, PostId, QuestionId, RunId, StepKey, TaskId, Time};
+use entourage_types::{
+    self as types, AgentId, CallId, PostId, QuestionId, RunId, Status, StepKey, TaskId, Time,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -46,9 +48,10 @@ pub enum ItemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::TaskId>)]
         task: Option<TaskId>,
-        /// With a result: whether the task failed. Left out of a message without a result.
+        /// With a result: how the task ended. Left out of a message without a result.
         #[serde(skip_serializing_if = "Option::is_none")]
-        failed: Option<bool>,
+        #[schema(value_type = Option<schema::Status>)]
+        ended: Option<Status>,
         /// The post of a person's message.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::PostId>)]
@@ -93,12 +96,22 @@ pub enum ItemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
     },
-    /// A structured answer of the model to a named decision.
+    /// A named decision of the model.
     Decision {
         /// The decision's name.
         name: String,
-        /// The answer.
-        value: Value,
+        /// The answer; left out if there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<Value>,
+        /// The text of an answer that did not fit; the model was asked once more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
+        /// Why there is no answer, or what is wrong with the refused one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+        /// The model that answered and what that used; left out if none did.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        used: Option<ModelUse>,
     },
     /// What the model sees from here on instead of the beginning of the session.
     Digest {
@@ -173,8 +186,12 @@ pub enum OutputEffect {
     },
     /// The id of the task that another agent works on, or has worked on.
     Delegated(TaskId),
-    /// The id of the question to the user; the output's text is the question's outcome.
+    /// The id of the question to the user; the output's text is the answer.
     Asked(QuestionId),
+    /// The id of the question that the user declined to answer.
+    Declined(QuestionId),
+    /// The id of the question that the user did not answer in time.
+    Expired(QuestionId),
 }
 
 impl From<types::OutputEffect> for OutputEffect {
@@ -185,6 +202,8 @@ impl From<types::OutputEffect> for OutputEffect {
             types::OutputEffect::Refused { by } => Self::Refused { by },
             types::OutputEffect::Delegated(task) => Self::Delegated(task),
             types::OutputEffect::Asked(question) => Self::Asked(question),
+            types::OutputEffect::Declined(question) => Self::Declined(question),
+            types::OutputEffect::Expired(question) => Self::Expired(question),
         }
     }
 }
@@ -233,9 +252,9 @@ impl From<types::Item> for Item {
 impl From<types::ItemBody> for ItemBody {
     fn from(body: types::ItemBody) -> Self {
         match body {
-            types::ItemBody::Message(types::Message { from, text, task, failed, post, options }) => {
+            types::ItemBody::Message(types::Message { from, text, task, ended, post, options }) => {
                 let options = options.map(RunOptions::from);
-                Self::Message { from: from.into(), text, task, failed, post, options }
+                Self::Message { from: from.into(), text, task, ended, post, options }
             }
             types::ItemBody::Turn(types::Turn { text, calls, used }) => Self::Turn {
                 text,
@@ -246,7 +265,14 @@ impl From<types::ItemBody> for ItemBody {
                 let effect = effect.map(OutputEffect::from);
                 Self::Output { call, tool, text, error, effect, details }
             }
-            types::ItemBody::Decision(types::Decision { name, value }) => Self::Decision { name, value },
+            types::ItemBody::Decision(types::Decision { name, outcome, used }) => {
+                let (value, refused, why) = match outcome {
+                    types::DecisionOutcome::Value(value) => (Some(value), None, None),
+                    types::DecisionOutcome::Refused { answer, why } => (None, Some(answer), Some(why)),
+                    types::DecisionOutcome::Failed(why) => (None, None, Some(why)),
+                };
+                Self::Decision { name, value, refused, why, used: used.map(ModelUse::from) }
+            }
             types::ItemBody::Digest(types::Digest { from, text, max_chars, used }) => {
                 Self::Digest { from, text, max_chars, used: used.map(ModelUse::from) }
             }

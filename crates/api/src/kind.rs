@@ -1,6 +1,6 @@
 //! A kind. Its instructions belong to the operator and are not shown.
 
-use entourage_types::{Guardrails, Input, Program, Reply};
+use entourage_types::{Guardrails, Input, ProgramName, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -25,8 +25,8 @@ pub struct Kind {
     /// The rules by which its calls wait for a person's approval, as text.
     pub approval: Vec<String>,
     /// The program it runs.
-    #[schema(value_type = schema::Program)]
-    pub program: Program,
+    #[schema(value_type = String, example = "react")]
+    pub program: ProgramName,
     /// The kinds that it may write to and spawn.
     pub peers: Vec<String>,
     /// Which of its texts is its answer.

@@ -49,8 +49,8 @@ macro_rules! words {
 }
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId }
-words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Program Reply Input Action InterventionStatus
-LearningStatus SessionEnd About Verdict GrantStatus Occasion }
+words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Reply Input Action InterventionStatus
+LearningStatus SessionEnd About Verdict GrantStatus Occasion OnEnd }
 
 schema! {
     /// The schema of a chat's id: its orchestrator's.
@@ -105,8 +105,12 @@ pub enum OutputEffect {
     },
     /// The id of the task that another agent works on, or has worked on.
     Delegated(TaskId),
-    /// The id of the question to the user; the output's text is the question's outcome.
+    /// The id of the question to the user; the output's text is the answer.
     Asked(QuestionId),
+    /// The id of the question that the user declined to answer.
+    Declined(QuestionId),
+    /// The id of the question that the user did not answer in time.
+    Expired(QuestionId),
 }
 
 fn agent() -> ObjectBuilder {

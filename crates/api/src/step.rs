@@ -84,6 +84,9 @@ pub enum WaitsFor {
     /// The result of this task.
     #[schema(value_type = schema::TaskId)]
     Task(TaskId),
+    /// The results of all these tasks.
+    #[schema(value_type = Vec<schema::TaskId>)]
+    Tasks(Vec<TaskId>),
     /// This moment.
     #[schema(value_type = schema::Time)]
     Until(Time),
@@ -96,6 +99,7 @@ impl From<types::Wait> for WaitsFor {
                 Self::Question { id, about, due: due.map(|(due, _)| due) }
             }
             types::Wait::Task { task, .. } | types::Wait::HandedOver { task, .. } => Self::Task(task),
+            types::Wait::Join { tasks } => Self::Tasks(tasks),
             types::Wait::Until { until } => Self::Until(until),
         }
     }

@@ -1,6 +1,6 @@
 //! A task.
 
-use entourage_types::{self as types, AgentId, CallId, Owner, PostId, RunId, Status, TaskId, Time};
+use entourage_types::{self as types, AgentId, CallId, OnEnd, Owner, PostId, RunId, Status, TaskId, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -27,8 +27,13 @@ pub struct Task {
     /// The call that assigned it.
     #[schema(value_type = schema::CallId)]
     pub call: CallId,
-    /// Whether that call stays open until the result is in.
-    pub wait: bool,
+    /// What its end does: `answer` the call, `wake` the assigner, `join` the results of a group, or nothing (`quiet`).
+    #[schema(value_type = schema::OnEnd)]
+    pub on_end: OnEnd,
+    /// The tasks that are joined together, by the call that assigned the first of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::CallId>)]
+    pub group: Option<CallId>,
     /// The kind of the agent that works on it.
     pub kind: String,
     /// What is to be done.
@@ -74,7 +79,8 @@ impl From<types::Task> for Task {
             from,
             to,
             call,
-            wait,
+            on_end,
+            group,
             kind,
             instruction,
             status,
@@ -96,7 +102,8 @@ impl From<types::Task> for Task {
             from,
             to,
             call,
-            wait,
+            on_end,
+            group,
             kind,
             instruction,
             status,

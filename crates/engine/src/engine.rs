@@ -17,6 +17,7 @@ use crate::{
     guardrail::Guardrails,
     memory::Memory,
     outbox::Outbox,
+    programs::{Program, Programs},
     restart::Restarts,
     run::TaintCache,
     schemas::Schemas,
@@ -50,6 +51,7 @@ pub(crate) struct Inner {
     pub(crate) save_layer: Option<SaveLayer>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) guardrails: Guardrails,
+    pub(crate) programs: Arc<Programs>,
     /// Held during a job run, so that job runs do not overlap.
     pub(crate) job_lock: tokio::sync::Mutex<()>,
     /// Consecutive restarts without progress after which the engine ends a run.
@@ -76,6 +78,7 @@ pub struct Builder {
     outbox: Outbox,
     save_layer: Option<SaveLayer>,
     guardrails: Guardrails,
+    programs: Programs,
     give_up_after: u32,
     stopping: CancellationToken,
 }
@@ -96,6 +99,7 @@ impl Engine {
             outbox: Outbox::default(),
             save_layer: None,
             guardrails: Guardrails::default(),
+            programs: Programs::default(),
             give_up_after: dispatch::Settings::default().give_up_after,
             stopping: CancellationToken::new(),
         }
@@ -205,6 +209,12 @@ impl Builder {
         self
     }
 
+    /// Adds a program under the name by which kinds refer to it; replaces one of the same name.
+    pub fn program(mut self, name: &str, program: Arc<dyn Program>) -> Self {
+        self.programs.add(name, program);
+        self
+    }
+
     /// The number of consecutive restarts, with nothing done in between, after which the engine ends a run: 5
     /// unless set.
     pub fn give_up_after(mut self, restarts: u32) -> Self {
@@ -229,11 +239,13 @@ impl Builder {
             Some(save_layer) => Arc::new(Layered::new(store, save_layer.clone())),
             None => store,
         };
+        let programs = Arc::new(self.programs);
         Engine {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store), Arc::clone(&self.signals), Arc::clone(&self.clock)),
                 signals: self.signals,
-                toolsets: Toolsets::new(self.tools),
+                toolsets: Toolsets::new(self.tools, Arc::clone(&programs)),
+                programs,
                 servers: Servers::new(self.servers),
                 transcripts: TranscriptCache::default(),
                 taint: TaintCache::default(),

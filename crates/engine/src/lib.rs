@@ -62,8 +62,12 @@ pub use feed::{AgentDelta, Budget, Piece, Signal, Watch};
 pub use guardrail::{Guardrail, GuardrailInput, Side};
 pub use kinds::Kinds;
 pub use outbox::{Outbox, Receiver, Transport, Undelivered};
+pub use programs::Program;
 pub use retention::{Pruned, Retention};
-pub use run::{Arrival, Interrupt, Run, Stop, TurnOutcome};
+pub use run::{
+    Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Interrupt, Joined,
+    NewTask, Run, Spawned, Stop, TurnOutcome,
+};
 pub use signals::{LocalSignals, NodeSignal, Signals};
 pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};

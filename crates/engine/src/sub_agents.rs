@@ -70,7 +70,7 @@ pub(crate) fn is_below(tree: &[Agent], agent: AgentId, above: AgentId) -> bool {
 #[cfg(test)]
 mod tests {
     use entourage_store::{Commit, MemoryStore, Write};
-    use entourage_types::{CallId, TaskId, Time};
+    use entourage_types::{CallId, OnEnd, TaskId, Time};
 
     use super::*;
 
@@ -82,7 +82,8 @@ mod tests {
             from: from.id,
             to: to.id,
             call: CallId::new(),
-            wait: true,
+            on_end: OnEnd::Answer,
+            group: None,
             kind: to.kind.clone(),
             instruction: "dig".to_owned(),
             status,

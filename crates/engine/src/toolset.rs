@@ -14,12 +14,14 @@ use crate::{
     Kinds,
     approval::{concerns, holds},
     kinds::pattern,
+    programs::Programs,
     prompt::is_cut,
 };
 
 /// The tools of the engine, and the offers built from them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
+    programs: Arc<Programs>,
     made: Mutex<BuiltOffers>,
 }
 
@@ -43,6 +45,8 @@ pub(crate) struct Position {
     pub(crate) has_sessions: bool,
     /// Whether something in its session was too long to be shown whole.
     pub(crate) has_cuts: bool,
+    /// Whether its program makes the calls, and not its model.
+    pub(crate) by_program: bool,
 }
 
 impl Position {
@@ -53,6 +57,7 @@ impl Position {
             is_root: agent.parent.is_none(),
             has_sessions: agent.session > 1,
             has_cuts: items.iter().any(|item| is_cut(&item.body, max_output)),
+            by_program: false,
         }
     }
 }
@@ -86,8 +91,8 @@ pub(crate) struct OfferedTool {
 }
 
 impl Toolsets {
-    pub(crate) fn new(tools: Toolbox) -> Self {
-        Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default() }
+    pub(crate) fn new(tools: Toolbox, programs: Arc<Programs>) -> Self {
+        Self { tools: RwLock::new(Arc::new(tools)), programs, made: Mutex::default() }
     }
 
     fn tools(&self) -> Arc<Toolbox> {
@@ -159,12 +164,15 @@ impl Toolsets {
         away: Vec<String>,
     ) -> Toolset {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
-        let Position { is_root, has_sessions, has_cuts } = position;
+        let Position { is_root, has_sessions, has_cuts, by_program } = position;
         let caller = Caller { kind, peers: &peers, is_root, has_sessions, has_cuts };
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
-        let is_offered = |name: &str| wants(kind, name) && !withheld.iter().any(|other| other == name);
+        let program = self.programs.get(&kind.program).ok().filter(|_| by_program);
+        let calls = |name: &str| program.is_some_and(|program| program.tools().contains(&name));
+        let is_offered =
+            |name: &str| (wants(kind, name) || calls(name)) && !withheld.iter().any(|other| other == name);
         for tool in self.tools().iter().filter(|tool| is_offered(tool.name())) {
             let Some(spec) = tool.offer(&caller) else { continue };
             match ArgumentValidator::new(&spec) {
@@ -279,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    const TOP: Position = Position { is_root: true, has_sessions: false, has_cuts: false };
+    const TOP: Position = Position { is_root: true, has_sessions: false, has_cuts: false, by_program: false };
 
     /// A tool during whose first offer the kinds change.
     #[derive(Default)]
@@ -306,7 +314,7 @@ mod tests {
     #[test]
     fn a_toolset_is_not_kept_if_the_kinds_change_while_it_is_built() {
         let (tool, kind) = (Arc::new(Changing::default()), Arc::new(Kind::bare("a")));
-        let offers = Arc::new(Toolsets::new(Toolbox::new()));
+        let offers = Arc::new(Toolsets::new(Toolbox::new(), Arc::default()));
         assert!(offers.add(vec![Arc::<Changing>::clone(&tool)]).is_empty());
         *tool.0.lock().unwrap() = Arc::downgrade(&offers);
         let mut asked = 0;
@@ -346,7 +354,7 @@ mod tests {
     fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
         let mut kind = Kind { tools: Some(vec!["cashier/pay".into()]), ..Kind::bare("a") };
         kind.effects.r#unsafe = vec!["pay".into()];
-        let offers = Toolsets::new(Toolbox::new());
+        let offers = Toolsets::new(Toolbox::new(), Arc::default());
         assert!(offers.add(vec![Arc::new(Own)]).is_empty());
         let none = || (Arc::new(Kinds::none()), Vec::new());
         let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
@@ -355,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_toolset_is_built_once_until_it_is_forgotten() {
-        let (offers, kind) = (Toolsets::new(Toolbox::new()), Arc::new(Kind::bare("a")));
+        let (offers, kind) = (Toolsets::new(Toolbox::new(), Arc::default()), Arc::new(Kind::bare("a")));
         let mut asked = 0;
         for expected in [1, 1, 2] {
             if expected == 2 {

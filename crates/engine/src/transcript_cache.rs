@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use entourage_types::{Agent, AgentId, Item, ItemBody, OutputEffect, Time};
+use entourage_types::{Agent, AgentId, DecisionOutcome, Item, ItemBody, OutputEffect, Time};
 use lru::LruCache;
 use serde_json::Value;
 
@@ -112,9 +112,17 @@ fn of_body(body: &ItemBody) -> usize {
             };
             output.text.len() + effect + output.details.as_ref().map_or(0, of_value)
         }
-        ItemBody::Decision(decision) => decision.name.len() + of_value(&decision.value),
+        ItemBody::Decision(decision) => decision.name.len() + of_decision(&decision.outcome),
         ItemBody::Notice(notice) => notice.text.len() + notice.cause.as_ref().map_or(0, String::len),
         ItemBody::Digest(digest) => digest.text.len(),
+    }
+}
+
+fn of_decision(outcome: &DecisionOutcome) -> usize {
+    match outcome {
+        DecisionOutcome::Value(value) => of_value(value),
+        DecisionOutcome::Refused { answer, why } => answer.len() + why.len(),
+        DecisionOutcome::Failed(why) => why.len(),
     }
 }
 

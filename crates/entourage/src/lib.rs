@@ -26,6 +26,7 @@ pub mod agency;
 mod compose;
 mod connect;
 mod error;
+pub mod program;
 mod runtime;
 pub mod settings;
 pub mod telemetry;

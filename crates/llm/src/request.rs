@@ -26,6 +26,9 @@ pub struct Request {
     pub one_call: bool,
     /// The schema that the answer's text must satisfy as JSON, if any.
     pub output_schema: Option<Arc<Value>>,
+    /// Whether the answer may have fields that the schema does not name. A provider whose schemas allow none is then
+    /// asked for a JSON object of any form; the prompt must say which, and contain the word JSON.
+    pub open_schema: bool,
     /// The sampling temperature; by default the provider's own, or a low one for a weak model.
     pub temperature: Option<f64>,
     /// The maximum number of tokens in the answer.

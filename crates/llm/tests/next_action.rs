@@ -376,7 +376,11 @@ async fn a_request_with_its_own_schema_or_without_tools_is_unchanged() {
     let scripted = ScriptedModel::new([Script::text(r#"{"yes": true}"#), Script::text("Plain words.")]);
     let model = NextAction::new(scripted.clone());
     let own = Arc::new(json!({"type": "object"}));
-    let request = Request { output_schema: Some(Arc::clone(&own)), ..ask(vec![Message::User("Go.".into())]) };
+    let request = Request {
+        output_schema: Some(Arc::clone(&own)),
+        open_schema: true,
+        ..ask(vec![Message::User("Go.".into())])
+    };
     let reply = model.call(request, &mut NoDeltas).await.expect("a reply");
     assert_eq!(reply.text, r#"{"yes": true}"#);
     let mut shown = Vec::new();
@@ -386,6 +390,7 @@ async fn a_request_with_its_own_schema_or_without_tools_is_unchanged() {
     assert_eq!(shown, [Delta::Text("Plain words.".into())]);
     let requests = scripted.requests();
     assert_eq!(requests[0].output_schema, Some(own));
+    assert!(!requests[0].open_schema, "a weak model needs the schema as its grammar");
     assert_eq!(requests[1].output_schema, None);
 }
 

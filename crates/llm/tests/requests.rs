@@ -171,6 +171,37 @@ async fn an_output_schema_is_sent_to_every_provider() {
 }
 
 #[tokio::test]
+async fn an_open_schema_asks_for_a_json_object_where_schemas_are_strict() {
+    let schema = json!({"type": "object", "properties": {"yes": {"type": "boolean"}}});
+    for provider in Provider::ALL {
+        let request = Request {
+            output_schema: Some(Arc::new(schema.clone())),
+            open_schema: true,
+            messages: vec![Message::User("Answer with JSON.".into())],
+            ..request(provider)
+        };
+        let says = Says::text(r#"{"yes": true, "more": 1}"#);
+        let wire = if provider == Provider::Ollama { Provider::OpenAi } else { provider };
+        let server = Server::start([says.answer(wire)]).await;
+        let reply = model(provider, &server).call(request, &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.text, r#"{"yes": true, "more": 1}"#);
+        let body: Value = serde_json::from_str(&server.seen().remove(0).body).expect("JSON");
+        match provider {
+            Provider::Anthropic => assert_eq!(body.get("output_config"), None, "it has no such mode"),
+            Provider::OpenAiResp => {
+                assert_eq!(body.pointer("/text/format"), Some(&json!({"type": "json_object"})))
+            }
+            Provider::OpenAi | Provider::OpenRouter => {
+                assert_eq!(body["response_format"], json!({"type": "json_object"}), "{provider}");
+            }
+            Provider::Ollama | Provider::Compatible => {
+                assert_eq!(body["response_format"]["json_schema"]["schema"], schema, "{provider}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_model_name_is_sent_unchanged_and_adds_no_other_field() {
     for provider in Provider::ALL {
         for name in ["qwen-max", "gpt-6.1-sol", "a::b-high"] {

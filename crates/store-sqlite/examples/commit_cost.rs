@@ -90,7 +90,7 @@ impl Activation {
         let item = self.item(at);
         let step = Step {
             run: self.run.id,
-            key: StepKey::Named(format!("step {}", item.seq)),
+            key: StepKey::Other(format!("step {}", item.seq)),
             state: StepState::Done(Some(Checkpoint::Item(item.seq))),
             intent: None,
             attempt: 1,

@@ -34,7 +34,7 @@ fn line(body: &ItemBody) -> String {
         ItemBody::Output(output) => {
             format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
         }
-        ItemBody::Decision(decision) => format!("decision: {}", decision.value),
+        ItemBody::Decision(decision) => format!("decision: {}", decision.outcome),
         ItemBody::Notice(notice) => format!("notice {}: {}", notice.code.as_str(), notice.text),
         ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
     }

@@ -179,7 +179,13 @@ impl TextSchema {
                 return Some(format!("it is not JSON ({error}); {advice}"));
             }
         };
-        match self.compiled.check(&value) {
+        self.mistakes_of(&value)
+    }
+
+    /// Returns the mistakes of a value; none if it satisfies the schema.
+    #[must_use]
+    pub fn mistakes_of(&self, value: &Value) -> Option<String> {
+        match self.compiled.check(value) {
             Ok(()) => None,
             Err(Mismatch::TooLarge) => Some("it is too large to be checked; answer with less".to_owned()),
             Err(Mismatch::Somewhere) => {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{AgentId, QuestionId, Record, RecordWrite};
+use entourage_types::{AgentId, OnEnd, QuestionId, Record, RecordWrite};
 use serde_json::Value;
 
 use crate::{Error, Result};
@@ -54,9 +54,8 @@ pub struct Delegate {
     pub to: Target,
     /// The task.
     pub text: String,
-    /// Whether the call stays open until the result arrives; otherwise it returns the task's id, and the
-    /// result arrives later as a message.
-    pub wait: bool,
+    /// What the end of the work does: whether the call waits for the result, or returns the task's id at once.
+    pub on_end: OnEnd,
 }
 
 /// The agent that gets the work.

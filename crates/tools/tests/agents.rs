@@ -14,7 +14,7 @@ fn said(text: &str) -> Outcome {
 
 fn asked(peer: &str, text: &str) -> Outcome {
     let to = Target::Peer(peer.to_owned());
-    Outcome::Delegate(Delegate { to, text: text.to_owned(), wait: true })
+    Outcome::Delegate(Delegate { to, text: text.to_owned(), on_end: OnEnd::Answer })
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn spawn_agent_delegates_without_waiting() {
     let outcome = call_in(&boss, &SpawnAgent, json!({ "kind": "researcher", "task": "look" })).await;
     let new = |title: &str, text: &str| {
         let to = Target::New { kind: "researcher".to_owned(), title: title.to_owned() };
-        Ok(Outcome::Delegate(Delegate { to, text: text.to_owned(), wait: false }))
+        Ok(Outcome::Delegate(Delegate { to, text: text.to_owned(), on_end: OnEnd::Wake }))
     };
     assert_eq!(outcome, new("look", "look"));
     let long = format!("{}\nand more", "word ".repeat(40));

@@ -1,10 +1,12 @@
 //! One entry of a transcript. Items are written once and never changed.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, StepKey, TaskId, Time,
+    AgentId, CallId, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, Status, StepKey, TaskId, Time,
 };
 
 /// One entry of an agent's transcript.
@@ -38,7 +40,7 @@ pub enum ItemBody {
     Turn(Turn),
     /// What one call returned.
     Output(Output),
-    /// A structured answer.
+    /// A decision of the model.
     Decision(Decision),
     /// A remark of the engine: a limit that was reached, a failure.
     Notice(Notice),
@@ -56,9 +58,9 @@ pub struct Message {
     /// The task it assigns, or whose result it delivers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub task: Option<TaskId>,
-    /// Whether the task of the delivered result failed; none if the message delivers no result.
+    /// How the task of the delivered result ended; none if the message delivers no result.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub failed: Option<bool>,
+    pub ended: Option<Status>,
     /// The post that carried the message, if a caller waits for its answer: the id by which the
     /// caller knows the message before the agent reads it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -72,7 +74,19 @@ impl Message {
     /// Creates a message that delivers no result.
     #[must_use]
     pub fn new(from: Author, text: impl Into<String>, task: Option<TaskId>) -> Self {
-        Self { from, text: text.into(), task, failed: None, post: None, options: None }
+        Self { from, text: text.into(), task, ended: None, post: None, options: None }
+    }
+
+    /// Whether it delivers the result of a task.
+    #[must_use]
+    pub const fn is_result(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// Whether it delivers the result of a task that did not succeed.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        self.ended.is_some_and(|ended| ended != Status::Succeeded)
     }
 }
 
@@ -152,8 +166,12 @@ pub enum OutputEffect {
     },
     /// Another agent works, or worked, on this task.
     Delegated(TaskId),
-    /// The user was asked, and the text is the outcome: the model must read it before the run ends.
+    /// The user was asked, and the text is the answer: the model must read it before the run ends.
     Asked(QuestionId),
+    /// The user was asked, and declined to answer.
+    Declined(QuestionId),
+    /// The user was asked, and did not answer in time.
+    Expired(QuestionId),
 }
 
 impl OutputEffect {
@@ -192,7 +210,8 @@ impl Output {
     /// Whether the call asked the user a question.
     #[must_use]
     pub const fn has_asked(&self) -> bool {
-        matches!(self.effect, Some(OutputEffect::Asked(_)))
+        use OutputEffect::{Asked, Declined, Expired};
+        matches!(self.effect, Some(Asked(_) | Declined(_) | Expired(_)))
     }
 
     /// Returns the task that the call assigned, if any.
@@ -205,13 +224,45 @@ impl Output {
     }
 }
 
-/// A structured answer of the model to a named decision.
+/// A named decision of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The decision's name.
     pub name: String,
+    /// What was decided.
+    #[serde(flatten)]
+    pub outcome: DecisionOutcome,
+    /// The model that answered and what the answer used; none if no model did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub used: Option<ModelUse>,
+}
+
+/// The outcome of a decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionOutcome {
     /// The answer, valid against the decision's schema.
-    pub value: Value,
+    Value(Value),
+    /// An answer that did not fit the schema, after which the model is asked once more.
+    Refused {
+        /// The text of the answer.
+        answer: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Why there is no answer.
+    Failed(String),
+}
+
+/// The answer as JSON, or why there is none.
+impl fmt::Display for DecisionOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Refused { why, .. } => write!(f, "refused: {why}"),
+            Self::Failed(why) => write!(f, "no decision: {why}"),
+        }
+    }
 }
 
 /// What the model reads from here on instead of the beginning of the session, which no longer fits
@@ -241,6 +292,18 @@ impl From<Turn> for ItemBody {
 impl From<Output> for ItemBody {
     fn from(output: Output) -> Self {
         Self::Output(output)
+    }
+}
+
+impl From<Notice> for ItemBody {
+    fn from(notice: Notice) -> Self {
+        Self::Notice(notice)
+    }
+}
+
+impl From<Decision> for ItemBody {
+    fn from(decision: Decision) -> Self {
+        Self::Decision(decision)
     }
 }
 

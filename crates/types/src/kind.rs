@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, Verdict, status::words};
+use crate::{
+    ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, ProgramName, Verdict, status::words,
+};
 
 /// The definition of an agent: instructions, tools, limits.
 ///
@@ -36,7 +38,7 @@ pub struct Kind {
     #[serde(default)]
     pub in_doubt: InDoubt,
     /// The program it runs.
-    pub program: Program,
+    pub program: ProgramName,
     /// The kinds it may write to and create.
     pub peers: Vec<String>,
     /// Whether a run stops once it has sent a message to the user with `send_message`.
@@ -82,7 +84,7 @@ impl Kind {
             effects: EffectClasses::default(),
             approval: Vec::new(),
             in_doubt: InDoubt::default(),
-            program: Program::React,
+            program: ProgramName::default(),
             peers: Vec::new(),
             conversational: false,
             reply: Reply::FinalText,
@@ -113,17 +115,6 @@ pub struct InDoubt {
 impl Default for InDoubt {
     fn default() -> Self {
         Self { answer_seconds: None, otherwise: Verdict::GiveUp }
-    }
-}
-
-words! {
-    /// What drives a run of the kind.
-    Program, "program" {
-        /// Model, tools, results, until the model asks for no more tools.
-        React => "react",
-        /// One message or result of the inbox in each run: one decision on a message, one reply to
-        /// a result.
-        Orchestrate => "orchestrate",
     }
 }
 

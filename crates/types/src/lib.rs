@@ -29,6 +29,7 @@ mod notice;
 mod owner;
 mod plain;
 mod post;
+mod program;
 mod question;
 mod report;
 mod run;
@@ -63,9 +64,11 @@ pub use id::{
     QuestionId, RunId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
-pub use item::{Author, Decision, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
+pub use item::{
+    Author, Decision, DecisionOutcome, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn,
+};
 pub use job_run::{JobRun, JobRunStatus};
-pub use kind::{InDoubt, Input, Kind, Program, Reply};
+pub use kind::{InDoubt, Input, Kind, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use note::{Note, NoteStatus};
@@ -73,6 +76,7 @@ pub use notice::{Level, Notice, NoticeCode};
 pub use owner::{Owner, Scope};
 pub use plain::{LONGEST_NAME, plain};
 pub use post::{Post, PostBody};
+pub use program::ProgramName;
 pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use run::{Run, StopReason};
@@ -82,7 +86,7 @@ pub use shown::ShownStatus;
 pub use status::{Status, WaitingOn};
 pub use step::{Checkpoint, Intent, OpenQuestion, Retry, Step, StepState, StepStatus, Wait};
 pub use step_key::StepKey;
-pub use task::{Task, TaskResult};
+pub use task::{OnEnd, Task, TaskResult};
 pub use thread::{KeptThread, KeptThreadStatus, PendingSave, PendingSaveStatus, ThreadKey};
 pub use time::Time;
 pub use tool::{Effect, EffectClasses, ToolSpec};

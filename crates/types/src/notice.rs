@@ -32,6 +32,8 @@ pub enum NoticeCode {
     AskedToSend,
     /// The run ended without having sent anything.
     NothingSent,
+    /// What a program does now, for whoever watches.
+    Progress,
     /// The text of a result is shown as it came, since no model put it into other words.
     ShownAsItIs,
     /// A notice of another version of this program.
@@ -87,6 +89,7 @@ impl NoticeCode {
             Self::InputAccepted => "input_accepted",
             Self::OutputRejected => "output_rejected",
             Self::AskedToSend | Self::NothingSent => "nothing_sent",
+            Self::Progress => "progress",
             Self::ShownAsItIs => "told_as_it_is",
             Self::Other { code, .. } => code,
         }
@@ -100,6 +103,7 @@ impl NoticeCode {
             | Self::InputAccepted
             | Self::OutputRejected
             | Self::AskedToSend
+            | Self::Progress
             | Self::ShownAsItIs => Level::Info,
             Self::NothingSent => Level::Warning,
             Self::Ended(_) => Level::Error,
@@ -116,6 +120,7 @@ impl NoticeCode {
             (Level::Info, "output_rejected", _) => Self::OutputRejected,
             (Level::Info, "nothing_sent", _) => Self::AskedToSend,
             (Level::Warning, "nothing_sent", _) => Self::NothingSent,
+            (Level::Info, "progress", _) => Self::Progress,
             (Level::Info, "told_as_it_is", _) => Self::ShownAsItIs,
             _ => Self::Other { level, code },
         }
@@ -158,6 +163,7 @@ mod tests {
             NoticeCode::InputAccepted,
             NoticeCode::OutputRejected,
             NoticeCode::AskedToSend,
+            NoticeCode::Progress,
             NoticeCode::NothingSent,
             NoticeCode::ShownAsItIs,
         ];

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    About, AgentId, Effect, ModelUse, Output, QuestionId, RunId, StepKey, TaskId, Time, Verdict, WakeupId,
-    status::words,
+    About, AgentId, Effect, ModelUse, OnEnd, Output, QuestionId, RunId, StepKey, TaskId, Time, Verdict,
+    WakeupId, status::words,
 };
 
 /// One durable unit of a run. Its key is stable, so that the engine replays it from its record
@@ -90,12 +90,25 @@ pub enum Wait {
         task: TaskId,
         /// Kind and id of the agent that works on it, as the model reads them.
         worker: String,
+        /// What the end of the task does.
+        #[serde(default = "wakes")]
+        on_end: OnEnd,
+    },
+    /// The results of all these tasks, which the program joins.
+    Join {
+        /// The tasks.
+        tasks: Vec<TaskId>,
     },
     /// A moment in time.
     Until {
         /// The moment.
         until: Time,
     },
+}
+
+/// What the end of a task did before there was a choice.
+const fn wakes() -> OnEnd {
+    OnEnd::Wake
 }
 
 /// A question that a call waits for.
@@ -211,7 +224,9 @@ impl StepState {
             Self::Retry(retry) => Some((retry.due, None)),
             Self::Open(Wait::Until { until }) => Some((*until, None)),
             Self::Open(Wait::Question(question)) => question.due.map(|(due, id)| (due, Some(id))),
-            Self::Started | Self::Done(_) | Self::Open(Wait::Task { .. } | Wait::HandedOver { .. }) => None,
+            Self::Started
+            | Self::Done(_)
+            | Self::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => None,
         }
     }
 

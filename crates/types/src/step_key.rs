@@ -7,23 +7,36 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::CallId;
 
 /// The key of a step: stable, so that the engine finds the step again after a crash. Written as
-/// text, such as `model/2` or `tool/<call id>`.
+/// text, such as `model/2`, `tool/<call id>` or `decision/<name>`. The names are the program's own, each
+/// used once in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StepKey {
     /// A model call, by its number in the run, from 1.
     Model(u32),
     /// A tool call.
     Tool(CallId),
+    /// A decision of the model.
+    Decision(String),
+    /// The turn in which the program itself makes calls, or gives work to new agents.
+    Calls(String),
+    /// A text of the program: for the user, or for whoever watches.
+    Said(String),
+    /// The results of the work that a program gave to new agents.
+    Join(String),
     /// Counts how many times in a row a process ended while the run was at work.
     Restart,
     /// Records that the process that worked on the run shut down in order.
     ProcessEnded,
-    /// A step of a program, by the program's own name for it.
-    Named(String),
+    /// A step of another version of this program.
+    Other(String),
 }
 
 const MODEL: &str = "model/";
 const TOOL: &str = "tool/";
+const DECISION: &str = "decision/";
+const CALLS: &str = "calls/";
+const SAID: &str = "said/";
+const JOIN: &str = "join/";
 const RESTART: &str = "restart";
 const PROCESS_ENDED: &str = "process ended";
 
@@ -35,6 +48,25 @@ impl StepKey {
             Self::Tool(call) => Some(*call),
             _ => None,
         }
+    }
+
+    /// The name that a program gave the step, if it did.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Decision(name)
+            | Self::Calls(name)
+            | Self::Said(name)
+            | Self::Join(name)
+            | Self::Other(name) => Some(name),
+            Self::Model(_) | Self::Tool(_) | Self::Restart | Self::ProcessEnded => None,
+        }
+    }
+
+    /// Whether a program takes the step itself, one after the other: its order replays the program.
+    #[must_use]
+    pub const fn is_of_program(&self) -> bool {
+        matches!(self, Self::Model(_) | Self::Decision(_) | Self::Calls(_) | Self::Said(_) | Self::Join(_))
     }
 
     /// Whether the step belongs to the work of the run rather than to the processes that worked on
@@ -52,7 +84,11 @@ impl fmt::Display for StepKey {
             Self::Tool(call) => write!(f, "{TOOL}{call}"),
             Self::Restart => f.write_str(RESTART),
             Self::ProcessEnded => f.write_str(PROCESS_ENDED),
-            Self::Named(name) => f.write_str(name),
+            Self::Decision(name) => write!(f, "{DECISION}{name}"),
+            Self::Calls(name) => write!(f, "{CALLS}{name}"),
+            Self::Said(name) => write!(f, "{SAID}{name}"),
+            Self::Join(name) => write!(f, "{JOIN}{name}"),
+            Self::Other(name) => f.write_str(name),
         }
     }
 }
@@ -61,13 +97,21 @@ impl From<&str> for StepKey {
     fn from(text: &str) -> Self {
         let model = || text.strip_prefix(MODEL)?.parse().ok().map(Self::Model);
         let tool = || text.strip_prefix(TOOL)?.parse().ok().map(Self::Tool);
+        let named = |prefix: &str, key: fn(String) -> Self| {
+            text.strip_prefix(prefix).map(|name| key(name.to_owned()))
+        };
         let known = match text {
             RESTART => Some(Self::Restart),
             PROCESS_ENDED => Some(Self::ProcessEnded),
-            _ => model().or_else(tool),
+            _ => model()
+                .or_else(tool)
+                .or_else(|| named(DECISION, Self::Decision))
+                .or_else(|| named(CALLS, Self::Calls))
+                .or_else(|| named(SAID, Self::Said))
+                .or_else(|| named(JOIN, Self::Join)),
         };
         // A text that is not in canonical form is another key.
-        known.filter(|key| key.to_string() == text).unwrap_or_else(|| Self::Named(text.to_owned()))
+        known.filter(|key| key.to_string() == text).unwrap_or_else(|| Self::Other(text.to_owned()))
     }
 }
 
@@ -103,7 +147,11 @@ mod tests {
             StepKey::Tool(CallId::new()),
             StepKey::Restart,
             StepKey::ProcessEnded,
-            StepKey::Named("clarify".into()),
+            StepKey::Decision("clarify".into()),
+            StepKey::Calls("ask/2".into()),
+            StepKey::Said("plan".into()),
+            StepKey::Join(String::new()),
+            StepKey::Other("clarify".into()),
         ];
         for key in keys {
             assert_eq!(StepKey::from(key.to_string().as_str()), key);
@@ -111,11 +159,11 @@ mod tests {
     }
 
     #[test]
-    fn any_other_text_parses_as_the_key_of_a_named_step() {
+    fn any_other_text_parses_as_another_key() {
         let shouted = format!("tool/{}", CallId::new()).to_uppercase().replace("TOOL/CALL_", "tool/call_");
         for text in ["model/", "model/01", "model/+1", "tool/x", "tool/", &shouted, "", "restart/1"] {
             let key = StepKey::from(text);
-            assert_eq!(key, StepKey::Named(text.into()));
+            assert_eq!(key, StepKey::Other(text.into()));
             assert_eq!(key.to_string(), text);
         }
     }

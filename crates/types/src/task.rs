@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, CallId, Columns, EntityKind, EventBody, Owner, PostId, Record, RecordEvent, RunId, Status,
-    TaskId, Time,
+    TaskId, Time, status::words,
 };
 
 /// An assignment from one agent to another.
@@ -22,8 +22,11 @@ pub struct Task {
     pub to: AgentId,
     /// The call that assigned it.
     pub call: CallId,
-    /// Whether that call stays open until the result arrives.
-    pub wait: bool,
+    /// What its end does.
+    pub on_end: OnEnd,
+    /// The tasks that are joined together, by the call that assigned the first of them; none unless its end is joined.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub group: Option<CallId>,
     /// The kind of the agent that works on it.
     pub kind: String,
     /// What the agent is to do.
@@ -48,6 +51,21 @@ pub struct Task {
     pub updated: Time,
 }
 
+words! {
+    /// What the end of a task does.
+    OnEnd, "end of a task" {
+        /// The result is the output of the call that assigned the task, which waits for it.
+        Answer => "answer",
+        /// The result arrives as a message, which wakes the assigner.
+        Wake => "wake",
+        /// The result is withheld until the assigner's program joins the group that the task belongs to. The
+        /// assigner is woken once, when the last task of the group ends.
+        Join => "join",
+        /// The result is on record, and nobody is told.
+        Quiet => "quiet",
+    }
+}
+
 /// The result of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -59,12 +77,19 @@ pub enum TaskResult {
 }
 
 impl Task {
+    /// Whether the agent that assigned it waits for its end, or will.
+    #[must_use]
+    pub const fn is_awaited(&self) -> bool {
+        matches!(self.on_end, OnEnd::Answer | OnEnd::Join)
+    }
+
     /// Returns the task as it is when its agent takes it up again: the call that waited for it
-    /// already has its output.
+    /// already has its output, and the group that it belonged to was joined.
     #[must_use]
     pub fn again(self, at: Time) -> Self {
         let reactivated = self.reactivated + 1;
-        Self { status: Status::Queued, wait: false, result: None, reactivated, updated: at, ..self }
+        let on_end = if self.on_end == OnEnd::Quiet { OnEnd::Quiet } else { OnEnd::Wake };
+        Self { status: Status::Queued, on_end, group: None, result: None, reactivated, updated: at, ..self }
     }
 }
 

@@ -119,7 +119,7 @@ mod tests {
 
     use entourage_llm::ScriptedModel;
     use entourage_store::{Commit, MemoryStore, Store as _, Write};
-    use entourage_types::{Agent, Cost, Owner, Time, Usage};
+    use entourage_types::{Agent, Cost, OnEnd, Owner, Time, Usage};
 
     use super::*;
     use crate::{Engine, pages::ROWS};
@@ -161,7 +161,8 @@ mod tests {
             from: lead.id,
             to: child.id,
             call: CallId::new(),
-            wait: true,
+            on_end: OnEnd::Answer,
+            group: None,
             kind: child.kind.clone(),
             instruction: "dig".to_owned(),
             status: Status::Queued,

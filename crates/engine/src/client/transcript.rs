@@ -231,11 +231,11 @@ impl TranscriptRenderer {
     pub fn item(&mut self, item: &Item) -> Option<Entry> {
         let (role, text) = match &item.body {
             ItemBody::Message(message) => {
-                self.about = match (&message.from, message.failed) {
+                self.about = match (&message.from, message.ended) {
                     (Author::Agent { id, .. }, Some(_)) => message.task.map(|task| (task, *id)),
                     _ => None,
                 };
-                self.failed = message.failed == Some(true);
+                self.failed = message.is_failure();
                 (Role::User, (message.from == Author::User).then(|| message.text.clone())?)
             }
             ItemBody::Turn(turn)

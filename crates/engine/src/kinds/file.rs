@@ -6,7 +6,7 @@
 
 use entourage_tools::TextSchema;
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, ProgramName, Reply, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +57,8 @@ struct FrontMatter {
     approval: Vec<approval::Written>,
     #[serde(default)]
     in_doubt: InDoubt,
-    program: Option<Program>,
+    #[serde(default)]
+    program: ProgramName,
     #[serde(default)]
     peers: Names,
     #[serde(default)]
@@ -148,7 +149,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         },
         approval: rules,
         in_doubt: matter.in_doubt,
-        program: matter.program.unwrap_or(Program::React),
+        program: matter.program,
         peers: matter.peers.into_vec(),
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
@@ -323,7 +324,6 @@ mod tests {
         assert_eq!(only("---\nname: a\nconversational: maybe\n---\nDo.").line, 3);
         assert_eq!(only("---\ndescription: x\nname: a/b\n---\nDo.").line, 3);
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
-        assert!(only("---\nname: a\nprogram: explode\n---\nDo.").text.contains("react"));
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
         assert!(only("---\nname: a\ncontext: {compact_at: 2}\n---\nDo.").text.contains("0.95"));
         assert!(only("---\nname: a\ncontext: {sections: [tme]}\n---\nDo.").text.contains("learnings"));

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{Post, PostBody, Status, Task, TaskId, TaskResult};
+use entourage_types::{OnEnd, Post, PostBody, Status, Task, TaskId, TaskResult};
 
-use super::{Inconsistency, Job, agent, each_open_run, each_record, open_run, record};
+use super::{Inconsistency, Job, agent, each_open_run, each_record, open_run, record, wake};
 use crate::{Engine, Result};
 
 pub(super) struct Tasks;
@@ -56,7 +56,12 @@ async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
     let result = TaskResult::Error(format!("agent {to} no longer works on it, and left no result"));
     let queued = Expect::status::<Task>(id, Status::Queued);
     let mut repair = Commit::new(at).expect(queued);
-    if agent(engine, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
+    if !agent(engine, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
+        // Nobody is there to be told.
+    } else if task.on_end == OnEnd::Join {
+        // One wake-up too many is harmless.
+        repair.push(wake(task.from, &task.owner, at));
+    } else if task.on_end != OnEnd::Quiet {
         let (call, kind, result) = (task.call, task.kind.clone(), result.clone());
         let body = PostBody::Done { task: id, call, from: to, kind, result };
         repair.post(Post::new(task.from, at, body), &task.owner);

@@ -117,13 +117,26 @@ async fn due_post(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> 
         StepState::Open(wait) => wait,
         StepState::Started | StepState::Done(_) => return Ok(Reply::Nothing),
     };
+    if let Wait::Join { tasks } = wait {
+        return all_ended(engine, tasks).await;
+    }
     let Some(call) = step.key.call() else { return Ok(Reply::Nothing) };
     match wait {
         Wait::Until { until } => Ok(Reply::At(*until)),
-        Wait::HandedOver { .. } => Ok(Reply::Nothing),
+        Wait::HandedOver { .. } | Wait::Join { .. } => Ok(Reply::Nothing),
         Wait::Question(OpenQuestion { question, .. }) => answer(engine, call, *question).await,
         Wait::Task { task, .. } => result(engine, agent, call, *task).await,
     }
+}
+
+/// Whether the joiner of these tasks should have been woken by now.
+async fn all_ended(engine: &Engine, tasks: &[TaskId]) -> Result<Reply> {
+    for task in tasks {
+        if record::<Task>(engine, *task).await?.is_some_and(|task| !task.status.is_terminal()) {
+            return Ok(Reply::NotYet);
+        }
+    }
+    Ok(Reply::At(engine.now()))
 }
 
 /// What the call that asked a question should have received by now.

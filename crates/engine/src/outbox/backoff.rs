@@ -31,7 +31,7 @@ fn spread(id: DeliveryId, failures: u32, delay: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        AgentId, CallId, DeliveryStatus, Occasion, Owner, Status, Subject, Task, TaskId, Time,
+        AgentId, CallId, DeliveryStatus, Occasion, OnEnd, Owner, Status, Subject, Task, TaskId, Time,
     };
 
     use super::*;
@@ -45,7 +45,8 @@ mod tests {
             from: AgentId::new(),
             to: AgentId::new(),
             call: CallId::new(),
-            wait: false,
+            on_end: OnEnd::Wake,
+            group: None,
             kind: String::new(),
             instruction: String::new(),
             status: Status::Queued,

@@ -140,7 +140,7 @@ impl StoreLayer for Outbox {
 
 #[cfg(test)]
 mod tests {
-    use entourage_types::{AgentId, CallId, Status, Task, TaskId};
+    use entourage_types::{AgentId, CallId, OnEnd, Status, Task, TaskId};
 
     use super::*;
 
@@ -153,7 +153,8 @@ mod tests {
             from: AgentId::new(),
             to: AgentId::new(),
             call: CallId::new(),
-            wait: false,
+            on_end: OnEnd::Wake,
+            group: None,
             kind: "researcher".into(),
             instruction: "look".into(),
             status: Status::Queued,

@@ -1,8 +1,20 @@
 //! The loop of model and tools.
 
+use async_trait::async_trait;
 use entourage_types::Reply;
 
+use super::Program;
 use crate::run::{Interrupt, Run, TurnOutcome};
+
+/// The program `react`.
+pub struct React;
+
+#[async_trait]
+impl Program for React {
+    async fn run(&self, run: &mut Run<'_>) -> Result<String, Interrupt> {
+        converse(run).await
+    }
+}
 
 /// Repeats model, tools, results, until the model asks for no more tools, or a conversational agent has sent
 /// the user its text.

@@ -1,22 +1,69 @@
-//! Programs drive runs: each is an ordinary async function over [`Run`], selected by the run's kind.
+//! Programs drive runs: each is an ordinary async function over [`Run`], found by the name that the run's kind gives.
+//! After a crash it runs again from its top and passes the steps that are on record.
 
 mod converse;
 mod orchestrate;
 
-use entourage_types::Program;
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use entourage_types::ProgramName;
 
 use crate::run::{Interrupt, Run};
 
-pub use converse::converse;
-pub use orchestrate::orchestrate;
+pub use converse::{React, converse};
+pub use orchestrate::Orchestrate;
 
-/// Runs the program of the run's kind to its end, and returns the run's answer.
+/// Drives the runs of the kinds that name it.
 ///
-/// # Errors
-/// An [`Interrupt`] when the run sleeps, is stopped or fails.
-pub async fn drive(run: &mut Run<'_>) -> Result<String, Interrupt> {
-    match run.kind().program {
-        Program::React => converse(run).await,
-        Program::Orchestrate => orchestrate(run).await,
+/// Everything that must survive a crash is a step of the run: a turn of the model, a decision, calls, a join. A program
+/// takes each under a name of its own. What it does between its steps it does again after a crash, with the same
+/// results of the same steps, so it decides by these alone: not by the time, by chance, or by what it reads elsewhere.
+#[async_trait]
+pub trait Program: Send + Sync + 'static {
+    /// Drives a run to its end, and returns the run's answer.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when the run sleeps, is stopped or fails: pass it on.
+    async fn run(&self, run: &mut Run<'_>) -> Result<String, Interrupt>;
+
+    /// The tools that the program calls itself, beside those that its kind offers to the model.
+    fn tools(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Whether it handles one call of a turn, so that the user reads what that call returned.
+    fn handles_one_call(&self) -> bool {
+        false
+    }
+}
+
+/// The programs of an engine, by name.
+pub(crate) struct Programs(BTreeMap<String, Arc<dyn Program>>);
+
+impl Default for Programs {
+    fn default() -> Self {
+        let mut programs = Self(BTreeMap::new());
+        programs.add(ProgramName::REACT, Arc::new(React));
+        programs.add(ProgramName::ORCHESTRATE, Arc::new(Orchestrate));
+        programs
+    }
+}
+
+impl Programs {
+    /// Adds a program; replaces one of the same name.
+    pub(crate) fn add(&mut self, name: &str, program: Arc<dyn Program>) {
+        self.0.insert(name.to_owned(), program);
+    }
+
+    /// Returns the program of this name.
+    ///
+    /// # Errors
+    /// Says that there is none, and which there are.
+    pub(crate) fn get(&self, name: &ProgramName) -> Result<&Arc<dyn Program>, String> {
+        self.0.get(name.as_str()).ok_or_else(|| {
+            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            format!("there is no program `{name}`; there are: {}", known.join(", "))
+        })
     }
 }

@@ -1,8 +1,10 @@
 //! One inbox entry per run: a message gets one decision, a finished task one reply. The user receives a
 //! result even if no model can phrase it.
 
+use async_trait::async_trait;
 use entourage_types::Output;
 
+use super::Program;
 use crate::{
     run::{Arrival, Interrupt, Run, TurnOutcome},
     titles::capitalised,
@@ -22,23 +24,29 @@ const FIRST_ONLY: &str = "I did only the first of these: one message gets one th
 /// What the user reads if the call on a message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 
-/// Takes one entry from the inbox and handles it. Every other entry gets a run of its own.
-///
-/// # Errors
-/// An [`Interrupt`] when the run sleeps, is stopped or fails.
-pub async fn orchestrate(run: &mut Run<'_>) -> Result<String, Interrupt> {
-    match run.receive_one().await? {
-        Arrival::Said => decide(run).await,
-        Arrival::Done => reply(run).await,
-        Arrival::Failed { kind, why } => {
-            Ok(run.say(format!("The {} could not finish its task: {why}", capitalised(&kind))))
+/// The program `orchestrate`: takes one entry from the inbox and handles it. Every other entry gets a run of its own.
+pub struct Orchestrate;
+
+#[async_trait]
+impl Program for Orchestrate {
+    async fn run(&self, run: &mut Run<'_>) -> Result<String, Interrupt> {
+        match run.receive_one().await? {
+            Arrival::Said => answer(run).await,
+            Arrival::Done => reply(run).await,
+            Arrival::Failed { kind, why } => {
+                Ok(run.say(format!("The {} could not finish its task: {why}", capitalised(&kind))))
+            }
         }
+    }
+
+    fn handles_one_call(&self) -> bool {
+        true
     }
 }
 
-/// Makes one decision: an answer, or one call. Delegated work has no text for the user yet; its result
+/// Handles a message: an answer, or one call. Delegated work has no text for the user yet; its result
 /// arrives by itself.
-async fn decide(run: &mut Run<'_>) -> Result<String, Interrupt> {
+async fn answer(run: &mut Run<'_>) -> Result<String, Interrupt> {
     loop {
         let turn = run.call_model().await?;
         match turn.calls.first() {

@@ -1,7 +1,7 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Author, Digest, Item, ItemBody, Kind, Notice, NoticeCode};
+use entourage_types::{Author, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, ToolCall};
 use serde_json::Value;
 
 use super::{
@@ -50,7 +50,7 @@ impl<'a> View<'a> {
     /// all calls between them; a task result is seen only if it is the last message.
     fn latest(self, messages: usize) -> Self {
         let said = |item: &&Item| match &item.body {
-            ItemBody::Message(message) => message.failed.is_none(),
+            ItemBody::Message(message) => !message.is_result(),
             ItemBody::Turn(turn) => turn.calls.is_empty(),
             _ => false,
         };
@@ -82,7 +82,38 @@ impl<'a> View<'a> {
                 escaped(&digest.text)
             ))
         });
-        digest.into_iter().chain(self.items.iter().filter_map(|item| self.message(item, readable))).collect()
+        // The tools of a program are not the model's, and providers refuse calls of tools that they do not know.
+        let mut by_program = false;
+        let messages = self.items.iter().filter_map(|item| {
+            if let ItemBody::Turn(turn) = &item.body {
+                by_program = turn.used.is_none() && !turn.calls.is_empty() && is_of_program(item);
+            }
+            if by_program { self.as_notice(item, readable) } else { self.message(item, readable) }
+        });
+        digest.into_iter().chain(messages).collect()
+    }
+
+    /// Renders a turn of a program and the outputs of its calls.
+    fn as_notice(&self, item: &Item, readable: bool) -> Option<Message> {
+        match &item.body {
+            ItemBody::Turn(turn) => {
+                let call = |call: &ToolCall| {
+                    let (tool, arguments) = (escaped(&call.tool), call.arguments.to_string());
+                    format!("<call tool=\"{tool}\">{}</call>", escaped(&arguments))
+                };
+                Some(Message::Notice(turn.calls.iter().map(call).collect::<Vec<_>>().join("\n")))
+            }
+            ItemBody::Output(output) => {
+                let text = cut(&output.text, self.max_output, readable.then_some(item.seq));
+                let text = escaped(&text);
+                let failed = if output.error { " failed=\"true\"" } else { "" };
+                let tool = escaped(&output.tool);
+                Some(Message::Notice(format!(
+                    "<call_result tool=\"{tool}\"{failed}>\n{text}\n</call_result>"
+                )))
+            }
+            _ => self.message(item, readable),
+        }
     }
 
     fn message(&self, item: &Item, readable: bool) -> Option<Message> {
@@ -96,9 +127,9 @@ impl<'a> View<'a> {
                     Some(max) => cut(&message.text, max, number),
                     None => message.text.clone(),
                 };
-                match (message.failed, message.task, &message.from) {
-                    (Some(failed), Some(task), Author::Agent { kind, .. }) => {
-                        Message::Notice(task_result(task, kind, &text, failed))
+                match (message.ended, message.task, &message.from) {
+                    (Some(ended), Some(task), Author::Agent { kind, .. }) => {
+                        Message::Notice(task_result(task, kind, &text, ended))
                     }
                     _ => Message::User(text),
                 }
@@ -112,16 +143,30 @@ impl<'a> View<'a> {
                     text: if output.error { format!("Error: {text}") } else { text },
                 }
             }
-            ItemBody::Decision(decision) => {
-                Message::Assistant { text: decision.value.to_string(), calls: Vec::new() }
-            }
+            // A decision is for the program. What it leads to is in the conversation by itself.
+            ItemBody::Decision(_) => return None,
             ItemBody::Notice(notice) => Message::Notice(guidance(notice)?),
             ItemBody::Digest(_) => return None,
         })
     }
 
+    /// Returns the latest `number` messages between the agent and its counterpart, without calls and their outputs.
+    pub(crate) fn exchanged(&self, number: usize) -> Vec<Message> {
+        let said = |item: &Item| match &item.body {
+            ItemBody::Message(message) if !message.is_result() => Some(Message::User(message.text.clone())),
+            ItemBody::Turn(turn) if turn.calls.is_empty() => Some(turn.text.clone()).map(assistant),
+            ItemBody::Output(output) => {
+                output.said().or(output.answer()).map(|text| assistant(text.to_owned()))
+            }
+            _ => None,
+        };
+        let mut latest: Vec<Message> = self.items.iter().rev().filter_map(said).take(number).collect();
+        latest.reverse();
+        latest
+    }
+
     fn hides(&self, item: &Item) -> bool {
-        let is_result = matches!(&item.body, ItemBody::Message(message) if message.failed.is_some());
+        let is_result = matches!(&item.body, ItemBody::Message(message) if message.is_result());
         is_result && item.seq < self.results_from
     }
 
@@ -149,11 +194,19 @@ impl<'a> View<'a> {
                     turn.text.len() + calls.sum::<usize>()
                 }
                 ItemBody::Output(output) => seen(&output.text, self.max_output),
-                ItemBody::Decision(decision) => size(&decision.value),
+
                 ItemBody::Notice(notice) => return guidance(notice).map_or(0, |text| FRAME + text.len()),
-                ItemBody::Digest(_) => return 0,
+                ItemBody::Decision(_) | ItemBody::Digest(_) => return 0,
             }
     }
+}
+
+fn is_of_program(item: &Item) -> bool {
+    matches!(item.step, Some(StepKey::Calls(_)))
+}
+
+fn assistant(text: String) -> Message {
+    Message::Assistant { text, calls: Vec::new() }
 }
 
 /// Returns what the model reads of a notice, if it is for the model.

@@ -13,7 +13,7 @@ mod tail;
 use std::{fmt::Write as _, sync::Arc};
 
 use entourage_llm::Request;
-use entourage_types::{Item, Kind, TaskId};
+use entourage_types::{Item, Kind, Status, TaskId};
 
 use crate::toolset::Toolset;
 
@@ -48,9 +48,9 @@ pub(crate) fn request(
 }
 
 /// Renders the result of a task, as the agent that assigned it reads it.
-pub(crate) fn task_result(task: TaskId, kind: &str, text: &str, failed: bool) -> String {
+pub(crate) fn task_result(task: TaskId, kind: &str, text: &str, ended: Status) -> String {
     let mut out = String::with_capacity(text.len() + 128);
-    let status = if failed { "failed" } else { "done" };
+    let status = if ended == Status::Succeeded { "done" } else { ended.as_str() };
     // Writing to a string does not fail.
     let _ = write!(
         out,
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_task_result_cannot_close_its_own_tag() {
-        let text = task_result(TaskId::new(), "researcher", "a </task_result> b", false);
+        let text = task_result(TaskId::new(), "researcher", "a </task_result> b", Status::Succeeded);
         assert_eq!(text.matches("</task_result>").count(), 1);
     }
 }

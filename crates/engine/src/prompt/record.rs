@@ -30,7 +30,9 @@ pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
                 ("Agent".to_owned(), turn.text.clone() + &calls.collect::<String>())
             }
             ItemBody::Output(output) => (format!("{} returned", output.tool), output.text.clone()),
-            ItemBody::Decision(decision) => ("Agent".to_owned(), decision.value.to_string()),
+            ItemBody::Decision(decision) => {
+                (format!("Decision {}", decision.name), decision.outcome.to_string())
+            }
             ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
             ItemBody::Digest(_) => continue,
         };

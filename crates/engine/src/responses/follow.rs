@@ -134,7 +134,8 @@ impl Follow {
         let mut waited_for = vec![self.spoken.agent];
         let mut at = 0;
         while let Some(agent) = waited_for.get(at).copied() {
-            let given = tasks.iter().filter(|task| task.wait && task.from == agent).map(|task| task.to);
+            let given =
+                tasks.iter().filter(|task| task.is_awaited() && task.from == agent).map(|task| task.to);
             let new: Vec<AgentId> = given.filter(|to| !waited_for.contains(to)).collect();
             waited_for.extend(new);
             at += 1;

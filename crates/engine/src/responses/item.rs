@@ -168,9 +168,6 @@ impl RunItem {
                 is_error: output.error,
                 at,
             })],
-            ItemBody::Decision(decision) => {
-                vec![Self::MessageOutput(MessageOutputItem { origin, text: decision.value.to_string(), at })]
-            }
             ItemBody::Notice(notice) => vec![Self::Notice(NoticeItem {
                 origin,
                 level: notice.level(),
@@ -178,8 +175,9 @@ impl RunItem {
                 text: notice.text.clone(),
                 at,
             })],
-            // The model sees it instead of older items, which stay in the transcript.
-            ItemBody::Digest(_) => Vec::new(),
+            // A decision is for the program; a digest is what the model sees instead of older items, which stay in the
+            // transcript.
+            ItemBody::Decision(_) | ItemBody::Digest(_) => Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What waits for the next commit of an activation: until then none of it has happened.
 
 use entourage_store::{Commit, Expect, Write};
-use entourage_types::{Agent, Post, Task, Time};
+use entourage_types::{Agent, ItemBody, NoticeCode, Post, Task, Time};
 
 /// Writes and expectations that go with the next commit.
 #[derive(Default)]
@@ -40,6 +40,17 @@ impl Batch {
     /// Whether the store may refuse the next commit because another writer changed something.
     pub(super) fn has_expectations(&self) -> bool {
         !self.expect.is_empty()
+    }
+
+    /// Whether the next commit holds what must not wait for an answer of a model: a decision, or what a program says.
+    pub(super) fn has_news(&self) -> bool {
+        let is_news = |body: &ItemBody| match body {
+            ItemBody::Decision(_) => true,
+            ItemBody::Notice(notice) => notice.code == NoticeCode::Progress,
+            ItemBody::Turn(turn) => turn.used.is_none(),
+            _ => false,
+        };
+        self.writes.iter().any(|write| matches!(write, Write::Item(item) if is_news(&item.body)))
     }
 
     /// Whether the next commit removes a post from the inbox.

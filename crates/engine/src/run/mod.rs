@@ -11,6 +11,7 @@ mod inbox;
 mod lifecycle;
 mod model;
 mod offered;
+mod program;
 mod questions;
 mod run_record;
 mod status_writes;
@@ -27,6 +28,12 @@ use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Agent, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
+pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView};
+pub use program::{
+    calls::CallResult,
+    join::Joined,
+    spawn::{NewTask, Spawned},
+};
 pub use stop::{Interrupt, Stop};
 pub use tools::output::TurnOutcome;
 
@@ -45,7 +52,7 @@ use transcript::Transcript;
 use crate::{
     Engine,
     activations::ActivationGuard,
-    programs,
+    programs::Program,
     restart::{ExclusiveTurn, ended_in_order, has_worked},
     toolset::Position,
     versions::is_kind,
@@ -158,7 +165,12 @@ impl<'e> Run<'e> {
     async fn work(&mut self) -> Result<String> {
         self.ready()?;
         self.await_tool_servers().await;
-        programs::drive(self).await
+        self.program()?.run(self).await
+    }
+
+    /// The program that drives the run.
+    fn program(&self) -> Result<Arc<dyn Program>> {
+        self.engine.inner.programs.get(&self.kind.program).cloned().map_err(Interrupt::failed)
     }
 
     /// Waits until the engine knows for each server of tools that the kind may use whether it can be
@@ -201,7 +213,7 @@ impl<'e> Run<'e> {
     /// Whether the program still replays steps that were finished before the activation: until it has passed
     /// them all, it must not read anything new.
     fn replaying(&self) -> bool {
-        self.steps.finished_before(&self.steps.next_model()).is_some()
+        self.steps.replaying()
     }
 
     /// Commits the batch and these writes, and applies them to the state in memory once they are durable.
@@ -237,6 +249,12 @@ impl<'e> Run<'e> {
     }
 
     async fn apply(&mut self, mut commit: Commit) -> Result<()> {
+        // What an answer used is stored with the answer.
+        let counts =
+            self.record.has_changed() && !commit.writes.iter().any(|write| matches!(write, Write::Run(_)));
+        if counts {
+            commit.push(Write::Run(self.record.clone()));
+        }
         if self.steps.get(&StepKey::Restart).is_some_and(|counted| counted.attempt > 0)
             && commit.writes.iter().any(|write| self.is_work(write))
         {
@@ -253,6 +271,9 @@ impl<'e> Run<'e> {
         let brings_kind = commit.writes.iter().any(is_kind);
         let committed = self.engine.inner.store.commit(commit).await?;
         self.control.committed(self.engine.now());
+        if counts {
+            self.record.saved();
+        }
         if brings_kind {
             self.engine.kept(&self.kind);
         }

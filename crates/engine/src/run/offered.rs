@@ -54,9 +54,17 @@ impl Run<'_> {
         }
     }
 
+    /// Offers the tools of the program, or those of the model again.
+    pub(super) fn offer_to_program(&mut self, by_program: bool) {
+        self.offered.position.by_program = by_program;
+        self.renew_tools();
+    }
+
     /// Determines the agent's position again, and offers what fits it.
     pub(super) fn renew_offer(&mut self) {
-        self.offered.position = Position::of(&self.agent, &self.kind, self.transcript.items());
+        let by_program = self.offered.position.by_program;
+        let position = Position::of(&self.agent, &self.kind, self.transcript.items());
+        self.offered.position = Position { by_program, ..position };
         self.renew_tools();
     }
 

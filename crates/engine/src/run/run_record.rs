@@ -12,6 +12,8 @@ pub(super) struct RunRecord {
     row: RunRow,
     /// Whether the row has been committed.
     is_open: bool,
+    /// Whether it has counted something that no write of the row holds yet.
+    has_changed: bool,
     /// The run options of the message that the run answers.
     options: Option<RunOptions>,
 }
@@ -29,7 +31,12 @@ impl RunRecord {
     /// The agent's open run, or else a new one, which has done nothing yet.
     pub(super) fn of(open: Option<RunRow>, agent: &Agent, kind: &Kind, now: Time) -> Self {
         let is_open = open.is_some();
-        Self { row: open.unwrap_or_else(|| blank(agent, kind, now)), is_open, options: None }
+        Self {
+            row: open.unwrap_or_else(|| blank(agent, kind, now)),
+            is_open,
+            has_changed: false,
+            options: None,
+        }
     }
 
     pub(super) fn is_open(&self) -> bool {
@@ -39,6 +46,16 @@ impl RunRecord {
     /// Notes that the row is committed next.
     pub(super) fn open(&mut self) {
         self.is_open = true;
+    }
+
+    /// Whether it has counted something that no write of the row holds yet.
+    pub(super) fn has_changed(&self) -> bool {
+        self.has_changed
+    }
+
+    /// Notes that the row was committed as it is.
+    pub(super) fn saved(&mut self) {
+        self.has_changed = false;
     }
 
     pub(super) fn options(&self) -> Option<&RunOptions> {
@@ -64,11 +81,13 @@ impl RunRecord {
     /// Counts a model call.
     pub(super) fn count_call(&mut self) {
         self.row.model_calls += 1;
+        self.has_changed = true;
     }
 
     /// Counts what an answer used.
     pub(super) fn charge(&mut self, used: &ModelUse, at: Time) {
         self.row.charge(used, at);
+        self.has_changed = true;
     }
 
     /// Sets the time at work, in milliseconds.
@@ -90,6 +109,7 @@ impl RunRecord {
     /// Sets the status and returns the write of the row.
     pub(super) fn write(&mut self, status: Status, waiting_on: Option<WaitingOn>) -> Write {
         (self.row.status, self.row.waiting_on) = (status, waiting_on);
+        self.has_changed = false;
         Write::Run(self.row.clone())
     }
 }

@@ -2,11 +2,12 @@
 //! key. After a crash the program replays its finished steps from their checkpoints instead of doing them
 //! again.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use entourage_store::Write;
 use entourage_types::{
-    CallId, Checkpoint, Item, ItemBody, RunId, Step, StepKey, StepState, Time, ToolCall, Turn, WakeupId,
+    CallId, Checkpoint, Decision, Item, ItemBody, Notice, RunId, Step, StepKey, StepState, Time, ToolCall,
+    Turn, WakeupId,
 };
 use futures::future::BoxFuture;
 
@@ -24,16 +25,45 @@ pub(super) struct Steps {
     before: usize,
     /// How many model calls the program has begun, replayed ones included.
     models: u32,
+    /// The program's steps that were finished before the activation began and that it has not passed yet.
+    ahead: HashSet<StepKey>,
+    /// The program's steps that it has passed.
+    passed: HashSet<StepKey>,
 }
 
 impl Steps {
     pub(super) fn new(run: RunId, begun: Vec<Step>, items: &[Item]) -> Self {
         let begun = begun.into_iter().map(|step| (step.key.clone(), step)).collect();
-        let mut steps = Self { run, begun, checkpoints: HashMap::new(), before: items.len(), models: 0 };
+        let mut steps = Self {
+            run,
+            begun,
+            checkpoints: HashMap::new(),
+            before: items.len(),
+            models: 0,
+            ahead: HashSet::new(),
+            passed: HashSet::new(),
+        };
         for (at, item) in items.iter().enumerate() {
             steps.joined(at, item);
         }
+        let without_item = steps.begun.values().filter(|step| step.state.is_done()).map(|step| &step.key);
+        let done = steps.checkpoints.keys().chain(without_item).filter(|key| key.is_of_program());
+        steps.ahead = done.cloned().collect();
         steps
+    }
+
+    /// Whether the program still replays steps that were finished before the activation began.
+    pub(super) fn replaying(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
+    /// Passes a step of the program. Returns false if the program has passed it before.
+    pub(super) fn pass(&mut self, key: &StepKey) -> bool {
+        if !self.ahead.remove(key) {
+            // The program takes another way than before: there is nothing more to replay.
+            self.ahead.clear();
+        }
+        self.passed.insert(key.clone())
     }
 
     /// Returns the row of a step, if it has one beside its checkpoint.
@@ -54,6 +84,7 @@ impl Steps {
     /// Whether a step is done.
     pub(super) fn is_done(&self, key: &StepKey) -> bool {
         self.checkpoints.contains_key(key)
+            || (key.call().is_none() && self.get(key).is_some_and(|step| step.state.is_done()))
     }
 
     /// Whether any step waits.
@@ -74,9 +105,9 @@ impl Steps {
         self.checkpoints.get(key).copied().filter(|&at| at < self.before)
     }
 
-    /// The key of the program's next model call.
-    pub(super) fn next_model(&self) -> StepKey {
-        StepKey::Model(self.models + 1)
+    /// How many model calls the program has made.
+    pub(super) fn models(&self) -> u32 {
+        self.models
     }
 
     /// Begins the program's next model call and returns its key.
@@ -147,7 +178,36 @@ impl Checkpointed for Turn {
     }
 }
 
+impl Checkpointed for Notice {
+    fn of(body: &ItemBody) -> Option<&Self> {
+        match body {
+            ItemBody::Notice(notice) => Some(notice),
+            _ => None,
+        }
+    }
+}
+
+impl Checkpointed for Decision {
+    fn of(body: &ItemBody) -> Option<&Self> {
+        match body {
+            ItemBody::Decision(decision) => Some(decision),
+            _ => None,
+        }
+    }
+}
+
 impl Run<'_> {
+    /// Passes a step of the program, whose key it may use once in a run.
+    pub(super) fn pass_step(&mut self, key: &StepKey) -> Result<()> {
+        if self.steps.pass(key) {
+            return Ok(());
+        }
+        Err(Interrupt::failed(format!(
+            "the program took the step {key} twice in one run: give each step a name of its own, such as \
+             `question/2`"
+        )))
+    }
+
     /// Does a piece of work once. If the key has a checkpoint, returns that result and does not do the work
     /// again. Otherwise does the work, which returns its result and its number of attempts, and makes the
     /// result the checkpoint. The checkpoint goes into the next commit with everything that the work wrote:
@@ -161,6 +221,7 @@ impl Run<'_> {
         key: StepKey,
         work: impl for<'r> FnOnce(&'r mut Self) -> BoxFuture<'r, Result<(T, u32)>> + Send,
     ) -> Result<T> {
+        self.pass_step(&key)?;
         if let Some(before) = self.steps.checkpoint(&key).and_then(|at| self.transcript.items().get(at)) {
             let before = T::of(&before.body).cloned();
             return before

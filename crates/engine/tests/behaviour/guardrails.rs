@@ -9,7 +9,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Fault, Faults, HeldModel, World, WorldBuilder, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{Agent, Guardrails, Program, Reply, Run, RunOptions, Status, StopReason};
+use entourage_types::{Agent, Guardrails, ProgramName, Reply, Run, RunOptions, Status, StopReason};
 use serde_json::json;
 
 /// A guardrail that passes texts with `please`, and remembers the texts it got.
@@ -232,7 +232,7 @@ async fn an_output_schema_that_expands_too_far_fails_the_run() {
 }
 
 /// An agent that ends with a message to the user.
-fn kind_that_sends_messages(program: Program, attempts: u32) -> Kinds {
+fn kind_that_sends_messages(program: ProgramName, attempts: u32) -> Kinds {
     one_kind(|kind| {
         kind.guardrails = Guardrails { output: polite(), attempts, ..Guardrails::default() };
         (kind.program, kind.conversational, kind.reply) = (program, true, Reply::SendMessage);
@@ -246,7 +246,7 @@ fn send_to_user(text: &str) -> Script {
 
 #[tokio::test]
 async fn an_output_guardrail_checks_a_sent_message_before_the_user_sees_it() {
-    for program in [Program::React, Program::Orchestrate] {
+    for program in [ProgramName::default(), ProgramName::new(ProgramName::ORCHESTRATE)] {
         let check = Polite::default();
         let builder =
             World::builder(ScriptedModel::new([send_to_user("Here."), send_to_user("Here, please.")]))
@@ -270,7 +270,7 @@ async fn a_guardrail_that_rejects_every_sent_message_ends_the_run() {
         let model = ScriptedModel::deciding(|_| Some(Ok(send_to_user("No."))));
         let builder = World::builder(model.clone())
             .tools(crate::kit::first_tools())
-            .kinds(kind_that_sends_messages(Program::React, attempts))
+            .kinds(kind_that_sends_messages(ProgramName::default(), attempts))
             .guardrail("polite", Arc::new(Polite::default()));
         let (world, root, run, lines) = run_to_the_end(builder, "Do it.").await;
         assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::ValidationFailed)));
@@ -376,7 +376,7 @@ async fn guardrail_decisions_survive_a_crash_at_every_commit() {
     let by_call = || {
         let model = ScriptedModel::deciding(|request| Some(Ok(send_to_user(corrected_text(request)))));
         let builder = World::builder(model).tools(crate::kit::first_tools());
-        builder.kinds(kind_that_sends_messages(Program::React, 1))
+        builder.kinds(kind_that_sends_messages(ProgramName::default(), 1))
     };
     // Message, call, refusal, call, output.
     assert_survives_crashes(by_call, 5).await;

@@ -14,7 +14,9 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
 use entourage_testkit::{Story, World, plain};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
-use entourage_types::{Answer, Guardrails, ItemBody, Output, OutputEffect, Program, Reply, Status, TaskId};
+use entourage_types::{
+    Answer, Guardrails, ItemBody, Output, OutputEffect, ProgramName, Reply, Status, TaskId,
+};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +57,7 @@ async fn the_details_of_a_tool_cannot_forge_an_output_effect() {
 #[tokio::test]
 async fn an_orchestrator_shows_the_text_of_a_tool_that_also_has_details() {
     let model = ScriptedModel::new([Script::call("query", json!({}))]);
-    let kinds = one_kind(|kind| kind.program = Program::Orchestrate);
+    let kinds = one_kind(|kind| kind.program = ProgramName::new(ProgramName::ORCHESTRATE));
     let world = World::builder(model).tools(forging_tool()).kinds(kinds).start().await;
     let root = world.ask("How many?").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -83,7 +85,7 @@ impl Guardrail for NoDigits {
 async fn an_output_guardrail_checks_the_tool_text_an_orchestrator_shows() {
     let model = ScriptedModel::new([Script::call("query", json!({})), Script::text("Three rows.")]);
     let kinds = one_kind(|kind| {
-        kind.program = Program::Orchestrate;
+        kind.program = ProgramName::new(ProgramName::ORCHESTRATE);
         kind.guardrails = Guardrails { output: vec!["words".into()], ..Guardrails::default() };
     });
     let world = World::builder(model)

@@ -20,7 +20,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Write};
 use entourage_testkit::{Fact, Fault, Faults, World, WorldBuilder};
 use entourage_types::{
-    Agent, AgentId, Answer, CallId, Delivery, DeliveryId, DeliveryStatus, EventBody, Occasion, Owner,
+    Agent, AgentId, Answer, CallId, Delivery, DeliveryId, DeliveryStatus, EventBody, Occasion, OnEnd, Owner,
     Question, QuestionId, QuestionStatus, Record, Scope, Status, Task, TaskId,
 };
 use futures::poll;
@@ -428,7 +428,8 @@ async fn deliveries_whose_hints_are_lost_are_read_from_the_store() {
             from: root.id,
             to: root.id,
             call: CallId::new(),
-            wait: false,
+            on_end: OnEnd::Wake,
+            group: None,
             kind: "researcher".into(),
             instruction: "look".into(),
             status: Status::Queued,

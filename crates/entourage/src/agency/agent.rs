@@ -3,10 +3,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use entourage_engine::{self as engine, kinds::bad_name};
+use entourage_engine::{self as engine, Program, kinds::bad_name};
 use entourage_llm::Model;
 use entourage_tools::{Tool, schema_of};
-use entourage_types::Kind;
+use entourage_types::{Kind, ProgramName};
 use schemars::JsonSchema;
 
 use super::{Ask, Guardrail, ModelChoice, Streamed, Whole, parts::AgencyParts};
@@ -22,6 +22,7 @@ struct Inner {
     kind: Kind,
     tools: Vec<Arc<dyn Tool>>,
     guardrails: Vec<(String, Arc<dyn engine::Guardrail>)>,
+    program: Option<Arc<dyn Program>>,
     model: Option<Arc<dyn Model>>,
     /// The open agency that it belongs to.
     home: Mutex<Weak<AgencyParts>>,
@@ -42,6 +43,7 @@ pub struct AgentBuilder {
     kind: Kind,
     tools: Vec<Arc<dyn Tool>>,
     guardrails: Vec<(String, Arc<dyn engine::Guardrail>)>,
+    program: Option<Arc<dyn Program>>,
     model: Option<Arc<dyn Model>>,
 }
 
@@ -49,7 +51,7 @@ impl Agent {
     /// Starts building an agent of this name: 1 to 64 letters, digits, `-` and `_`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         let kind = Kind { tools: Some(Vec::new()), ..Kind::bare(name) };
-        AgentBuilder { kind, tools: Vec::new(), guardrails: Vec::new(), model: None }
+        AgentBuilder { kind, tools: Vec::new(), guardrails: Vec::new(), program: None, model: None }
     }
 
     /// Its name.
@@ -86,6 +88,10 @@ impl Agent {
 
     pub(super) fn guardrails(&self) -> &[(String, Arc<dyn engine::Guardrail>)] {
         &self.inner.guardrails
+    }
+
+    pub(super) fn program(&self) -> Option<&Arc<dyn Program>> {
+        self.inner.program.as_ref()
     }
 
     pub(super) fn model(&self) -> Option<&Arc<dyn Model>> {
@@ -190,6 +196,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets the program that drives its runs, in place of the loop of model and tools.
+    pub fn program(mut self, program: impl Program) -> Self {
+        self.kind.program = ProgramName::new(&self.kind.name);
+        self.program = Some(Arc::new(program));
+        self
+    }
+
     /// Limits the model calls of one run; 25 by default.
     pub fn max_steps(mut self, steps: u32) -> Self {
         self.kind.limits.max_steps = steps;
@@ -214,7 +227,7 @@ impl AgentBuilder {
     /// [`Error::Agency`] for an invalid name of the agent or of a tool, a temperature out of range, an agent
     /// that writes to itself, or two tools of one name.
     pub fn build(self) -> Result<Agent> {
-        let Self { kind, tools, guardrails, model } = self;
+        let Self { kind, tools, guardrails, program, model } = self;
         let name = &kind.name;
         if let Some(why) = bad_name(name) {
             return Err(Error::Agency(why));
@@ -245,7 +258,8 @@ impl AgentBuilder {
                 twice[0]
             )));
         }
-        Ok(Agent { inner: Arc::new(Inner { kind, tools, guardrails, model, home: Mutex::default() }) })
+        let inner = Inner { kind, tools, guardrails, program, model, home: Mutex::default() };
+        Ok(Agent { inner: Arc::new(inner) })
     }
 }
 

@@ -196,6 +196,11 @@ impl AgencyBuilder {
             .tools(tools)
             .clock(Arc::clone(&self.clock))
             .stopping(stop.clone());
+        for agent in &agents {
+            if let Some(program) = agent.program() {
+                engine = engine.program(agent.name(), Arc::clone(program));
+            }
+        }
         if let Some(thread_store) = self.thread_store {
             engine = engine.thread_store(thread_store);
         }

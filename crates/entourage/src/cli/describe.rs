@@ -176,7 +176,9 @@ fn body(body: &ItemBody) -> Option<String> {
         }
         ItemBody::Output { tool, text, error: true, .. } => format!("{tool} failed: {}", short(text)),
         ItemBody::Output { tool, text, .. } => format!("{tool} returned: {}", short(text)),
-        ItemBody::Decision { name, value } => format!("decides {name}: {}", short(&value.to_string())),
+        ItemBody::Decision { name, value, why, .. } => {
+            format!("decides {name}: {}", short(&decision(value.as_ref(), why.as_deref())))
+        }
         ItemBody::Notice { text, .. } => short(text),
         ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),
     })
@@ -193,6 +195,15 @@ pub(crate) fn author(author: &Author) -> &str {
 /// Arguments, or another value, in a form that people read.
 pub(crate) fn arguments(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// A decision, or why there is none.
+pub(crate) fn decision(value: Option<&Value>, why: Option<&str>) -> String {
+    match (value, why) {
+        (Some(value), _) => arguments(value),
+        (None, Some(why)) => format!("no decision: {why}"),
+        (None, None) => "nothing".to_owned(),
+    }
 }
 
 /// Agents with the lines that show their place in the tree, parents before children.

@@ -78,8 +78,11 @@ fn section(item: &Item, kind: &str) -> String {
             let how = if *error { "failed" } else { "returned" };
             format!("### `{tool}` {how}\n\n{}\n", fenced(text))
         }
-        ItemBody::Decision { name, value } => {
-            format!("### decides `{name}`\n\n{}\n", fenced(&describe::arguments(value)))
+        ItemBody::Decision { name, value, why, .. } => {
+            format!(
+                "### decides `{name}`\n\n{}\n",
+                fenced(&describe::decision(value.as_ref(), why.as_deref()))
+            )
         }
         ItemBody::Notice { text, .. } => format!("> {}\n", text.replace('\n', "\n> ")),
         ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{text}\n"),

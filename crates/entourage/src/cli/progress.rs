@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_api::{Author, Delta, Event, EventBody, Intervention, Item, ItemBody, Piece, Question, Task};
 use entourage_types::{
-    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, PostId, QuestionId, QuestionStatus,
-    RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
+    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, OnEnd, PostId, QuestionId,
+    QuestionStatus, RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
 };
 
 use super::describe;
@@ -216,7 +216,11 @@ impl Progress {
                 }
             }
             EventBody::Task { task } => {
-                self.tasks.insert(task.id, (**task).clone());
+                if task.on_end == OnEnd::Quiet && task.status.is_terminal() {
+                    self.tasks.remove(&task.id);
+                } else {
+                    self.tasks.insert(task.id, (**task).clone());
+                }
             }
             EventBody::Question { question } => {
                 if question.status == QuestionStatus::Open {
@@ -241,12 +245,16 @@ impl Progress {
         self.tasks.retain(|id, task| {
             let read = match &item.body {
                 ItemBody::Message { task, .. } => *task == Some(*id),
-                ItemBody::Output { call, .. } => task.wait && *call == task.call,
+                ItemBody::Output { call, .. } => task.on_end == OnEnd::Answer && *call == task.call,
                 _ => false,
             };
             !(read && item.agent == task.from && task.status.is_terminal())
         });
-        if let ItemBody::Turn { used: Some(used), .. } = &item.body {
+        let used = match &item.body {
+            ItemBody::Turn { used, .. } | ItemBody::Decision { used, .. } => used.as_ref(),
+            _ => None,
+        };
+        if let Some(used) = used {
             // The run's own event, which has its total usage, comes when it stops.
             let (usage, cost) = self.runs.entry(item.run).or_default();
             *usage += used.usage.into();
@@ -293,7 +301,8 @@ impl Progress {
                 (None, false) => "writes".into(),
             },
             Status::Waiting if member.waiting_on == Some(WaitingOn::Agent) => {
-                let working = self.tasks.values().filter(|task| task.from == member.id && task.wait);
+                let awaited = |task: &&Task| matches!(task.on_end, OnEnd::Answer | OnEnd::Join);
+                let working = self.tasks.values().filter(|task| task.from == member.id).filter(awaited);
                 let kinds: Vec<&str> = working.map(|task| task.kind.as_str()).collect();
                 if kinds.is_empty() { member.calls() } else { format!("waits for {}", kinds.join(", ")) }
             }

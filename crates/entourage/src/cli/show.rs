@@ -88,8 +88,8 @@ fn shown(item: &Item) -> Text {
             let how = if *error { "failed" } else { "returned" };
             (format!("{tool} {how}"), Text::from(text))
         }
-        ItemBody::Decision { name, value } => {
-            (format!("decides {name}"), Text::from(describe::arguments(value)))
+        ItemBody::Decision { name, value, why, .. } => {
+            (format!("decides {name}"), Text::from(describe::decision(value.as_ref(), why.as_deref())))
         }
         ItemBody::Notice { code, text, .. } => (format!("notice: {code}"), Text::from(text)),
         ItemBody::Digest { from, text, .. } => {

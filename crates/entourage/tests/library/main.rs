@@ -4,6 +4,7 @@
 mod building;
 mod keeping;
 mod loops;
+mod programs;
 mod responses;
 mod restarts;
 mod streams;

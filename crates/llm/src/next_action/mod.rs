@@ -73,6 +73,11 @@ impl<M: Model> Model for NextAction<M> {
         conversation::tail_first(&mut request);
         request.messages = conversation::plain(request.messages, acting);
         if !acting {
+            if request.output_schema.is_some() {
+                // A weak model needs the schema as its grammar, also one that allows other fields.
+                request.open_schema = false;
+                request.temperature.get_or_insert(TEMPERATURE);
+            }
             return self.inner.call(request, deltas).await;
         }
         if let (Some(asked), Some(Message::User(last) | Message::Notice(last))) =

@@ -15,7 +15,7 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage) -
         fallback: kind.fallback.clone(),
         tools: kind.tools.clone(),
         approval: kind.approval.iter().map(ToString::to_string).collect(),
-        program: kind.program,
+        program: kind.program.clone(),
         peers: kind.peers.clone(),
         reply: kind.reply,
         conversational: kind.conversational,

@@ -8,6 +8,7 @@ mod chats;
 mod conformance;
 mod copies;
 mod crashes;
+mod ends_of_tasks;
 mod in_words;
 mod introduced;
 mod older;

@@ -6,8 +6,9 @@ use entourage_store::{AgentQuery, Commit, Error, ItemQuery, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore, VERSION};
 use entourage_types::{
     About, Agent, AgentId, CallId, Checkpoint, Effect, EntityKind, Guardrails, Intent, ItemBody, JobRun,
-    Kind, OpenQuestion, OutputEffect, Owner, PendingSave, PostBody, PostId, QuestionId, Record, Retry, RunId,
-    RunOptions, Scope, ShownStatus, StepKey, StepState, StopReason, TaskId, Time, Verdict, Wait, WakeupId,
+    Kind, OnEnd, OpenQuestion, OutputEffect, Owner, PendingSave, PostBody, PostId, QuestionId, Record, Retry,
+    RunId, RunOptions, Scope, ShownStatus, StepKey, StepState, StopReason, TaskId, Time, Verdict, Wait,
+    WakeupId,
 };
 use rusqlite::Connection;
 use serde_json::json;
@@ -370,7 +371,7 @@ async fn migration_from_version_15_keeps_every_form_of_step() {
         (
             "open",
             json!({"task": task, "handed_to": "digger agt"}),
-            StepState::Open(Wait::HandedOver { task, worker: "digger agt".into() }),
+            StepState::Open(Wait::HandedOver { task, worker: "digger agt".into(), on_end: OnEnd::Wake }),
             None,
         ),
         (

@@ -3,9 +3,9 @@
 use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_types::{
-    About, Agent, Answer, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, Output,
-    Owner, Question, QuestionId, QuestionStatus, Run, RunId, Status, StopReason, Task, TaskId, TaskResult,
-    Time, ToolCall, Turn, Usage,
+    About, Agent, Answer, Author, CallId, Cost, Item, ItemBody, Message, ModelUse, Note, NoteId, OnEnd,
+    Output, Owner, Question, QuestionId, QuestionStatus, Run, RunId, Status, StopReason, Task, TaskId,
+    TaskResult, Time, ToolCall, Turn, Usage,
 };
 use rusqlite::{Connection, types::Value};
 use serde_json::json;
@@ -95,7 +95,8 @@ async fn every_view_shows_names_and_readable_times() {
         from: agent.id,
         to: agent.id,
         call,
-        wait: true,
+        on_end: OnEnd::Answer,
+        group: None,
         kind: "digger".to_owned(),
         instruction: "dig a hole".to_owned(),
         status: Status::Succeeded,

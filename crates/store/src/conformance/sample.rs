@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use entourage_types::{
     About, Agent, AgentId, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note, NoteId,
-    Owner, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status, Step, StepState,
-    Task, TaskId, Time, Usage, Wait, Wakeup, WakeupId,
+    OnEnd, Owner, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status, Step,
+    StepState, Task, TaskId, Time, Usage, Wait, Wakeup, WakeupId,
 };
 
 use crate::{Claim, Commit, Error, Result, Store, Write};
@@ -114,7 +114,8 @@ pub(crate) fn task(from: &Agent, to: AgentId) -> Task {
         from: from.id,
         to,
         call: CallId::new(),
-        wait: true,
+        on_end: OnEnd::Answer,
+        group: None,
         kind: "digger".to_owned(),
         instruction: "dig".to_owned(),
         status: Status::Queued,

@@ -1,9 +1,9 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Checkpoint, Cost, Decision, Effect, Intent, ItemBody, Message, ModelUse, Notice,
-    NoticeCode, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status, StepKey, StepState,
-    StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    Agent, Author, CallId, Checkpoint, Cost, Decision, DecisionOutcome, Effect, Intent, ItemBody, Message,
+    ModelUse, Notice, NoticeCode, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status,
+    StepKey, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -71,7 +71,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             from: Author::Agent { id: known.id, kind: "digger".to_owned() },
             text: "quotes ' \" \\, lines\n\r\t, ünïcödé 漢字 🕳️, <xml>&amp;".to_owned(),
             task: Some(TaskId::new()),
-            failed: Some(true),
+            ended: Some(Status::Failed),
             post: Some(PostId::new()),
             options: Some(RunOptions { depth: 2, max_steps: Some(3), ..RunOptions::default() }),
         }),
@@ -93,7 +93,21 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             effect: Some(OutputEffect::Refused { by: "fence".to_owned() }),
             details: Some(json!([null, { "deep": [1, 2] }])),
         }),
-        ItemBody::Decision(Decision { name: "clarify".to_owned(), value: json!("no") }),
+        ItemBody::Decision(Decision {
+            name: "clarify".to_owned(),
+            outcome: DecisionOutcome::Value(json!({ "ask": "no" })),
+            used: Some(ModelUse { model: "some::model".to_owned(), usage: Usage::default(), cost: None }),
+        }),
+        ItemBody::Decision(Decision {
+            name: "blocking/1".to_owned(),
+            outcome: DecisionOutcome::Failed("no model answered".to_owned()),
+            used: None,
+        }),
+        ItemBody::Decision(Decision {
+            name: "blocking/2".to_owned(),
+            outcome: DecisionOutcome::Refused { answer: "Perhaps.".to_owned(), why: "no object".to_owned() },
+            used: None,
+        }),
         ItemBody::Notice(Notice {
             code: NoticeCode::Ended(StopReason::MaxSteps),
             text: "that was long".to_owned(),

@@ -1,6 +1,6 @@
 //! The rules that need no stored row but the writer's own: which writer may write what.
 
-use entourage_types::{Agent, AgentId, Entity, LONGEST_NAME, StepKey};
+use entourage_types::{Agent, AgentId, Entity, LONGEST_NAME};
 
 use crate::{Commit, Error, Result, Write};
 
@@ -40,10 +40,7 @@ fn check_stored_names(write: &Write) -> Result<()> {
         }
         Write::Run(run) => check(&[run.owner.as_str(), &run.kind_version]),
         Write::ScheduleWakeup(wakeup) => check(&[wakeup.owner.as_str()]),
-        Write::Step(step) => match &step.key {
-            StepKey::Named(name) => check(&[name]),
-            _ => Ok(()),
-        },
+        Write::Step(step) => step.key.name().map_or(Ok(()), |name| check(&[name])),
         Write::Record(Entity { kind, id, root, .. }, Some(event)) if *root != Some(event.root) => {
             refuse(format!("{kind} {id} has an event in another tree, that of agent {}", event.root))
         }

@@ -1,7 +1,7 @@
 //! Trees: a deleted agent takes all its descendants along, and results go to the agents that asked
 //! for them.
 
-use entourage_types::{Author, ItemBody, Status, TaskResult};
+use entourage_types::{Author, ItemBody, OnEnd, Status, TaskResult};
 
 use super::{
     Found,
@@ -34,7 +34,10 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                     });
                 }
                 ItemBody::Output(output) => {
-                    let task = whole.tasks.iter().find(|task| task.call == output.call && task.wait);
+                    let task = whole
+                        .tasks
+                        .iter()
+                        .find(|task| task.call == output.call && task.on_end == OnEnd::Answer);
                     let Some(task) = task else { continue };
                     let result = match &task.result {
                         Some(TaskResult::Text(text) | TaskResult::Error(text)) => Some(text),

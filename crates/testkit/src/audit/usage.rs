@@ -1,4 +1,4 @@
-//! Usage: that of a run is the sum over its turns and digests.
+//! Usage: that of a run is the sum over its turns, decisions and digests.
 
 use entourage_types::{Cost, ItemBody, ModelUse, Usage};
 
@@ -13,6 +13,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
             .filter_map(|item| match &item.body {
                 ItemBody::Turn(turn) => turn.used.as_ref(),
                 ItemBody::Digest(digest) => digest.used.as_ref(),
+                ItemBody::Decision(decision) => decision.used.as_ref(),
                 _ => None,
             })
             .collect();

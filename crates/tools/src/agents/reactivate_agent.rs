@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{OnEnd, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -58,7 +58,7 @@ impl Tool for ReactivateAgent {
         let question = question.filter(|id| !id.trim().is_empty());
         let question = question.map(|question| id(&question, "a question")).transpose()?;
         let text = filled(NAME, "message", message)?;
-        Ok(Outcome::Delegate(Delegate { to: Target::Child { agent, question }, text, wait: false }))
+        Ok(Outcome::Delegate(Delegate { to: Target::Child { agent, question }, text, on_end: OnEnd::Wake }))
     }
 }
 

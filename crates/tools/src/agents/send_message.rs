@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{Kind, Reply, ToolSpec};
+use entourage_types::{Kind, OnEnd, Reply, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ impl Tool for SendMessage {
                 ..Done::default()
             }));
         }
-        Ok(Outcome::Delegate(Delegate { to: Target::Peer(recipient), text: message, wait: true }))
+        Ok(Outcome::Delegate(Delegate { to: Target::Peer(recipient), text: message, on_end: OnEnd::Answer }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `spawn_agent`: a new agent that works in the background.
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{OnEnd, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ impl Tool for SpawnAgent {
         }
         let text = filled(NAME, "task", task)?;
         let title = title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| shortened(&text));
-        Ok(Outcome::Delegate(Delegate { to: Target::New { kind, title }, text, wait: false }))
+        Ok(Outcome::Delegate(Delegate { to: Target::New { kind, title }, text, on_end: OnEnd::Wake }))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{Page, RecordFilter, Write};
+use entourage_store::{Error as StoreError, Page, RecordFilter, Write};
 use entourage_types::{
-    Action, Author, CallId, Intervention, InterventionId, InterventionStatus, ItemBody, Post, PostBody,
-    PostId, Status, Task,
+    Action, Author, CallId, Intervention, InterventionId, InterventionStatus, ItemBody, OnEnd, Post,
+    PostBody, PostId, Status, StepKey, Task,
 };
 
 use crate::run::{Result, Run};
@@ -85,28 +85,46 @@ impl Run<'_> {
         self.engine.interrupt(task.to, task.post.filter(|_| action == Action::Stop));
     }
 
-    /// Returns the open tasks that this run's open calls wait for; if `all`, those that any of its calls
-    /// assigned.
-    async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>> {
-        let calls: HashSet<CallId> = self
-            .items()
-            .iter()
-            .filter(|item| item.run == self.record.id)
+    /// Returns the open tasks that this run's open calls wait for and those that it has yet to join; if `all`, those
+    /// that any of its calls assigned.
+    async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>, StoreError> {
+        if !all && !self.steps.any_open() && !self.has_spawned() {
+            return Ok(Vec::new());
+        }
+        let is_wanted = |task: &Task| all || task.on_end == OnEnd::Join || !self.steps.is_answered(task.call);
+        self.open_tasks(is_wanted).await
+    }
+
+    /// Returns the open tasks of agents that a program started and has yet to join.
+    pub(in crate::run) async fn unjoined_tasks(&self) -> Result<Vec<Task>, StoreError> {
+        if !self.has_spawned() {
+            return Ok(Vec::new());
+        }
+        self.open_tasks(|task| task.on_end == OnEnd::Join).await
+    }
+
+    /// Whether the program of this run has made calls of its own.
+    fn has_spawned(&self) -> bool {
+        self.transcript.latest_of(self.record.id).any(|item| matches!(item.step, Some(StepKey::Calls(_))))
+    }
+
+    /// Returns the open tasks that calls of this run assigned, in the order of their ids.
+    async fn open_tasks(&self, is_wanted: impl Fn(&Task) -> bool) -> Result<Vec<Task>, StoreError> {
+        let of_run = self.transcript.latest_of(self.record.id);
+        let calls: HashSet<CallId> = of_run
             .filter_map(|item| match &item.body {
                 ItemBody::Turn(turn) => Some(turn.calls.iter().map(|call| call.id)),
                 _ => None,
             })
             .flatten()
-            .filter(|call| all || !self.steps.is_answered(*call))
             .collect();
-        if calls.is_empty() || (!all && !self.steps.any_open()) {
+        if calls.is_empty() {
             return Ok(Vec::new());
         }
         let (agent, status) = (Some(self.agent.id), Some(Status::Queued));
         let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
-        let scope = self.scope();
-        let mut tasks = self.engine.inner.store.records(&scope, queued).await?;
-        tasks.retain(|task| calls.contains(&task.call));
+        let mut tasks = self.engine.inner.store.records(&self.scope(), queued).await?;
+        tasks.retain(|task| calls.contains(&task.call) && is_wanted(task));
         tasks.sort_by_key(|task| task.id);
         Ok(tasks)
     }
@@ -117,7 +135,7 @@ impl Run<'_> {
         task: Task,
         action: Action,
         writes: &mut Vec<Write>,
-    ) -> Result<()> {
+    ) -> Result<(), StoreError> {
         self.batch.expect_task(&task);
         let at = self.engine.now();
         // Only the task's post limits a stop to this task; without it the agent is deleted.

@@ -73,7 +73,7 @@ impl Run<'_> {
             let (agent, status) = (Some(agent), Some(Status::Queued));
             let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
             for task in self.engine.inner.store.records(&Scope::All, queued).await? {
-                if task.wait && seen.insert(task.to) {
+                if task.is_awaited() && seen.insert(task.to) {
                     left.push(task.to);
                 }
             }

@@ -4,7 +4,7 @@
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
+    Agent, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
 };
 
 use crate::run::{
@@ -66,7 +66,8 @@ impl Run<'_> {
             from: self.agent.id,
             to: child.id,
             call: call.id,
-            wait: work.wait,
+            on_end: work.on_end,
+            group: (work.on_end == OnEnd::Join).then(|| calls[0].id),
             kind: child.kind.clone(),
             instruction: work.text,
             status: Status::Queued,
@@ -95,18 +96,18 @@ impl Run<'_> {
         commit.post(post, &child.owner);
         commit.push(Write::record(&task.clone())?);
         let worker = format!("{} {}", child.kind, child.id);
-        let wait = match work.wait {
-            false => Wait::HandedOver { task: task.id, worker: worker.clone() },
+        let waits = work.on_end == OnEnd::Answer;
+        let wait = match waits {
+            false => Wait::HandedOver { task: task.id, worker: worker.clone(), on_end: work.on_end },
             true => Wait::Task { task: task.id, existing: (!is_new).then_some(child.id) },
         };
         commit.push(Write::Step(self.steps.row(StepKey::Tool(call.id), StepState::Open(wait), at)));
         // A run that waits for a new agent and has nothing else to do falls asleep with this commit.
-        let sleeps = (is_new && work.wait && self.only_waits_beside(calls, index)).then(|| {
-            match self.waits_on(calls) {
+        let sleeps =
+            (is_new && waits && self.only_waits_beside(calls, index)).then(|| match self.waits_on(calls) {
                 WaitingOn::User => WaitingOn::User,
                 _ => WaitingOn::Agent,
-            }
-        });
+            });
         if let Some(on) = sleeps {
             commit.writes.extend(self.asleep(on, at));
         }
@@ -128,8 +129,8 @@ impl Run<'_> {
                 self.batch.extend(waiting);
                 Box::pin(self.try_to_delegate(calls, index, again)).await
             }
-            Ok(()) if !work.wait => {
-                let given = handed_over(call, task.id, &worker);
+            Ok(()) if !waits => {
+                let given = handed_over(call, task.id, &worker, work.on_end);
                 Ok(self.finish(calls, index, given, vec![]).await?)
             }
             Ok(()) => {

@@ -3,8 +3,8 @@
 
 use entourage_store::{AgentQuery, Commit, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    About, Agent, AgentId, Answer, Author, Output, OutputEffect, Post, PostBody, Program, Question,
-    QuestionId, QuestionStatus, Status, Task, ToolCall,
+    About, Agent, AgentId, Answer, Author, Output, OutputEffect, Post, PostBody, Question, QuestionId,
+    QuestionStatus, Status, Task, ToolCall,
 };
 
 use crate::run::{
@@ -82,7 +82,7 @@ impl Run<'_> {
              question {id} itself. It asks: {asks}",
             child.kind
         );
-        let is_told = self.kind.program == Program::Orchestrate;
+        let is_told = self.program().is_ok_and(|program| program.handles_one_call());
         Output { effect: is_told.then_some(OutputEffect::Said(words)), ..failed(call, text) }
     }
 

@@ -26,6 +26,10 @@ const SCHEMA: &str = "output_schema";
 pub(in crate::run) struct ParallelGuardrails(Option<BoxFuture<'static, Result<()>>>);
 
 impl ParallelGuardrails {
+    pub(in crate::run) const fn none() -> Self {
+        Self(None)
+    }
+
     /// Returns once one of them refuses; never if none does.
     pub(in crate::run) async fn refusal(&mut self) -> Interrupt {
         match self.settled().await {
@@ -70,7 +74,7 @@ impl Run<'_> {
         let names = &self.kind.guardrails.parallel;
         let texts = if names.is_empty() { Vec::new() } else { self.unchecked_messages(self.items()) };
         if texts.is_empty() {
-            return Ok(ParallelGuardrails(None));
+            return Ok(ParallelGuardrails::none());
         }
         Ok(ParallelGuardrails(Some(self.passing(names, &texts)?.boxed())))
     }

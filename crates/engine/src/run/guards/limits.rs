@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{Item, ItemBody, Notice, NoticeCode, StopReason, ToolCall};
+use entourage_types::{Item, ItemBody, Notice, NoticeCode, StepKey, StopReason, ToolCall};
 
 use crate::run::{Interrupt, Result, Run, guards::loop_detection};
 
@@ -29,7 +29,8 @@ impl Run<'_> {
     /// no call is left.
     pub(in crate::run) fn within_limits(&mut self) -> Result<()> {
         if let Some(notice) = self.last_call() {
-            let is_turn = |item: &&Item| matches!(item.body, ItemBody::Turn(_));
+            // A program may go on: only a turn of the model is an answer.
+            let is_turn = |item: &&Item| matches!(item.step, Some(StepKey::Model(_)));
             let is_made =
                 self.latest_first().take_while(|item| !is_last_call(item)).any(|item| is_turn(&item));
             return if is_made { Err(stopped(notice)) } else { Ok(()) };
@@ -79,7 +80,7 @@ impl Run<'_> {
     pub(in crate::run) fn met(&self) -> Option<ReachedLimit> {
         let limits = &self.kind().limits;
         let most = self.max_steps();
-        let made = self.record.model_calls;
+        let made = self.steps.models();
         if made >= most {
             let said = format!("the run reached its limit of {most} model calls");
             return Some(ReachedLimit { reason: StopReason::MaxSteps, said, leaves_one: false });

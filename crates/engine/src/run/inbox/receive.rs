@@ -65,6 +65,17 @@ impl Run<'_> {
         if self.replaying() {
             return Ok(());
         }
+        self.read_inbox(share).await?;
+        self.within_limits()
+    }
+
+    /// Reads the inbox before a step of the program that is no turn of the model. The limits of the loop do not bound
+    /// it.
+    pub(in crate::run) async fn ready_for_step(&mut self) -> Result<()> {
+        self.read_inbox(InboxShare::All).await
+    }
+
+    async fn read_inbox(&mut self, share: InboxShare) -> Result<()> {
         if self.control.cancel().is_cancelled() {
             return Err(Interrupt::Stopping);
         }
@@ -74,8 +85,7 @@ impl Run<'_> {
         if !posts.is_empty() || !self.record.is_open() {
             self.append_messages(posts).await?;
         }
-        self.check_input().await?;
-        self.within_limits()
+        self.check_input().await
     }
 
     /// Adds the texts of the posts to the transcript.
@@ -167,12 +177,12 @@ impl Run<'_> {
                 Some(Message { post: known_by, options: options.clone(), ..message })
             }
             PostBody::Done { task, from, kind, result, .. } => {
-                let (text, failed) = match result {
-                    TaskResult::Text(text) => (text, false),
-                    TaskResult::Error(text) => (text, true),
+                let (text, ended) = match result {
+                    TaskResult::Text(text) => (text, Status::Succeeded),
+                    TaskResult::Error(text) => (text, Status::Failed),
                 };
                 let from = Author::Agent { id: *from, kind: kind.clone() };
-                Some(Message { failed: Some(failed), ..Message::new(from, text.clone(), Some(*task)) })
+                Some(Message { ended: Some(ended), ..Message::new(from, text.clone(), Some(*task)) })
             }
             PostBody::Intervention { action: Action::Modify, text, .. } => {
                 let text = text.clone().unwrap_or_default();
@@ -189,11 +199,11 @@ fn opens(body: &PostBody) -> bool {
 }
 
 fn arrival(message: &Message) -> Arrival {
-    match (message.failed, &message.from) {
-        (Some(true), Author::Agent { kind, .. }) => {
+    match &message.from {
+        Author::Agent { kind, .. } if message.is_failure() => {
             Arrival::Failed { kind: kind.clone(), why: message.text.clone() }
         }
-        (Some(_), _) => Arrival::Done,
-        (None, _) => Arrival::Said,
+        _ if message.is_result() => Arrival::Done,
+        _ => Arrival::Said,
     }
 }

@@ -3,9 +3,9 @@
 
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, ItemBody, Notice, NoticeCode, OpenQuestion, Output, OutputEffect, Post, PostBody, Question,
-    QuestionStatus, Status, Step, StepKey, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, WakeupId,
-    plain,
+    Action, Agent, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output, OutputEffect, Post, PostBody,
+    Question, QuestionStatus, Status, Step, StepKey, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn,
+    WakeupId, plain,
 };
 
 use crate::run::{
@@ -100,10 +100,21 @@ impl Run<'_> {
             writes.push(self.append(ItemBody::Notice(notice), at));
             self.record.set_error(plain(cause));
         }
+        // Nobody would read what they come to.
+        let unjoined = self.unjoined_tasks().await?;
+        if !unjoined.is_empty() && self.batch.has_writes() {
+            // One of them may end at this moment, which refuses the commit: the last turn must not be lost with it.
+            let turn = self.fenced(at).write(Write::Run(self.record.clone()));
+            self.engine.inner.store.commit(turn).await?;
+        }
+        for task in &unjoined {
+            self.cancel_task(task.clone(), Action::Delete, &mut writes)?;
+        }
         self.record.set_worked(self.worked_ms());
         self.record.end(reason, at);
+        let mut joined = Vec::new();
         for id in self.record.tasks.clone() {
-            self.report(id, status, &result, at, &mut writes).await?;
+            self.report(id, status, &result, at, &mut writes, &mut joined).await?;
         }
         writes.push(self.record.write(status, None));
         writes.push(self.rested_row(status, Some(reason), at));
@@ -113,7 +124,10 @@ impl Run<'_> {
         }
         let mut commit = self.fenced(at);
         commit.writes.extend(writes);
-        self.engine.inner.store.commit(commit).await?;
+        self.commit_end(commit, &joined).await?;
+        for task in &unjoined {
+            self.interrupt_cancelled(task, Action::Delete);
+        }
         self.tell_of_end(status).await;
         Ok(())
     }
@@ -132,8 +146,10 @@ impl Run<'_> {
             }
         }
         self.take_unread(at, &mut writes);
+        let mut joined = Vec::new();
         for id in self.record.tasks.clone() {
-            self.report(id, Status::Cancelled, &TaskResult::Error(cause.into()), at, &mut writes).await?;
+            let result = TaskResult::Error(cause.into());
+            self.report(id, Status::Cancelled, &result, at, &mut writes, &mut joined).await?;
         }
         // An agent at rest that has nothing unread has no run to end.
         let has_run = self.record.is_open() || self.agent.items > before;
@@ -150,7 +166,7 @@ impl Run<'_> {
             commit.writes.clear();
         }
         commit.writes.extend(writes);
-        self.engine.inner.store.commit(commit).await?;
+        self.commit_end(commit, &joined).await?;
         if has_run {
             self.tell_of_end(Status::Cancelled).await;
         }
@@ -222,7 +238,8 @@ impl Run<'_> {
         Ok(matches!(status, Some(QuestionStatus::Answered | QuestionStatus::Declined)))
     }
 
-    /// Ends a task in the commit in which its run ends, and posts the result to the agent that assigned it.
+    /// Ends a task in the commit in which its run ends, and posts the result to the agent that assigned it, unless that
+    /// will join it.
     async fn report(
         &mut self,
         id: entourage_types::TaskId,
@@ -230,6 +247,7 @@ impl Run<'_> {
         result: &TaskResult,
         at: Time,
         writes: &mut Vec<Write>,
+        joined: &mut Vec<Task>,
     ) -> Result<()> {
         let scope = self.scope();
         let found = self.engine.inner.store.record::<Task>(&scope, id).await?;
@@ -246,14 +264,20 @@ impl Run<'_> {
             // is reopened and ends again.
             writes.push(Write::record(&task.clone().again(at))?);
         }
-        let body = PostBody::Done {
-            task: id,
-            call: task.call,
-            from: self.agent.id,
-            kind: self.agent.kind.clone(),
-            result: result.clone(),
-        };
-        writes.extend(Write::posted(Post::new(task.from, at, body), &self.agent.owner));
+        match task.on_end {
+            OnEnd::Answer | OnEnd::Wake => {
+                let body = PostBody::Done {
+                    task: id,
+                    call: task.call,
+                    from: self.agent.id,
+                    kind: self.agent.kind.clone(),
+                    result: result.clone(),
+                };
+                writes.extend(Write::posted(Post::new(task.from, at, body), &self.agent.owner));
+            }
+            OnEnd::Join => joined.push(task.clone()),
+            OnEnd::Quiet => {}
+        }
         task.status = status;
         task.result = Some(result.clone());
         task.updated = at;

@@ -141,7 +141,7 @@ fn characters(item: &Item) -> u64 {
             turn.text.chars().count() + calls.sum::<usize>()
         }
         ItemBody::Output(output) => output.text.chars().count(),
-        ItemBody::Decision(decision) => decision.value.to_string().len(),
+        ItemBody::Decision(decision) => decision.outcome.to_string().len(),
         ItemBody::Notice(_) | ItemBody::Digest(_) => 0,
     };
     text as u64

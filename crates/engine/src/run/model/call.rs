@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
 use entourage_store::Write;
-use entourage_types::{ModelUse, Program, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
+use entourage_types::{ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
 
 use futures::FutureExt;
 
-use crate::run::{Interrupt, Result, Run, Stop, check_lease, guards::guardrails::ParallelGuardrails};
+use crate::run::{
+    Interrupt, Result, Run, Stop, check_lease, guards::guardrails::ParallelGuardrails, model::decide::Prompt,
+};
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
@@ -17,6 +19,14 @@ use crate::{
     retry::{self, Next},
     watchdog::Heartbeat,
 };
+
+/// What a model is asked for.
+pub(in crate::run) enum Wanted<'a> {
+    /// The agent's next turn, whose pieces are shown as they arrive.
+    Turn,
+    /// A decision.
+    Decision(&'a Prompt),
+}
 
 /// The progress of a call over its failed attempts.
 struct FailedTries {
@@ -60,7 +70,15 @@ impl Run<'_> {
         let key = self.steps.begin_model();
         let own = key.clone();
         let is_new = !self.steps.is_done(&key);
-        let turn = self.step(key, |run| run.ask_model(own).boxed()).await?;
+        let turn = self
+            .step(key, |run| {
+                async move {
+                    let (reply, attempts) = run.ask_model(&own, &Wanted::Turn).await?;
+                    Ok((run.turn_of(reply), attempts))
+                }
+                .boxed()
+            })
+            .await?;
         // The rows count the turn's item, so they are written after it.
         if is_new && !turn.calls.is_empty() {
             let resumed = self.resumed(self.engine.now());
@@ -69,9 +87,14 @@ impl Run<'_> {
         Ok(turn)
     }
 
-    /// Asks until a model answers or none can answer now. Returns the turn and the number of attempts.
-    async fn ask_model(&mut self, key: StepKey) -> Result<(Turn, u32)> {
-        let mut tries = match self.steps.get(&key) {
+    /// Asks until a model answers or none can answer now. Returns the answer and the number of attempts.
+    pub(in crate::run) async fn ask_model(
+        &mut self,
+        key: &StepKey,
+        wanted: &Wanted<'_>,
+    ) -> Result<(Reply, u32)> {
+        let is_turn = matches!(wanted, Wanted::Turn);
+        let mut tries = match self.steps.get(key) {
             Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
                 FailedTries { kept: kept.clone(), made: *attempt }
             }
@@ -86,8 +109,15 @@ impl Run<'_> {
             let resumed = self.resumed(self.engine.now()).collect();
             self.commit(resumed).await?;
         }
-        self.make_room().await?;
-        let mut beside = self.start_parallel_guardrails()?;
+        // What a model has decided and what the program says is on record before a model is asked for more.
+        if self.batch.has_news() {
+            self.flush().await?;
+        }
+        let mut beside = ParallelGuardrails::none();
+        if is_turn {
+            self.make_room().await?;
+            beside = self.start_parallel_guardrails()?;
+        }
         let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch.number);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.engine.models_of(self.kind());
@@ -98,22 +128,25 @@ impl Run<'_> {
             let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
             let Attempt { answer, wasted, out_of_time } =
-                self.attempt(model.clone(), &pieces, &mut beside).await?;
+                self.attempt(model.clone(), wanted, &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
                 Ok(reply) => {
                     self.let_pass(&mut beside, &reply).await?;
-                    return Ok((self.turn_of(reply), tries.made + 1));
+                    return Ok((reply, tries.made + 1));
                 }
                 Err(error) => error,
             };
+            if out_of_time && !is_turn {
+                return Err(tries.last_word(&error));
+            }
             if out_of_time {
                 // Announces the last call, or ends the run if this was the last one.
                 self.out_of_time()?;
                 continue;
             }
-            if matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
+            if is_turn && matches!(error, ModelError::BeyondWindow { .. }) && self.shorten().await? {
                 // The next request is a different one: its attempts count from one again.
                 (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
                 continue;
@@ -148,7 +181,7 @@ impl Run<'_> {
             let due = self.engine.now() + delay;
             if !retry::in_memory(delay) {
                 (tries.kept.due, tries.kept.error) = (due, error.to_string());
-                return Err(self.try_again(&key, tries).await);
+                return Err(self.try_again(key, tries).await);
             }
             tokio::select! {
                 biased;
@@ -163,6 +196,7 @@ impl Run<'_> {
     async fn attempt(
         &mut self,
         model: Option<String>,
+        wanted: &Wanted<'_>,
         pieces: &Pieces,
         beside: &mut ParallelGuardrails,
     ) -> Result<Attempt> {
@@ -173,13 +207,13 @@ impl Run<'_> {
             false if self.record.tasks.is_empty() => Priority::Person,
             false => Priority::Background,
         };
-        let (system, tail) = (self.system().await?, self.tail().await?);
-        let beside_conversation = system.len() + self.offered.tools().weight + tail.len();
-        let request = prompt::request(self.kind(), self.offered.tools(), system, self.items(), tail);
-        let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
-        let one_call = self.kind().program == Program::Orchestrate;
+        let (request, beside_conversation) = match wanted {
+            Wanted::Turn => self.turn_request().await?,
+            Wanted::Decision(prompt) => (prompt.request.clone(), prompt.weight),
+        };
+        let is_turn = matches!(wanted, Wanted::Turn);
         let owner = Some(self.agent.owner.clone());
-        let request = Request { model, priority, owner, tool_choice, one_call, ..request };
+        let request = Request { model, priority, owner, ..request };
         let asked = request.model.clone();
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         self.control.pulse().beat(self.engine.now());
@@ -187,6 +221,7 @@ impl Run<'_> {
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let mut deltas = Streamed {
             pieces,
+            is_shown: is_turn,
             pulse: (self.control.pulse(), &*self.engine.inner.clock),
             offset: 0,
             began: false,
@@ -225,7 +260,8 @@ impl Run<'_> {
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = std::mem::take(&mut deltas.wasted).into_iter();
-        let sent = || View::of(self.items(), &self.kind).weight() + beside_conversation;
+        let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
+        let sent = || conversation() + beside_conversation;
         let sanitize_usage =
             |used, said: &dyn Fn() -> usize| self.sanitize_usage(used, asked.as_deref(), sent, said);
         let mut wasted: Vec<ModelUse> = wasted.map(|used| sanitize_usage(used, &|| 0)).collect();
@@ -236,6 +272,16 @@ impl Run<'_> {
             Reply { usage, cost, ..reply }
         });
         Ok(Attempt { answer: said_something(answer, &mut wasted), wasted, out_of_time })
+    }
+
+    /// Returns the request for the agent's next turn, and the size of what it has beside the conversation, in bytes.
+    async fn turn_request(&mut self) -> Result<(Request, usize)> {
+        let (system, tail) = (self.system().await?, self.tail().await?);
+        let beside = system.len() + self.offered.tools().weight + tail.len();
+        let request = prompt::request(self.kind(), self.offered.tools(), system, self.items(), tail);
+        let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
+        let one_call = self.program()?.handles_one_call();
+        Ok((Request { tool_choice, one_call, ..request }, beside))
     }
 
     /// Counts an answer and returns it as a turn with its usage. The turn goes into the commit that follows
@@ -276,6 +322,8 @@ fn said_something(
 /// Publishes the pieces of one attempt, with their offsets.
 struct Streamed<'a> {
     pieces: &'a Pieces,
+    /// Whether subscribers see the pieces.
+    is_shown: bool,
     pulse: (&'a Heartbeat, &'a dyn Clock),
     offset: u64,
     /// Whether any piece of the answer has arrived.
@@ -287,13 +335,18 @@ struct Streamed<'a> {
 
 impl Streamed<'_> {
     fn send(&self, piece: Piece) {
+        if !self.is_shown {
+            return;
+        }
         self.pieces.send(AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
     }
 }
 
 impl Drop for Streamed<'_> {
     fn drop(&mut self) {
-        self.pieces.over(self.blank.agent);
+        if self.is_shown {
+            self.pieces.over(self.blank.agent);
+        }
     }
 }
 

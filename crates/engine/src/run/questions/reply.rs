@@ -50,7 +50,11 @@ fn answered(call: &ToolCall, asked: Option<&OpenQuestion>, answer: &Answer) -> R
             let (text, error) = read(about, answer);
             // The model must read a text of the user, also one that was given instead of a verdict.
             let is_said = about == About::Information || matches!(answer, Answer::Text(_));
-            let effect = question.filter(|_| is_said).map(OutputEffect::Asked);
+            let effect = question.filter(|_| is_said).map(match answer {
+                Answer::Declined => OutputEffect::Declined,
+                Answer::Expired => OutputEffect::Expired,
+                _ => OutputEffect::Asked,
+            });
             Reply::Output(Output { effect, ..output(call, text, error) })
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
-    CallId, Output, OutputEffect, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
+    CallId, OnEnd, Output, OutputEffect, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
     WaitingOn,
 };
 use futures::{
@@ -46,7 +46,9 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a time.
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<TurnOutcome>> {
         if !self.all_answered(calls) {
-            self.refuse_after_last_call(calls).await?;
+            if !self.offered.position().by_program {
+                self.refuse_after_last_call(calls).await?;
+            }
             if let Some(answer) = calls.iter().position(|call| self.offered.tools().answers(&call.tool)) {
                 self.decline(calls, answer + 1, AFTER_ANSWER).await?;
             }
@@ -106,15 +108,15 @@ impl Run<'_> {
 
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a person allowed
     /// to begin, or to begin again.
-    async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
+    pub(in crate::run) async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
         self.expire_overdue(calls).await?;
         self.resolve_granted(calls).await?;
         let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let Some(wait) = self.steps.of_call(call).and_then(Step::wait).cloned() else { continue };
             let asked = match wait {
-                Wait::HandedOver { task, worker } => {
-                    let output = handed_over(call, task, &worker);
+                Wait::HandedOver { task, worker, on_end } => {
+                    let output = handed_over(call, task, &worker, on_end);
                     self.finish(calls, index, output, vec![]).await?;
                     continue;
                 }
@@ -124,7 +126,7 @@ impl Run<'_> {
                 }
                 Wait::Until { .. } => continue,
                 Wait::Question(asked) => Some(asked),
-                Wait::Task { .. } => None,
+                Wait::Task { .. } | Wait::Join { .. } => None,
             };
             let Some(Taken { post, consume }) = self.inbox.take_reply(call.id) else { continue };
             let mut writes = vec![consume];
@@ -320,7 +322,12 @@ fn too_many(calls: usize) -> String {
 }
 
 /// Returns the output of a call whose delegated work continues without it.
-pub(in crate::run) fn handed_over(call: &ToolCall, task: TaskId, worker: &str) -> Output {
-    let text = format!("Task {task} was given to {worker}. Its result will arrive as a message.");
+pub(in crate::run) fn handed_over(call: &ToolCall, task: TaskId, worker: &str, on_end: OnEnd) -> Output {
+    let given = format!("Task {task} was given to {worker}.");
+    let text = match on_end {
+        OnEnd::Answer | OnEnd::Wake => format!("{given} Its result will arrive as a message."),
+        OnEnd::Join => format!("{given} Its result will be read when all such work has ended."),
+        OnEnd::Quiet => given,
+    };
     Output { effect: Some(OutputEffect::Delegated(task)), ..succeeded(call, text) }
 }

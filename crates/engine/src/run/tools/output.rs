@@ -2,10 +2,10 @@
 //! run.
 
 use entourage_types::{
-    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, ToolCall, Turn,
+    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall,
 };
 
-use crate::run::{Result, Run, Stop};
+use crate::run::{Result, Run};
 
 /// The tool with which an agent writes to the user.
 const SENDS: &str = "send_message";
@@ -22,26 +22,6 @@ pub enum TurnOutcome {
 }
 
 impl Run<'_> {
-    /// Adds a turn of the program itself, without the model: the run's last text, which is committed with the
-    /// end of the run.
-    pub fn say(&mut self, text: impl Into<String>) -> String {
-        let text = text.into();
-        let turn = Turn { text: text.clone(), ..Turn::default() };
-        let item = self.append(ItemBody::Turn(turn), self.engine.now());
-        self.batch.push(item);
-        text
-    }
-
-    /// Records, for logs and programs, why the run does without the model's text: a notice in the next
-    /// commit.
-    pub fn remark(&mut self, stop: Stop) {
-        let Stop { reason, text, cause } = stop;
-        tracing::warn!(%reason, cause, "sending the unedited result");
-        let notice = Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) };
-        let item = self.append(ItemBody::Notice(notice), self.engine.now());
-        self.batch.push(item);
-    }
-
     /// Returns the successful result of a task, if that opened this run.
     #[must_use]
     pub fn opening_result(&self) -> Option<String> {
@@ -49,7 +29,9 @@ impl Run<'_> {
             ItemBody::Message(message) if item.run == self.record.id => Some(message),
             _ => None,
         });
-        opened_by.filter(|message| message.failed == Some(false)).map(|message| message.text.clone())
+        opened_by
+            .filter(|message| message.ended == Some(Status::Succeeded))
+            .map(|message| message.text.clone())
     }
 
     /// Returns the output of a call, once it has one.

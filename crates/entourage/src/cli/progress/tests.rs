@@ -1,7 +1,7 @@
 //! Tests of when a tree rests, and of the descriptions of what its agents do.
 
 use entourage_api::{TaskResult, ToolCall};
-use entourage_types::{About, Owner, StepStatus, Time};
+use entourage_types::{About, OnEnd, Owner, StepStatus, Time};
 use serde_json::json;
 
 use super::*;
@@ -59,6 +59,7 @@ impl HandmadeTree {
     }
 
     fn task(&mut self, call: CallId, wait: bool) -> Task {
+        let on_end = if wait { OnEnd::Answer } else { OnEnd::Wake };
         Task {
             id: TaskId::new(),
             owner: Owner::local(),
@@ -66,7 +67,8 @@ impl HandmadeTree {
             from: self.root,
             to: self.child,
             call,
-            wait,
+            on_end,
+            group: None,
             kind: "worker".into(),
             instruction: "…".into(),
             status: Status::Queued,
@@ -84,7 +86,7 @@ impl HandmadeTree {
 }
 
 fn message(from: Author, task: Option<TaskId>, post: Option<PostId>) -> ItemBody {
-    ItemBody::Message { from, text: "…".into(), task, failed: None, post, options: None }
+    ItemBody::Message { from, text: "…".into(), task, ended: None, post, options: None }
 }
 
 #[test]

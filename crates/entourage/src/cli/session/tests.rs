@@ -167,7 +167,7 @@ async fn the_same_text_gets_a_new_key_once_the_agent_has_read_the_first() {
     // The message that it was created with, and this one.
     for (item_seq, text) in [(0, "Begin"), (1, "Hello")] {
         let (from, text) = (Author::User, text.to_owned());
-        let body = ItemBody::Message { from, text, task: None, failed: None, post: None, options: None };
+        let body = ItemBody::Message { from, text, task: None, ended: None, post: None, options: None };
         let item = Item { agent: root, seq: item_seq, run, session: 1, at, step: None, body };
         let body = EventBody::Item { item_seq, item: Some(item) };
         let event = Event { root, seq: item_seq + 1, agent: root, at, body };

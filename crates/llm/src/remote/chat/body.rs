@@ -39,9 +39,10 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-struct Format<'a> {
-    r#type: &'static str,
-    json_schema: NamedSchema<'a>,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Format<'a> {
+    JsonSchema { json_schema: NamedSchema<'a> },
+    JsonObject,
 }
 
 #[derive(Serialize)]
@@ -97,7 +98,7 @@ impl<'a> Body<'a> {
             temperature: request.temperature,
             max_tokens: request.max_tokens.filter(|_| !new_word),
             max_completion_tokens: request.max_tokens.filter(|_| new_word),
-            response_format: request.output_schema.as_deref().map(|schema| format(provider, schema)),
+            response_format: request.output_schema.as_deref().map(|schema| format(provider, request, schema)),
             tools: request.tools.iter().map(function).collect(),
             tool_choice: request.forbids_calls().then_some("none"),
             parallel_tool_calls: (request.one_call && !request.tools.is_empty()).then_some(false),
@@ -106,13 +107,14 @@ impl<'a> Body<'a> {
     }
 }
 
-fn format(provider: Provider, schema: &Value) -> Format<'_> {
+fn format<'a>(provider: Provider, request: &Request, schema: &'a Value) -> Format<'a> {
     let schema = match provider {
         // Local servers follow a schema as it is; OpenAI requires every property to be required.
         Provider::Ollama | Provider::Compatible => Cow::Borrowed(schema),
+        _ if request.open_schema => return Format::JsonObject,
         _ => Cow::Owned(sanitize_json_schema(schema, JsonSchemaDialect::OpenAiStrict)),
     };
-    Format { r#type: "json_schema", json_schema: NamedSchema { name: "answer", strict: true, schema } }
+    Format::JsonSchema { json_schema: NamedSchema { name: "answer", strict: true, schema } }
 }
 
 fn function(spec: &ToolSpec) -> Typed<Function<'_>> {

@@ -5,8 +5,8 @@ use entourage_types::{ToolCall, ToolSpec};
 use genai::{
     adapter::AdapterKind,
     chat::{
-        CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatRole, ContentPart, JsonSpec, MessageContent,
-        MessageOptions, ReasoningEffort, Tool, ToolCall as WireCall, ToolResponse,
+        CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ChatRole, ContentPart,
+        JsonSpec, MessageContent, MessageOptions, ReasoningEffort, Tool, ToolCall as WireCall, ToolResponse,
     },
 };
 use serde_json::json;
@@ -20,7 +20,10 @@ pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Requ
         capture_tool_calls: Some(true),
         stream_header_timeout: Some(connection.header_timeout()),
         stream_read_timeout: Some(connection.silence_timeout()),
-        response_format: schema.map(|schema| JsonSpec::new("answer", schema.clone()).into()),
+        response_format: schema.map(|schema| match request.open_schema {
+            true => ChatResponseFormat::JsonMode,
+            false => JsonSpec::new("answer", schema.clone()).into(),
+        }),
         tool_choice: request.forbids_calls().then_some(genai::chat::ToolChoice::None),
         ..ChatOptions::default()
     };

@@ -114,9 +114,10 @@ fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageV
     let drafts = match &item.body {
         ItemBody::Message(message) => vec![Draft::new(
             SubAgentRole::User,
-            match (&message.from, message.failed) {
-                (Author::Agent { kind, .. }, Some(failed)) => {
-                    format!("[{kind} {}] {}", if failed { "failed" } else { "is done" }, message.text)
+            match &message.from {
+                Author::Agent { kind, .. } if message.is_result() => {
+                    let how = if message.is_failure() { "failed" } else { "is done" };
+                    format!("[{kind} {how}] {}", message.text)
                 }
                 _ => message.text.clone(),
             },
@@ -124,7 +125,7 @@ fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageV
         ItemBody::Turn(turn) => turn_drafts(turn, asked),
         ItemBody::Output(output) => returned(output, asked),
         ItemBody::Decision(decision) => {
-            vec![Draft::new(SubAgentRole::Assistant, decision.value.to_string())]
+            vec![Draft::new(SubAgentRole::Assistant, decision.outcome.to_string())]
         }
         ItemBody::Notice(notice) => vec![Draft::new(SubAgentRole::System, &notice.text)],
         ItemBody::Digest(_) => Vec::new(),

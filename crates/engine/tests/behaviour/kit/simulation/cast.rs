@@ -14,8 +14,8 @@ use entourage_engine::Kinds;
 use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, Request, Result as Answered};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
 use entourage_types::{
-    AgentId, ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, Program, Reply as Says,
-    ToolCall, ToolSpec, Usage, Verdict,
+    AgentId, ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, ProgramName,
+    Reply as Says, ToolCall, ToolSpec, Usage, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -110,7 +110,11 @@ fn edition(second: bool) -> Kinds {
     let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
     let kind = |name: &str, input: Input| {
         let talks = name == "talking";
-        let program = if name == "chatting" { Program::Orchestrate } else { Program::React };
+        let program = if name == "chatting" {
+            ProgramName::new(ProgramName::ORCHESTRATE)
+        } else {
+            ProgramName::default()
+        };
         Kind {
             program,
             instructions: if second { "Improvise anew." } else { "Improvise." }.into(),

@@ -1,0 +1,356 @@
+//! A decision of the model: one step, whose checkpoint is an answer in a given form, or why there is none.
+
+use entourage_llm::{Message, Request};
+use entourage_tools::{TextSchema, schema_of};
+use entourage_types::{Decision, DecisionOutcome, Item, ItemBody, ModelUse, StepKey, StopReason};
+use futures::FutureExt;
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+use crate::prompt::{self, View, escaped};
+use crate::run::{Interrupt, Result, Run, model::call::Wanted};
+
+/// The most bytes of the conversation that a decision reads; less if the model's window is small.
+const LONGEST: usize = 200_000;
+
+/// What a program wants decided.
+#[derive(Debug, Clone)]
+pub struct DecisionRequest {
+    /// What is to be decided, and how: the system prompt.
+    pub instructions: String,
+    /// What the model reads.
+    pub view: DecisionView,
+    /// The JSON schema of the answer, which is an object. Fields that the schema neither names nor forbids are kept.
+    pub schema: Value,
+    /// The sampling temperature; if none is given, that of the kind.
+    pub temperature: Option<f64>,
+    /// How many answers the model may give. After one that does not fit the schema it reads what is wrong with it.
+    pub attempts: u32,
+}
+
+/// What the model reads for a decision.
+#[derive(Debug, Clone, Default)]
+pub struct DecisionView {
+    /// How much of the conversation.
+    pub conversation: Conversation,
+    /// What follows the conversation: data, and what is asked.
+    pub text: String,
+}
+
+/// How much of the conversation the model reads for a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Conversation {
+    /// All of it with its calls and outputs, as a document in the one message.
+    #[default]
+    Whole,
+    /// The latest messages between the agent and its counterpart, as messages.
+    Latest(u32),
+    /// Nothing.
+    None,
+}
+
+impl DecisionRequest {
+    /// Creates a request that shows the model the whole conversation, and allows a second answer if the first one
+    /// does not fit the schema.
+    #[must_use]
+    pub fn new(instructions: impl Into<String>, schema: Value) -> Self {
+        let view = DecisionView::default();
+        Self { instructions: instructions.into(), view, schema, temperature: None, attempts: 2 }
+    }
+
+    /// The same, for an answer of this type.
+    #[must_use]
+    pub fn of<T: JsonSchema>(instructions: impl Into<String>) -> Self {
+        Self::new(instructions, schema_of::<T>())
+    }
+}
+
+/// Why there is no decision.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the decision `{name}` failed: {why}")]
+pub struct DecisionFailed {
+    /// The name of the decision.
+    pub name: String,
+    /// The cause: the last answer did not fit the schema, no model could answer, or a limit was reached.
+    pub why: String,
+}
+
+/// Ends the run of a program that cannot go on without the decision.
+impl From<DecisionFailed> for Interrupt {
+    fn from(failed: DecisionFailed) -> Self {
+        Self::stopped(StopReason::ModelFailed, failed.to_string())
+    }
+}
+
+/// A request for a decision, and its size in bytes.
+pub(in crate::run) struct Prompt {
+    pub(in crate::run) request: Request,
+    pub(in crate::run) weight: usize,
+}
+
+impl Run<'_> {
+    /// Asks the model for a decision, once: after a crash the decision is read back. `name` is the program's own, and
+    /// used once in a run. A decision is no turn: it does not count towards `max_steps`, and the model reads none of it
+    /// later.
+    ///
+    /// The inner result is the decision, or why there is none: the program may go on without it.
+    ///
+    /// # Errors
+    /// An [`Interrupt`] when the call is to be tried again later, the agent is paused or stopped, or the schema is
+    /// none.
+    pub async fn decide(
+        &mut self,
+        name: &str,
+        request: DecisionRequest,
+    ) -> Result<Result<Value, DecisionFailed>> {
+        let key = StepKey::Decision(name.to_owned());
+        let own = key.clone();
+        let decision = self.step(key, |run| run.ask_for_decision(own, request).boxed()).await?;
+        Ok(match decision.outcome {
+            DecisionOutcome::Value(value) => Ok(value),
+            DecisionOutcome::Refused { why, .. } | DecisionOutcome::Failed(why) => {
+                Err(DecisionFailed { name: name.to_owned(), why })
+            }
+        })
+    }
+
+    async fn ask_for_decision(&mut self, key: StepKey, wanted: DecisionRequest) -> Result<(Decision, u32)> {
+        let name = key.name().unwrap_or_default().to_owned();
+        let schema = TextSchema::new(&wanted.schema)
+            .map_err(|error| Interrupt::failed(format!("the decision `{name}` cannot be made: {error}")))?;
+        self.ready_for_step().await?;
+        if let Some((_, met)) = self.overspent() {
+            return Ok((failed(name, met, None), 1));
+        }
+        let mut prompt = self.prompt_of(&wanted);
+        let mut given: u32 = 0;
+        for (answer, why) in self.refused_answers(&name) {
+            prompt.refuse(answer, &why);
+            given += 1;
+        }
+        let mut tries = 0;
+        loop {
+            let (reply, made) = match self.ask_model(&key, &Wanted::Decision(&prompt)).await {
+                Ok(answered) => answered,
+                Err(Interrupt::Stopped(stop)) if stop.reason != StopReason::Cancelled => {
+                    return Ok((failed(name, stop.cause, None), tries.max(1)));
+                }
+                Err(interrupt) => return Err(interrupt),
+            };
+            (tries, given) = (tries + made, given + 1);
+            let used = Some(reply.used());
+            let at = self.engine.now();
+            self.count(&reply.used(), at);
+            let why = match read(&reply.text, &schema) {
+                Ok(value) => {
+                    let outcome = DecisionOutcome::Value(Value::Object(value));
+                    return Ok((Decision { name, outcome, used }, tries));
+                }
+                Err(why) => why,
+            };
+            if given >= wanted.attempts {
+                return Ok((failed(name, format!("the answer is not valid: {why}"), used), tries));
+            }
+            tracing::warn!(decision = name, why, "a decision does not fit its schema; asking again");
+            prompt.refuse(reply.text.clone(), &why);
+            // On record before the model is asked again: a crash repeats no answer that is paid for.
+            let outcome = DecisionOutcome::Refused { answer: reply.text, why };
+            let refused = Decision { name: name.clone(), outcome, used };
+            let item = self.append(ItemBody::Decision(refused), at);
+            self.batch.push(item);
+        }
+    }
+
+    /// Returns the answers to a decision of this run that did not fit, each with what is wrong with it.
+    fn refused_answers(&self, name: &str) -> Vec<(String, String)> {
+        let refused = |item: &Item| match &item.body {
+            ItemBody::Decision(Decision {
+                name: of,
+                outcome: DecisionOutcome::Refused { answer, why },
+                ..
+            }) if item.run == self.record.id && of == name => Some((answer.clone(), why.clone())),
+            _ => None,
+        };
+        self.items().iter().filter_map(refused).collect()
+    }
+
+    fn prompt_of(&self, wanted: &DecisionRequest) -> Prompt {
+        let model = self.kind.model.clone();
+        let window = self.engine.model().profile(model.as_deref()).context_window;
+        // Half of a window, at four bytes a token.
+        let most = window.map_or(LONGEST, |window| LONGEST.min(window as usize * 2));
+        let view = View::whole(self.items(), self.kind.limits.max_output_chars);
+        let mut messages = Vec::new();
+        let mut last = wanted.view.text.clone();
+        match wanted.view.conversation {
+            Conversation::Whole => {
+                let rendered = prompt::render_transcript(&view, most);
+                let rendered = escaped(rendered.trim_end());
+                last = format!("<conversation>\n{rendered}\n</conversation>\n\n{last}").trim_end().to_owned();
+            }
+            Conversation::Latest(number) => messages = view.exchanged(number as usize),
+            Conversation::None => {}
+        }
+        if !last.is_empty() || !matches!(messages.last(), Some(Message::User(_))) {
+            messages.push(Message::User(if last.is_empty() { "Decide now.".to_owned() } else { last }));
+        }
+        let system = format!(
+            "{}\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON schema:\n{}",
+            wanted.instructions.trim_end(),
+            wanted.schema
+        );
+        let request = Request {
+            model,
+            system: system.into(),
+            messages,
+            output_schema: Some(wanted.schema.clone().into()),
+            open_schema: !is_closed(&wanted.schema),
+            temperature: wanted.temperature.or(self.kind.temperature),
+            ..Request::default()
+        };
+        Prompt { weight: weight(&request), request }
+    }
+}
+
+impl Prompt {
+    /// Adds an answer that does not fit, and what is wrong with it.
+    fn refuse(&mut self, answer: String, why: &str) {
+        self.request.messages.push(Message::Assistant { text: answer, calls: Vec::new() });
+        self.request.messages.push(Message::Notice(format!(
+            "<answer_refused>{}</answer_refused>\nAnswer again, with one JSON object that satisfies the schema.",
+            escaped(why)
+        )));
+        self.weight = weight(&self.request);
+    }
+}
+
+fn weight(request: &Request) -> usize {
+    let messages = request.messages.iter().map(|message| match message {
+        Message::User(text) | Message::Notice(text) => text.len(),
+        Message::Assistant { text, .. } | Message::Output { text, .. } => text.len(),
+    });
+    request.system.len() + messages.sum::<usize>()
+}
+
+fn failed(name: String, why: String, used: Option<ModelUse>) -> Decision {
+    Decision { name, outcome: DecisionOutcome::Failed(why), used }
+}
+
+/// Whether every object of a schema names all its fields, requires them and allows no other: what providers demand of a
+/// schema that they guarantee.
+fn is_closed(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            let properties = fields.get("properties").and_then(Value::as_object);
+            let required = |name: &String| {
+                fields
+                    .get("required")
+                    .and_then(Value::as_array)
+                    .is_some_and(|all| all.iter().any(|one| one == name))
+            };
+            let is_object = properties.is_some() || fields.get("type").is_some_and(|of| of == "object");
+            let closed = !is_object
+                || (fields.get("additionalProperties") == Some(&Value::Bool(false))
+                    && properties.into_iter().flat_map(Map::keys).all(required));
+            closed && fields.values().all(is_closed)
+        }
+        Value::Array(values) => values.iter().all(is_closed),
+        _ => true,
+    }
+}
+
+/// Returns the first JSON object of a text that satisfies the schema, whatever surrounds it: fences, words, other
+/// objects.
+///
+/// # Errors
+/// What is wrong with the first object, or that there is none.
+fn read(text: &str, schema: &TextSchema) -> std::result::Result<Map<String, Value>, String> {
+    let mut first = None;
+    let mut rest = text;
+    while let Some(start) = rest.find('{') {
+        rest = &rest[start..];
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
+        match values.next() {
+            Some(Ok(object)) => {
+                rest = &rest[values.byte_offset()..];
+                let object = Value::Object(object);
+                match (schema.mistakes_of(&object), object) {
+                    (None, Value::Object(object)) => return Ok(object),
+                    (mistakes, _) => first = first.or(mistakes),
+                }
+            }
+            Some(Err(error)) => {
+                first.get_or_insert_with(|| format!("its JSON is not whole: {error}"));
+                rest = &rest[1..];
+            }
+            None => break,
+        }
+    }
+    Err(first.unwrap_or_else(|| "it has no JSON object".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> TextSchema {
+        TextSchema::new(
+            &json!({ "type": "object", "properties": { "yes": { "type": "boolean" } }, "required": ["yes"] }),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_decision_is_found_among_fences_words_and_other_objects() {
+        for text in [
+            r#"{"yes":true}"#,
+            "```json\n{\"yes\":true}\n```",
+            "Here {as asked} is the JSON: {\"yes\": true} I hope that {helps}.",
+            r#"{"no": 1} {"yes": true}"#,
+        ] {
+            assert_eq!(
+                read(text, &schema()).unwrap(),
+                *json!({ "yes": true }).as_object().unwrap(),
+                "{text}"
+            );
+        }
+        let kept = read(r#"{"yes":true,"why":{"a":[1]}}"#, &schema()).unwrap();
+        assert_eq!(kept["why"], json!({ "a": [1] }), "unknown fields are kept");
+    }
+
+    #[test]
+    fn an_answer_without_a_decision_says_what_is_wrong() {
+        for (text, why) in [
+            ("I cannot say.", "no JSON object"),
+            (r#"{"yes": tr"#, "not whole"),
+            (r#"{"yes": "maybe"}"#, "/yes"),
+            ("[true]", "no JSON object"),
+        ] {
+            let told = read(text, &schema()).unwrap_err();
+            assert!(told.contains(why), "{text}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_schema_is_closed_if_no_object_in_it_leaves_anything_open() {
+        let closed = json!({
+            "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"],
+            "additionalProperties": false,
+        });
+        let open =
+            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+        let optional = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false });
+        let of = |inner: &Value| {
+            json!({
+                "type": "object", "properties": { "list": { "type": "array", "items": inner } },
+                "required": ["list"], "additionalProperties": false,
+            })
+        };
+        assert!(is_closed(&closed) && is_closed(&of(&closed)));
+        for open in [&open, &optional, &of(&open), &of(&optional), &json!({ "type": "object" })] {
+            assert!(!is_closed(open), "{open}");
+        }
+    }
+}

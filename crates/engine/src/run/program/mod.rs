@@ -1,0 +1,6 @@
+//! What a program does itself: calls, work for new agents, joins, texts.
+
+pub(in crate::run) mod calls;
+pub(in crate::run) mod join;
+pub(in crate::run) mod say;
+pub(in crate::run) mod spawn;
