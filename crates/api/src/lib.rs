@@ -29,6 +29,7 @@ mod step;
 mod task;
 mod tree;
 mod usage;
+mod why;
 
 pub use agency::{Agency, AgencyChat, Flow, Thread};
 pub use agent::{Agent, CreateAgent, ListAgents};
@@ -54,3 +55,4 @@ pub use step::{Retry, Step, StepResult, WaitsFor};
 pub use task::{ListTasks, Task, TaskResult};
 pub use tree::{Node, Tree};
 pub use usage::{DailyUsage, ReportUsage, Tally, TreeUsage, Usage, UsageReport, UsageRow};
+pub use why::{Cause, Why, WhyLink};

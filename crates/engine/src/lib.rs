@@ -51,9 +51,9 @@ mod with_timeout;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    AcceptedMessage, AgentFilter, Block, ChatMessage, Client, Entry, FailedAttempt, FoundInconsistency,
-    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, Role, Seen,
-    TranscriptRenderer, TreeUsage,
+    AcceptedMessage, AgentFilter, Block, Cause, ChatMessage, Client, Entry, FailedAttempt,
+    FoundInconsistency, JobRecord, KindUsage, Link, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted,
+    ReceiverRecord, Role, Seen, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};

@@ -23,6 +23,7 @@ mod transcript;
 mod usage;
 mod wake;
 mod webhooks;
+mod why;
 
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ pub use send::Posted;
 pub use transcript::{Entry, Role, TranscriptRenderer};
 pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};
+pub use why::{Cause, Link, Why};
 
 /// An engine as one owner sees it.
 #[derive(Clone)]

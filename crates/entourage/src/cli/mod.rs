@@ -50,6 +50,7 @@ mod tree;
 mod usage;
 mod view;
 mod webhooks;
+mod why;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -118,6 +119,7 @@ enum Command {
     Delete(intervene::AgentAndReason),
     Session(sessions::Sessions),
     Context(context::Context),
+    Why(why::Why),
     Agents(agents::Agents),
     Usage(usage::Usage),
     Models(models::Models),
@@ -196,6 +198,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Delete(plain) => plain.run(Action::Delete, &globals).await,
         Command::Session(sessions) => sessions.run(&globals).await,
         Command::Context(context) => context.run(&globals).await,
+        Command::Why(why) => why.run(&globals).await,
         Command::Agents(agents) => agents.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,

@@ -11,6 +11,7 @@ mod kind;
 mod receiver;
 mod response;
 mod tree;
+mod why;
 
 pub(crate) use agency::{agency, thread};
 pub(crate) use context::context;
@@ -21,3 +22,4 @@ pub(crate) use kind::{kind, reloaded};
 pub(crate) use receiver::receiver;
 pub(crate) use response::{asking, ended, final_text, run_item, run_text};
 pub(crate) use tree::{tree, tree_usage};
+pub(crate) use why::why;

@@ -359,6 +359,8 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{run:?}: {:?}", store.steps(&scope, run.id).await?));
             read.push(format!("{:?}", store.items(&scope, items).await?));
         }
+        let ids: Vec<_> = agents.iter().map(|agent| agent.id).collect();
+        read.push(format!("{:?}", store.subtrees(&scope, &ids).await?));
         for agent in agents {
             // A claimed epoch may be ahead of the row that is read; claims and commits show it.
             read.push(format!("{:?}", Agent { epoch: 0.into(), ..agent.clone() }));

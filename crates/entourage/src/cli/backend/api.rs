@@ -3,7 +3,7 @@
 use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
     Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, Page,
-    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session, UsageReport,
+    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -213,6 +213,11 @@ impl Backend {
     ) -> Result<Intervention> {
         let body = Intervene { action, text: text.map(str::to_owned) };
         self.post_once(&format!("agents/{agent}/interventions"), &body, None, &tail(agent)).await
+    }
+
+    /// Why an agent does not go on.
+    pub(crate) async fn why(&self, agent: AgentId) -> Result<Why> {
+        self.get(&format!("agents/{agent}/why")).await
     }
 
     /// What an agent's model sees, block by block.

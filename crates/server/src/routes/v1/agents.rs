@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_api::{Agent, CreateAgent, Item, ItemPage, ListAgents, ListItems, Page, Tree, schema};
+use entourage_api::{Agent, CreateAgent, Item, ItemPage, ListAgents, ListItems, Page, Tree, Why, schema};
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -25,6 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get))
+        .routes(routes!(why))
         .routes(routes!(tree))
         .routes(routes!(items))
 }
@@ -71,6 +72,16 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<Agent
 )]
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
     Ok(Json(caller.client.agent(id).await?.into()))
+}
+
+/// Say why an agent does not go on: the last cause, through the agents that it waits for
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/why", tag = "agents", operation_id = "getWhy",
+    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    responses((status = 200, description = "The cause, and the chain that leads to it.", body = Why), Failures)
+)]
+async fn why(caller: Caller, Id(id): Id<AgentId>) -> Answer<Why> {
+    Ok(Json(views::why(&caller.client.why(id).await?)))
 }
 
 /// Get the whole tree that an agent belongs to, with its usage
