@@ -53,6 +53,16 @@ words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Progr
 LearningStatus SessionEnd About Verdict GrantStatus Occasion }
 
 schema! {
+    /// The schema of the order of a list of agents.
+    AgentOrder = string().enum_values(Some(["created", "updated"]))
+}
+
+schema! {
+    /// The schema of the order of a list of questions.
+    QuestionOrder = string().enum_values(Some(["created", "due"]))
+}
+
+schema! {
     /// The schema of a chat's id: its orchestrator's.
     ChatId = agent()
 }

@@ -51,9 +51,10 @@ mod with_timeout;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    AcceptedMessage, AgentFilter, Block, Cause, ChatMessage, Client, Entry, FailedAttempt,
-    FoundInconsistency, JobRecord, KindUsage, Link, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted,
-    ReceiverRecord, Role, Seen, TranscriptRenderer, TreeUsage, Why,
+    AcceptedMessage, AgentFilter, AskedQuestion, Block, Cause, ChatMessage, Child, Client, Entry,
+    EventFilter, EventPage, FailedAttempt, FoundInconsistency, JobRecord, KindUsage, Link, Narrowed,
+    NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, QuestionFilter, ReceiverRecord, Role, RunFilter,
+    Seen, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
@@ -70,7 +71,9 @@ pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 
 /// The store's queries and its error: part of this crate's own interface.
-pub use entourage_store::{Error as StoreError, ItemQuery, Page, RecordFilter, UsageQuery, Versioned};
+pub use entourage_store::{
+    Error as StoreError, ItemQuery, Page, RecordFilter, Subtree, UsageQuery, Versioned,
+};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

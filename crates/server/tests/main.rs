@@ -9,6 +9,7 @@ mod chats;
 mod cursors;
 mod description;
 mod events;
+mod finding;
 mod first;
 mod forged;
 mod greedy;

@@ -1,11 +1,11 @@
 -- What people look for among what has ended. A run that ends well stands in none of these indexes.
 
-CREATE INDEX failed_runs ON runs (owner) WHERE status = 'failed';
-CREATE INDEX unusual_runs ON runs (owner, stop_reason) WHERE stop_reason <> 'completed';
+CREATE INDEX IF NOT EXISTS failed_runs ON runs (owner) WHERE status = 'failed';
+CREATE INDEX IF NOT EXISTS unusual_runs ON runs (owner, stop_reason) WHERE stop_reason <> 'completed';
 
 -- The open questions of an owner, those that are due soonest first, then those that are never due. By the second:
 -- text with and without a fraction does not compare.
-CREATE INDEX open_questions
+CREATE INDEX IF NOT EXISTS open_questions
     ON entities (owner, coalesce(CASE WHEN json_valid(body) THEN substr(body ->> '$.due', 1, 19) END, '~'))
     WHERE kind = 'question' AND status = 'open';
 
@@ -14,7 +14,7 @@ UPDATE entities SET text = body ->> '$.text' WHERE kind = 'learning' AND text IS
 
 -- Sums over all agents below an agent, so that a page of a large tree reads a row for each branch. An agent that
 -- has none below it has no row: a run that delegates nothing costs nothing more.
-CREATE TABLE subtrees (
+CREATE TABLE IF NOT EXISTS subtrees (
     -- agents.n of the agent above
     n             INTEGER PRIMARY KEY,
     idle          INTEGER NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE subtrees (
     cost          INTEGER NOT NULL
 ) STRICT;
 
-INSERT INTO subtrees
+INSERT OR REPLACE INTO subtrees
 WITH RECURSIVE above (agent, ancestor) AS (
     SELECT id, parent FROM agents WHERE parent IS NOT NULL
     UNION
@@ -66,6 +66,6 @@ FROM above
 GROUP BY top.n;
 
 -- Whoever removes an agent: the number of its row may be given again.
-CREATE TRIGGER sums_go_with_their_agent AFTER DELETE ON agents BEGIN
+CREATE TRIGGER IF NOT EXISTS sums_go_with_their_agent AFTER DELETE ON agents BEGIN
     DELETE FROM subtrees WHERE n = old.n;
 END;

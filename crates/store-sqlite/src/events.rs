@@ -42,10 +42,10 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EventQuery) -
             Some("item") => select.and("e.item_seq IS NOT NULL"),
             name => select.only("e.body ->> '$.event' = ?", name),
         };
-        let order = if query.before.is_some() { "ORDER BY e.n DESC LIMIT ?" } else { "ORDER BY e.n LIMIT ?" };
+        let order = if query.latest { "ORDER BY e.n DESC LIMIT ?" } else { "ORDER BY e.n LIMIT ?" };
         let select = select.end(order).bind(query.limit);
         let mut events = select.rows_within(BYTES, connection, |row| read(root, row))?;
-        if query.before.is_some() {
+        if query.latest {
             events.reverse();
         }
         Ok(events)

@@ -76,15 +76,21 @@ pub(crate) fn count_select(scope: &Scope, query: &RunQuery) -> Select {
 
 /// Starts a statement that reads `head` of the runs that match a query.
 fn of(head: &str, scope: &Scope, query: &RunQuery) -> Select {
-    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead.
-    let owner = if query.root.is_some() { "+owner" } else { "owner" };
-    let is_wide = query.id.is_none() && query.agent.is_none() && query.root.is_none();
+    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead. A page
+    // with an end reads each run up to there.
+    let by_agents = query.root.is_some() && query.page.until.is_none();
+    let owner = if by_agents { "+owner" } else { "owner" };
+    let of_tree = match by_agents {
+        true => "agent IN (SELECT id FROM agents WHERE root = ?)",
+        false => "(SELECT root FROM agents WHERE id = runs.agent) = ?",
+    };
+    let is_wide = query.id.is_none() && query.agent.is_none() && !by_agents;
     let by = partial(scope, query).filter(|_| is_wide);
     let select = Select::of_some(head, "runs", by)
         .seen_by(scope, owner)
         .only("id = ?", query.id)
         .only("agent = ?", query.agent)
-        .only("agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
+        .only(of_tree, query.root)
         .only("(SELECT kind FROM agents WHERE id = runs.agent) = ?", query.kind.as_deref())
         .only("kind_version = ?", query.version.as_deref())
         .only("stop_reason = ?", query.stop_reason)

@@ -169,9 +169,10 @@ pub struct EventQuery {
     pub root: AgentId,
     /// Events with numbers above this.
     pub after: u64,
-    /// Events with numbers below this; `limit` then keeps the events nearest to it, and not those nearest to
-    /// `after`.
+    /// Events with numbers below this.
     pub before: Option<u64>,
+    /// `limit` keeps the last of these events, and not the first.
+    pub latest: bool,
     /// About this agent.
     pub agent: Option<AgentId>,
     /// With this [name](entourage_types::EventBody::name).
@@ -184,7 +185,7 @@ impl EventQuery {
     /// Up to `limit` events of a tree after a number.
     #[must_use]
     pub fn of(root: AgentId, after: u64, limit: u32) -> Self {
-        Self { root, after, before: None, agent: None, name: None, limit }
+        Self { root, after, before: None, latest: false, agent: None, name: None, limit }
     }
 }
 

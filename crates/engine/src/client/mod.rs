@@ -2,15 +2,19 @@
 
 mod agencies;
 mod answer;
+mod asked;
 mod chat_message;
 mod chats;
 mod context;
 mod create;
+mod events;
+mod find;
 mod grants;
 mod idempotency;
 mod intervene;
 mod kinds;
 mod memory;
+mod narrow;
 mod nested_runs;
 mod operator;
 mod page;
@@ -31,14 +35,17 @@ use entourage_types::{Agent, Owner, Post, PostBody, Scope};
 
 use crate::{Budget, Engine};
 
+pub use asked::{AskedQuestion, QuestionFilter};
 pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;
+pub use events::{EventFilter, EventPage};
+pub use find::{AgentFilter, Child, RunFilter};
 pub use kinds::KindUsage;
+pub use narrow::Narrowed;
 pub use nested_runs::NestedRunRef;
 pub use operator::{FoundInconsistency, JobRecord};
 pub use page::{PageBudget, PageEnd};
-pub use read::AgentFilter;
 pub use send::Posted;
 pub use transcript::{Entry, Role, TranscriptRenderer};
 pub use usage::TreeUsage;

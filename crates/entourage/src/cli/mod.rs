@@ -36,6 +36,7 @@ mod progress;
 mod prune;
 mod question;
 mod run;
+mod runs;
 mod screen;
 mod serve;
 mod session;
@@ -121,6 +122,7 @@ enum Command {
     Context(context::Context),
     Why(why::Why),
     Agents(agents::Agents),
+    Runs(runs::Runs),
     Usage(usage::Usage),
     Models(models::Models),
     Kinds(kinds::Kinds),
@@ -200,6 +202,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Context(context) => context.run(&globals).await,
         Command::Why(why) => why.run(&globals).await,
         Command::Agents(agents) => agents.run(&globals).await,
+        Command::Runs(runs) => runs.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,
         Command::Kinds(kinds) => kinds.run(&globals).await,

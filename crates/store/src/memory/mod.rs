@@ -294,7 +294,7 @@ impl Store for MemoryStore {
                 && query.name.as_ref().is_none_or(|name| name == event.body.name())
         };
         let (wanted, limit) = (rows.events(query.root).iter().filter(fits).cloned(), query.limit as usize);
-        if query.before.is_none() {
+        if !query.latest {
             return Ok(wanted.take(limit).collect());
         }
         let mut nearest: Vec<Event> = wanted.rev().take(limit).collect();

@@ -2,8 +2,8 @@
 
 use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
-    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, Page,
-    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session, UsageReport, Why,
+    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, ListRuns, Page,
+    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -124,6 +124,12 @@ impl Backend {
     pub(crate) async fn agents(&self, which: &ListAgents) -> Result<Page<Agent>> {
         let limit = Some(which.limit.unwrap_or(PAGE).min(PAGE));
         self.find("agents", &ListAgents { limit, ..which.clone() }).await
+    }
+
+    /// A page of runs, newest first, and where the next one begins.
+    pub(crate) async fn runs(&self, which: &ListRuns) -> Result<Page<Run>> {
+        let limit = Some(which.limit.unwrap_or(PAGE).min(PAGE));
+        self.find("runs", &ListRuns { limit, ..which.clone() }).await
     }
 
     /// All agents, newest first.
