@@ -16,6 +16,7 @@ use crate::{
     feed::Feed,
     guardrail::Guardrails,
     memory::Memory,
+    news::NewsDesk,
     outbox::Outbox,
     restart::Restarts,
     run::TaintCache,
@@ -41,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) servers: Servers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
+    pub(crate) news: NewsDesk,
     pub(crate) signals: Arc<dyn Signals>,
     pub(crate) transcripts: TranscriptCache,
     pub(crate) taint: TaintCache,
@@ -233,6 +235,7 @@ impl Builder {
         Engine {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store), Arc::clone(&self.signals), Arc::clone(&self.clock)),
+                news: NewsDesk::new(Arc::clone(&store), Arc::clone(&self.clock)),
                 signals: self.signals,
                 toolsets: Toolsets::new(self.tools),
                 servers: Servers::new(self.servers),

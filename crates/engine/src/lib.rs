@@ -24,6 +24,7 @@ pub mod kinds;
 pub mod maintenance;
 mod memory;
 pub mod metrics;
+mod news;
 mod outbox;
 mod pages;
 pub mod programs;
@@ -51,17 +52,18 @@ mod with_timeout;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    AcceptedMessage, AgentFilter, AskedQuestion, Block, Cause, ChatMessage, Child, Client, Entry,
-    EventFilter, EventPage, FailedAttempt, FoundInconsistency, JobRecord, KindUsage, Link, Narrowed,
-    NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, QuestionFilter, ReceiverRecord, Role, RunFilter,
-    Seen, TranscriptRenderer, TreeUsage, Why,
+    AcceptedMessage, AgentFilter, AskedQuestion, Block, Cause, ChatMessage, Child, Client, EngineState,
+    Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord, KindUsage,
+    KindVersion, Link, Narrowed, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, QuestionFilter,
+    ReceiverRecord, Role, RunFilter, Seen, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
 pub use error::Error;
-pub use feed::{AgentDelta, Budget, Piece, Signal, Watch};
+pub use feed::{AgentDelta, Budget, DeltaFeed, Piece, Signal, Watch};
 pub use guardrail::{Guardrail, GuardrailInput, Side};
 pub use kinds::Kinds;
+pub use news::{News, NewsFeed, ServerNews, TreeNews};
 pub use outbox::{Outbox, Receiver, Transport, Undelivered};
 pub use retention::{Pruned, Retention};
 pub use run::{Arrival, Interrupt, Run, Stop, TurnOutcome};

@@ -53,7 +53,10 @@ impl Paging {
         read: impl FnOnce(Rows) -> F,
     ) -> Result<Page<V>, Problem> {
         let Narrowed { rows, next } = read(Rows { limit: self.limit, ..self.query() }).await?;
-        Ok(Page { data: rows.into_iter().map(V::from).collect(), next_cursor: next.map(|next| encode(&next)) })
+        Ok(Page {
+            data: rows.into_iter().map(V::from).collect(),
+            next_cursor: next.map(|next| encode(&next)),
+        })
     }
 
     /// Reads the page. It has fewer entries where they are large.

@@ -20,6 +20,7 @@ mod jobs;
 mod kinds;
 mod local;
 mod long_reads;
+mod news;
 mod operations;
 mod pages;
 mod problems;

@@ -58,8 +58,7 @@ const WITHOUT_TREE: WordIndex = word_index!(
 const OPEN_QUESTIONS: Partial =
     Partial { index: "open_questions", holds: "kind = 'question' AND status = 'open'" };
 /// As in that index: the second in which a question is due; what is never due comes after all others.
-const DUE_FIRST: &str =
-    "coalesce(CASE WHEN json_valid(body) THEN substr(body ->> '$.due', 1, 19) END, '~')";
+const DUE_FIRST: &str = "coalesce(CASE WHEN json_valid(body) THEN substr(body ->> '$.due', 1, 19) END, '~')";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {

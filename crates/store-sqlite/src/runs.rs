@@ -2,7 +2,8 @@
 
 use entourage_store::{RunCount, RunQuery};
 use entourage_types::{
-    AgentId, Cost, DailyUsage, Owner, Run, RunId, Scope, ShownStatus, Status, Step, StepState, StopReason, Usage,
+    AgentId, Cost, DailyUsage, Owner, Run, RunId, Scope, ShownStatus, Status, Step, StepState, StopReason,
+    Usage,
 };
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 

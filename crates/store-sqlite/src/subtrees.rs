@@ -132,9 +132,10 @@ fn add(change: &mut Change, spent: &[DailyUsage], sign: i64) {
 static UPSERT: LazyLock<String> = LazyLock::new(|| {
     let columns: Vec<&str> = COLUMNS.split(", ").collect();
     let values: Vec<String> = (2..=SUMS + 1).map(|at| format!("max(?{at}, 0)")).collect();
-    let changes = columns.iter().zip(2..).map(|(column, at)| {
-        format!("{column} = max(min({column} + ?{at}, {}), 0)", i64::MAX)
-    });
+    let changes = columns
+        .iter()
+        .zip(2..)
+        .map(|(column, at)| format!("{column} = max(min({column} + ?{at}, {}), 0)", i64::MAX));
     let (values, changes) = (values.join(", "), changes.collect::<Vec<_>>().join(", "));
     format!(
         "INSERT INTO subtrees (n, {COLUMNS}) VALUES (?1, {values}) ON CONFLICT (n) DO UPDATE SET {changes}"

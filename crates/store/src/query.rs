@@ -158,7 +158,14 @@ impl EntityQuery {
     /// The records that a selector names, for code that does not know their type.
     #[must_use]
     pub fn of(records: impl Into<RecordSelector>) -> Self {
-        Self { records: records.into(), root: None, parent: None, text: None, soonest_first: false, page: Page::default() }
+        Self {
+            records: records.into(),
+            root: None,
+            parent: None,
+            text: None,
+            soonest_first: false,
+            page: Page::default(),
+        }
     }
 }
 

@@ -8,9 +8,6 @@ use entourage_types::{About, Agent, AgentId, CallId, ItemBody, Question, Questio
 use super::{Client, Narrowed};
 use crate::Result;
 
-/// How many questions are read at once, and how many a page looks at.
-const AT_ONCE: u32 = 200;
-const LOOKS: u32 = 600;
 /// The turn that asks is among so many of the last items of an agent that waits.
 const LAST_ITEMS: u32 = 32;
 /// How much of those items is read.
@@ -53,36 +50,14 @@ impl Client {
     /// When the store fails.
     pub async fn find_questions(&self, filter: QuestionFilter) -> Result<Narrowed<AskedQuestion>> {
         let QuestionFilter { root, agent, status, about, soonest_first, page } = filter;
-        let (limit, mut looked) = (page.limit as usize, 0);
-        let (mut found, mut after, mut next) = (Vec::new(), page.after.clone(), None);
+        let filter = RecordFilter { root, agent, status, words: None, soonest_first, page };
         let fits = |question: &Question| about.is_none_or(|about| about == question.about);
-        loop {
-            let rows = Page { after: after.clone(), limit: AT_ONCE.min(page.limit + 1), ..page.clone() };
-            let rows = RecordFilter { root, agent, status, words: None, soonest_first, page: rows };
-            let rows: Vec<Question> = self.records(rows).await?;
-            let Some(last) = rows.last().map(|question| question.id.to_string()) else { break };
-            looked += u32::try_from(rows.len()).unwrap_or(LOOKS);
-            for question in rows.into_iter().filter(&fits) {
-                if found.len() == limit {
-                    next = found.last().map(|question: &Question| question.id.to_string());
-                    break;
-                }
-                found.push(question);
-            }
-            after = Some(last);
-            if next.is_some() {
-                break;
-            }
-            if looked >= LOOKS {
-                next.clone_from(&after);
-                break;
-            }
-        }
-        let (mut rows, mut known) = (Vec::with_capacity(found.len()), HashMap::new());
-        for question in found {
+        let found = self.filtered(filter, fits).await?;
+        let (mut rows, mut known) = (Vec::with_capacity(found.rows.len()), HashMap::new());
+        for question in found.rows {
             rows.push(self.asked(question, &mut known).await?);
         }
-        Ok(Narrowed { rows, next })
+        Ok(Narrowed { rows, next: found.next })
     }
 
     /// One question, and where it comes from.
@@ -94,11 +69,7 @@ impl Client {
         self.asked(question, &mut HashMap::new()).await
     }
 
-    async fn asked(
-        &self,
-        question: Question,
-        known: &mut HashMap<AgentId, Agent>,
-    ) -> Result<AskedQuestion> {
+    async fn asked(&self, question: Question, known: &mut HashMap<AgentId, Agent>) -> Result<AskedQuestion> {
         let (mut path, mut next) = (Vec::new(), Some(question.agent));
         while let Some(id) = next.filter(|_| path.len() < LONGEST) {
             if !known.contains_key(&id) {

@@ -142,12 +142,9 @@ impl Client {
     /// A page of the runs that a filter selects. It looks at a bounded number of runs.
     ///
     /// # Errors
-    /// [`crate::Error::NotFound`] for an agent that is asked for by id.
+    /// When the store fails.
     pub async fn find_runs(&self, filter: RunFilter) -> Result<Narrowed<Run>> {
         let RunFilter { root, mut agent, kind, version, status, stop_reason, page } = filter;
-        for id in root.iter().chain(&agent) {
-            self.agent(*id).await?;
-        }
         let mut is_large = false;
         if let Some(root) = root.filter(|_| agent.is_none()) {
             let few = Page { limit: 2, ..Page::default() };

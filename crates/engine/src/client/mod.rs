@@ -16,6 +16,7 @@ mod kinds;
 mod memory;
 mod narrow;
 mod nested_runs;
+mod news;
 mod operator;
 mod page;
 mod read;
@@ -41,10 +42,10 @@ pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use events::{EventFilter, EventPage};
 pub use find::{AgentFilter, Child, RunFilter};
-pub use kinds::KindUsage;
+pub use kinds::{KindUsage, KindVersion};
 pub use narrow::Narrowed;
 pub use nested_runs::NestedRunRef;
-pub use operator::{FoundInconsistency, JobRecord};
+pub use operator::{EngineState, FoundInconsistency, GateRecord, JobRecord};
 pub use page::{PageBudget, PageEnd};
 pub use send::Posted;
 pub use transcript::{Entry, Role, TranscriptRenderer};
@@ -80,6 +81,12 @@ impl Client {
     #[must_use]
     pub fn within(self, budget: Arc<Budget>) -> Self {
         Self { budget: Some(budget), ..self }
+    }
+
+    /// Whether this client is the operator's.
+    #[must_use]
+    pub const fn is_operator(&self) -> bool {
+        self.is_operator
     }
 
     /// The owner.

@@ -1,9 +1,17 @@
 //! Pages of lists with conditions that no index serves. A page looks at a bounded number of rows, however few fit:
 //! it may have fewer rows than asked for, or none, and the next one goes on where it stopped looking.
 
-use entourage_store::{Page, Result as StoreResult};
+use entourage_store::{Page, RecordFilter, Result as StoreResult};
+use entourage_types::Record;
 
+use super::Client;
 use crate::Result;
+
+/// How many records are read at once for a test which no store knows, and at how many a page looks.
+const AT_ONCE: u32 = 200;
+const LOOKS: usize = 600;
+/// At how many records of its noun a page of a search looks. Those without the words cost next to nothing.
+const SEARCHED: u32 = 20_000;
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,4 +67,51 @@ where
         }
     }
     Ok(Narrowed { rows, next: stop })
+}
+
+impl Client {
+    /// A page of records that pass a test which no store knows. It looks at a bounded number of records.
+    pub(super) async fn filtered<R: Record + Clone>(
+        &self,
+        filter: RecordFilter<R>,
+        fits: impl Fn(&R) -> bool + Send,
+    ) -> Result<Narrowed<R>> {
+        let (limit, mut after, mut looked) = (filter.page.limit as usize, filter.page.after.clone(), 0);
+        let mut rows: Vec<R> = Vec::new();
+        let id = |row: &R| row.columns().id;
+        loop {
+            let page = Page {
+                after: after.clone(),
+                limit: AT_ONCE.min(filter.page.limit + 1),
+                ..filter.page.clone()
+            };
+            let found = self.records(RecordFilter { page, ..filter.clone() }).await?;
+            let Some(last) = found.last().map(id) else { return Ok(Narrowed { rows, next: None }) };
+            looked += found.len();
+            for row in found.into_iter().filter(&fits) {
+                if rows.len() == limit {
+                    let next = rows.last().map(id);
+                    return Ok(Narrowed { rows, next });
+                }
+                rows.push(row);
+            }
+            if looked >= LOOKS {
+                return Ok(Narrowed { rows, next: Some(last) });
+            }
+            after = Some(last);
+        }
+    }
+
+    /// A page of records, newest first, with words or in a status that no index serves.
+    pub(super) async fn searched<R: Record>(&self, filter: RecordFilter<R>) -> Result<Narrowed<R>> {
+        let store = self.engine.store();
+        let wide = RecordFilter { words: None, status: None, ..filter.clone() };
+        let looks = (filter.words.is_some() || filter.status.is_some()).then_some(SEARCHED);
+        let read = |filter: &RecordFilter<R>, page| {
+            let filter = RecordFilter { page, ..filter.clone() };
+            store.records(&self.scope, filter)
+        };
+        let (page, id) = (filter.page.clone(), |row: &R| row.columns().id);
+        narrowed(page, looks, |page| read(&wide, page), |page| read(&filter, page), id).await
+    }
 }

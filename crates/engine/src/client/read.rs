@@ -2,8 +2,8 @@
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RecordFilter, RunQuery};
 use entourage_types::{
-    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Run, ShownStatus, Status,
-    Task, TaskId,
+    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Run, ShownStatus, Status, Task,
+    TaskId,
 };
 
 use super::Client;

@@ -46,4 +46,5 @@ mod tools;
 mod usage;
 mod versions;
 mod webhooks;
+mod why;
 mod window;

@@ -38,6 +38,7 @@ mod question;
 mod run;
 mod runs;
 mod screen;
+mod search;
 mod serve;
 mod session;
 mod sessions;
@@ -123,6 +124,7 @@ enum Command {
     Why(why::Why),
     Agents(agents::Agents),
     Runs(runs::Runs),
+    Search(search::Search),
     Usage(usage::Usage),
     Models(models::Models),
     Kinds(kinds::Kinds),
@@ -203,6 +205,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Why(why) => why.run(&globals).await,
         Command::Agents(agents) => agents.run(&globals).await,
         Command::Runs(runs) => runs.run(&globals).await,
+        Command::Search(search) => search.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,
         Command::Kinds(kinds) => kinds.run(&globals).await,

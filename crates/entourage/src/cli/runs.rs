@@ -101,7 +101,8 @@ fn write(run: &Run) -> Result<()> {
     let took = describe::duration(run.ended.unwrap_or_else(Time::now).since(run.started));
     let (sign, spent) = (describe::sign(run.status), describe::spent(run.usage.into(), run.cost));
     let (id, agent) = (paint.dim(run.id), paint.dim(run.agent));
-    let error = run.error.as_deref().map_or_else(String::new, |error| format!(" {}", describe::cut(error, 80)));
+    let error =
+        run.error.as_deref().map_or_else(String::new, |error| format!(" {}", describe::cut(error, 80)));
     let (sign, status) = (paint.status(run.status, sign), paint.status(run.status, status));
     out::result(text![sign, " ", id, " ", status, " ", took, " ", spent, " ", agent, error])
 }

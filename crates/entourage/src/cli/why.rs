@@ -92,11 +92,7 @@ fn what_ends(why: &Reason) -> Option<String> {
         Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),
         Cause::Process => format!("go on with: entourage run --resume {agent}"),
         Cause::Nothing => "repair it with: entourage jobs run".to_owned(),
-        Cause::Timer { .. }
-        | Cause::Task { .. }
-        | Cause::Place { .. }
-        | Cause::Work
-        | Cause::Rest { .. } => {
+        Cause::Timer { .. } | Cause::Task { .. } | Cause::Place { .. } | Cause::Work | Cause::Rest { .. } => {
             return None;
         }
     })

@@ -13,8 +13,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, ShownStatus, Step,
-    Time, UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, ShownStatus, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -227,6 +227,7 @@ impl Store for MemoryStore {
             if only(query.run.as_ref(), &run.id)
                 && only(query.agent.as_ref(), &run.agent)
                 && (query.root.is_none() || query.root == tree)
+                && query.under.is_none_or(|top| rows.is_under(run.agent, top))
             {
                 let kind = agent.map(|agent| agent.kind.clone());
                 let (agent, id) = (Some(run.agent), Some(run.id));

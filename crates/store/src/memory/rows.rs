@@ -124,6 +124,12 @@ impl Rows {
         Ok((Committed { inbox }, events, wakeups))
     }
 
+    /// Whether an agent is this one, or below it.
+    pub(super) fn is_under(&self, agent: AgentId, top: AgentId) -> bool {
+        let parent = |agent: &AgentId| self.agent(*agent).and_then(|agent| agent.parent);
+        std::iter::successors(Some(agent), parent).any(|above| above == top)
+    }
+
     /// Sums over an agent and all agents below it.
     pub(super) fn subtree(&self, top: AgentId) -> Subtree {
         let (mut sums, mut left) = (Subtree::default(), vec![top]);

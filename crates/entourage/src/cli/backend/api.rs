@@ -1,9 +1,10 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
 use entourage_api::{
-    AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
-    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, ListRuns, Page,
-    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
+    AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, FindLearnings, FindSessions,
+    Grant, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind, Learning, List, ListAgents,
+    ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, Note, Page, PageQuery, Posted, Question,
+    Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -130,6 +131,24 @@ impl Backend {
     pub(crate) async fn runs(&self, which: &ListRuns) -> Result<Page<Run>> {
         let limit = Some(which.limit.unwrap_or(PAGE).min(PAGE));
         self.find("runs", &ListRuns { limit, ..which.clone() }).await
+    }
+
+    /// Notes with these words, newest first; at most so many.
+    pub(crate) async fn notes(&self, text: &str, most: u32) -> Result<Vec<Note>> {
+        let which = ListNotes { text: Some(text.to_owned()), ..ListNotes::default() };
+        self.whole("notes", &which, Some(most)).await
+    }
+
+    /// Learnings with these words, newest first; at most so many.
+    pub(crate) async fn learnings(&self, text: &str, most: u32) -> Result<Vec<Learning>> {
+        let which = FindLearnings { text: Some(text.to_owned()), ..FindLearnings::default() };
+        self.whole("learnings", &which, Some(most)).await
+    }
+
+    /// Closed sessions with these words, newest first; at most so many.
+    pub(crate) async fn find_sessions(&self, text: &str, most: u32) -> Result<Vec<Session>> {
+        let which = FindSessions { text: Some(text.to_owned()), ..FindSessions::default() };
+        self.whole("sessions", &which, Some(most)).await
     }
 
     /// All agents, newest first.

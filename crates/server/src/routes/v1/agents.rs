@@ -6,8 +6,8 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use entourage_api::{
-    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, Page, Tree, Why,
-    schema,
+    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, Page, Tree,
+    Why, schema,
 };
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
@@ -96,7 +96,10 @@ async fn children(
     let ListChildren { status, waiting_on, text: title, .. } = query;
     let of = |page| AgentFilter { status, waiting_on, title, page, ..AgentFilter::default() };
     let found = paging.narrowed(|page| caller.client.children(id, of(page))).await?;
-    Ok(Json(Page { data: found.data.into_iter().map(views::child).collect(), next_cursor: found.next_cursor }))
+    Ok(Json(Page {
+        data: found.data.into_iter().map(views::child).collect(),
+        next_cursor: found.next_cursor,
+    }))
 }
 
 /// Get an agent

@@ -89,7 +89,8 @@ impl<S: Send + Sync> FromRequestParts<S> for AcceptsJson {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let accepts = |kind: &str| {
             let said = parts.headers.get_all(ACCEPT).iter().filter_map(|said| said.to_str().ok());
-            said.flat_map(|said| said.split(',')).any(|said| said.split(';').next().unwrap_or("").trim() == kind)
+            said.flat_map(|said| said.split(','))
+                .any(|said| said.split(';').next().unwrap_or("").trim() == kind)
         };
         Ok(Self(accepts("application/json") && !accepts("text/event-stream")))
     }
