@@ -69,7 +69,8 @@ pub struct Question {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     #[schema(required = false)]
     pub path: Vec<String>,
-    /// The text with which the agent asks, if there is one, while the question is open. As with `path`.
+    /// The text with which the agent asks, or its first 2,000 characters, if there is one and the question is
+    /// open. As with `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// When it was asked.

@@ -108,7 +108,6 @@ fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
         _ if by_other => None,
         Some(Status::Idle | Status::Queued | Status::Running | Status::Waiting) => Some(OPEN),
         Some(Status::Succeeded | Status::Failed | Status::Cancelled) => scope.owner().map(|_| ENDED),
-        None if query.waiting_on.is_some() => Some(OPEN),
         None => {
             (query.roots && query.kind.is_some()).then_some(ROOTS_OF_KIND).filter(|_| scope.owner().is_some())
         }

@@ -90,8 +90,10 @@ fn what_people_search_for_uses_an_index_up_to_where_its_page_ends() {
         "agents_of_owner",
     );
     agents(AgentQuery { title, roots: true, page: page.clone(), ..AgentQuery::default() }, "roots_of_owner");
-    let waits = Some(WaitingOn::Retry);
-    agents(AgentQuery { waiting_on: waits, page: page.clone(), ..AgentQuery::default() }, "open_agents");
+    let (waits, waiting) = (Some(WaitingOn::Retry), Some(ShownStatus::Waiting));
+    let waiting =
+        AgentQuery { status: waiting, waiting_on: waits, page: page.clone(), ..AgentQuery::default() };
+    agents(waiting, "open_agents");
     let children =
         AgentQuery { parent: Some(AgentId::new()), waiting_on: waits, page, ..AgentQuery::default() };
     agents(children, "agents_of_parent");

@@ -12,6 +12,8 @@ use crate::Result;
 const LAST_ITEMS: u32 = 32;
 /// How much of those items is read.
 const BYTES: usize = 256 << 10;
+/// How much of that turn's text is returned, in characters.
+const MOST_TEXT: usize = 2_000;
 /// The most agents that a path names.
 const LONGEST: usize = 64;
 
@@ -39,7 +41,7 @@ pub struct AskedQuestion {
     pub question: Question,
     /// The titles from the root to the agent that asks.
     pub path: Vec<String>,
-    /// The text of the turn that asks, while the question is open.
+    /// The text of the turn that asks, or its beginning, while the question is open.
     pub because: Option<String>,
 }
 
@@ -97,6 +99,14 @@ impl Client {
             ItemBody::Turn(turn) if turn.calls.iter().any(|asked| asked.id == call) => Some(turn.text),
             _ => None,
         });
-        Ok(text.filter(|text| !text.is_empty()))
+        Ok(text.filter(|text| !text.is_empty()).map(|text| cut(&text, MOST_TEXT)))
+    }
+}
+
+/// A text with at most this many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }

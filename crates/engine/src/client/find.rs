@@ -72,19 +72,17 @@ impl AgentFilter {
     /// The query, and the wider one that an index serves.
     fn queries(self) -> (AgentQuery, Option<AgentQuery>) {
         let Self { roots, status, root, parent, kind, waiting_on, title, unread, page } = self;
+        // Only an agent that waits waits on something.
+        let status = status.or(waiting_on.map(|_| ShownStatus::Waiting));
         let of_some = root.is_some() || parent.is_some();
         let wide = AgentQuery {
             roots,
             root,
             parent,
             unread,
-            status: match waiting_on {
-                _ if of_some => None,
-                Some(_) => Some(ShownStatus::Waiting),
-                None => status,
-            },
+            status: status.filter(|_| !of_some),
             // The index of roots by their kind.
-            kind: kind.clone().filter(|_| roots && !of_some && status.is_none() && waiting_on.is_none()),
+            kind: kind.clone().filter(|_| roots && !of_some && status.is_none()),
             ..AgentQuery::default()
         };
         let narrow = AgentQuery { status, kind, waiting_on, title, page, ..wide.clone() };
