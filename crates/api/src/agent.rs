@@ -1,10 +1,12 @@
 //! An agent.
 
+use std::collections::BTreeMap;
+
 use entourage_types::{self as types, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::schema;
+use crate::{Tally, schema};
 
 /// One instance of a kind, a node of its tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -116,7 +118,7 @@ pub struct CreateAgent {
     pub message: Option<String>,
 }
 
-/// Which agents to list, newest first.
+/// Which agents to list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -128,17 +130,84 @@ pub struct ListAgents {
     /// Only agents in this status.
     #[param(value_type = Option<schema::ShownStatus>)]
     pub status: Option<ShownStatus>,
+    /// Only agents that wait on this.
+    #[param(value_type = Option<schema::WaitingOn>)]
+    pub waiting_on: Option<WaitingOn>,
+    /// Only agents of this kind.
+    #[param(max_length = 255)]
+    pub kind: Option<String>,
+    /// Only agents whose title has each of these words.
+    #[param(max_length = 255)]
+    pub text: Option<String>,
     /// Only agents of the tree with this root.
     #[param(value_type = Option<schema::AgentId>)]
     pub tree: Option<AgentId>,
-    /// Only agents that have not read all of their inbox.
+    /// Only agents that have not read all of their inbox; not with `order=updated`.
     #[serde(default)]
     #[param(required = false)]
     pub unread: bool,
+    /// `created`, the default, for the newest first; `updated` for those that began to work last first, without
+    /// those that never have.
+    #[param(value_type = Option<schema::AgentOrder>)]
+    pub order: Option<AgentOrder>,
     /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
     /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     pub cursor: Option<String>,
+}
+
+/// The order of a list of agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentOrder {
+    /// The newest first.
+    Created,
+    /// Those that began to work last first.
+    Updated,
+}
+
+/// Which children of an agent to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListChildren {
+    /// Only children in this status.
+    #[param(value_type = Option<schema::ShownStatus>)]
+    pub status: Option<ShownStatus>,
+    /// Only children that wait on this.
+    #[param(value_type = Option<schema::WaitingOn>)]
+    pub waiting_on: Option<WaitingOn>,
+    /// Only children whose title has each of these words.
+    #[param(max_length = 255)]
+    pub text: Option<String>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
+}
+
+/// A child of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Child {
+    /// The child.
+    #[serde(flatten)]
+    pub agent: Agent,
+    /// Sums over it and all agents below it.
+    pub subtree: Subtree,
+}
+
+/// Sums over an agent and all agents below it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Subtree {
+    /// How many agents there are in each status; statuses that none is in are left out.
+    #[schema(value_type = std::collections::BTreeMap<String, u64>)]
+    pub agents: BTreeMap<String, u64>,
+    /// How many of their questions are open.
+    pub open_questions: u64,
+    /// What their runs used, those under way up to their last commit.
+    pub used: Tally,
 }

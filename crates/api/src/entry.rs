@@ -2,7 +2,7 @@
 
 use entourage_types::{AgentId, PostId, QuestionId, TaskId, Time};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -73,4 +73,19 @@ pub struct SendMessage {
     #[serde(alias = "text")]
     #[schema(min_length = 1, pattern = r"\S")]
     pub message: String,
+}
+
+/// Which part of a conversation to list.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListMessages {
+    /// Only what comes before the item with this number; not with `cursor`.
+    pub before: Option<u64>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

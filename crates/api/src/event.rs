@@ -210,12 +210,50 @@ impl From<types::EventBody> for EventBody {
     }
 }
 
-/// Where a stream of events begins.
+/// Where a stream of events begins, or which page of events to return.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct Begin {
-    /// Begin after the event with this number; by default with the first event that is kept. `Last-Event-ID`
-    /// takes precedence.
+    /// Begin after the event with this number. A stream begins with the first event that is kept by default, and
+    /// `Last-Event-ID` takes precedence; a page has the last events by default.
     pub after: Option<u64>,
+    /// Pages only: the last events before the event with this number.
+    pub before: Option<u64>,
+    /// Pages only: only events about this agent.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub agent: Option<AgentId>,
+    /// Pages only: only events of this name.
+    #[param(max_length = 64)]
+    pub event: Option<String>,
+    /// Pages only: how many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+}
+
+impl Begin {
+    /// Whether it asks for what only pages have.
+    #[must_use]
+    pub const fn is_for_pages(&self) -> bool {
+        let Self { after: _, before, agent, event, limit } = self;
+        before.is_some() || agent.is_some() || event.is_some() || limit.is_some()
+    }
+}
+
+/// A page of the events of a tree, in order. It may have few events, or none, and others before and after it: it
+/// looks at a bounded number of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EventPage {
+    /// The events.
+    pub data: Vec<Event>,
+    /// The `before` of the page of earlier events; null if there are none.
+    #[schema(required)]
+    pub earlier: Option<u64>,
+    /// The `after` of the page of later events; null if there are none so far.
+    #[schema(required)]
+    pub later: Option<u64>,
+    /// The number of the first event of the tree that is kept; 0 if there is none.
+    pub first: u64,
+    /// The number of the last event of the tree; 0 if there is none.
+    pub last: u64,
 }

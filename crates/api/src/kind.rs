@@ -1,6 +1,8 @@
 //! A kind. Its instructions belong to the operator and are not shown.
 
-use entourage_types::{Guardrails, Input, ProgramName, Reply};
+use entourage_types::{
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Limits, ProgramName, Reply, Time,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -45,6 +47,21 @@ pub struct Kind {
     /// How it handles a message that arrives while it is at work.
     #[schema(value_type = schema::Input)]
     pub input: Input,
+    /// What bounds its runs and its tree.
+    #[schema(value_type = Object)]
+    pub limits: Limits,
+    /// What its model reads beside its instructions.
+    #[schema(value_type = Object)]
+    pub context: ContextPolicy,
+    /// The effects of tools for which it overrides what the tools declare.
+    #[schema(value_type = Object)]
+    pub effects: EffectClasses,
+    /// What is done about calls that were interrupted and may have taken effect.
+    #[schema(value_type = Object)]
+    pub in_doubt: InDoubt,
+    /// The body of its file, which are its instructions; for the operator alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// A digest of its file; a run stays with the version that it started with.
     pub version: String,
     /// How many of your runs of this version have not ended.
@@ -119,4 +136,28 @@ pub enum Severity {
     Mistake,
     /// The kind is loaded; something in it has no effect.
     Remark,
+}
+
+/// A version of a kind with which a run has started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct KindVersion {
+    /// The digest of its file.
+    pub version: String,
+    /// When to use it, in one line.
+    pub description: String,
+    /// When a run first started with it.
+    #[schema(value_type = schema::Time)]
+    pub first_used: Time,
+}
+
+/// The text of a kind's file, to be checked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+pub struct CheckKind {
+    /// The name of the file, which gives the kind its name unless the text does; `kind.md` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 255)]
+    pub file: Option<String>,
+    /// The text.
+    pub text: String,
 }

@@ -2,7 +2,7 @@
 
 use entourage_types::{self as types, AgentId, LearningId, LearningStatus, Owner, Time};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::schema;
 
@@ -39,4 +39,26 @@ impl From<types::Learning> for Learning {
         let types::Learning { id, owner, root, agent, text, status, created, updated } = learning;
         Self { id, owner, root, agent, text, status, created, updated }
     }
+}
+
+/// Which learnings to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FindLearnings {
+    /// Only learnings of the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// Only learnings in this status.
+    #[param(value_type = Option<schema::LearningStatus>)]
+    pub status: Option<LearningStatus>,
+    /// Only those with all of these words; the last one may be the beginning of a word.
+    #[param(max_length = 255)]
+    pub text: Option<String>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

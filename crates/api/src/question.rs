@@ -65,6 +65,14 @@ pub struct Question {
     /// The answer, as text; for an expired question, what was done instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+    /// The titles of the agents from the root to the one that asks. Only where questions themselves are requested.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[schema(required = false)]
+    pub path: Vec<String>,
+    /// The text with which the agent asks, or its first 2,000 characters, if there is one and the question is
+    /// open. As with `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// When it was asked.
     #[schema(value_type = schema::Time)]
     pub created: Time,
@@ -140,6 +148,8 @@ impl From<types::Question> for Question {
             otherwise,
             status,
             answer,
+            path: Vec::new(),
+            because: None,
             created,
             updated,
         }
@@ -202,7 +212,7 @@ impl TryFrom<Answer> for AnswerQuestion {
     }
 }
 
-/// Which questions to list, newest first.
+/// Which questions to list.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -213,12 +223,32 @@ pub struct ListQuestions {
     /// Only questions of the tree with this root.
     #[param(value_type = Option<schema::AgentId>)]
     pub root: Option<AgentId>,
+    /// Only questions that this agent asks.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub agent: Option<AgentId>,
+    /// Only questions about this.
+    #[param(value_type = Option<schema::About>)]
+    pub about: Option<About>,
+    /// `created`, the default, for the newest first; `due` for open questions, those that are due soonest first,
+    /// then the others, oldest first.
+    #[param(value_type = Option<schema::QuestionOrder>)]
+    pub order: Option<QuestionOrder>,
     /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,
     /// The `next_cursor` of the previous page.
     #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
     pub cursor: Option<String>,
+}
+
+/// The order of a list of questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionOrder {
+    /// The newest first.
+    Created,
+    /// Those that are due soonest first, then the others, oldest first.
+    Due,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use entourage_types::{
     self as types, AgentId, Cost, Owner, RunId, ShownStatus, StopReason, TaskId, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{DailyUsage, Usage, schema};
 
@@ -119,4 +119,35 @@ impl From<types::ModelUse> for ModelUse {
     fn from(types::ModelUse { model, usage, cost }: types::ModelUse) -> Self {
         Self { model, usage: usage.into(), cost }
     }
+}
+
+/// Which runs to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListRuns {
+    /// Only runs in the tree with this root.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub root: Option<AgentId>,
+    /// Only runs of this agent.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub agent: Option<AgentId>,
+    /// Only runs of agents of this kind.
+    #[param(max_length = 255)]
+    pub kind: Option<String>,
+    /// Only runs that started with this version of their kind.
+    #[param(max_length = 255)]
+    pub version: Option<String>,
+    /// Only runs in this status.
+    #[param(value_type = Option<schema::ShownStatus>)]
+    pub status: Option<ShownStatus>,
+    /// Only runs that stopped for this reason.
+    #[param(value_type = Option<schema::StopReason>)]
+    pub stop_reason: Option<StopReason>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

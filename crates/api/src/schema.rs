@@ -50,7 +50,17 @@ macro_rules! words {
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId }
 words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Reply Input Action InterventionStatus
-LearningStatus SessionEnd About Verdict GrantStatus Occasion OnEnd }
+LearningStatus SessionEnd About Verdict GrantStatus Occasion OnEnd DeliveryStatus }
+
+schema! {
+    /// The schema of the order of a list of agents.
+    AgentOrder = string().enum_values(Some(["created", "updated"]))
+}
+
+schema! {
+    /// The schema of the order of a list of questions.
+    QuestionOrder = string().enum_values(Some(["created", "due"]))
+}
 
 schema! {
     /// The schema of a chat's id: its orchestrator's.

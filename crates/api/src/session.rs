@@ -2,7 +2,7 @@
 
 use entourage_types::{self as types, AgentId, Owner, SessionEnd, SessionId, Time};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{ModelUse, schema};
 
@@ -66,4 +66,23 @@ impl From<types::Session> for Session {
             completed,
         }
     }
+}
+
+/// Which closed sessions to list, newest first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FindSessions {
+    /// Only sessions of this agent.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub agent: Option<AgentId>,
+    /// Only those with all of these words; the last one may be the beginning of a word.
+    #[param(max_length = 255)]
+    pub text: Option<String>,
+    /// How many entries to return; 50 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub limit: Option<u32>,
+    /// The `next_cursor` of the previous page.
+    #[param(min_length = 4, pattern = "^MT[o-r][A-Za-z0-9_-]+$")]
+    pub cursor: Option<String>,
 }

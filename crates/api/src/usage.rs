@@ -177,9 +177,18 @@ pub struct ReportUsage {
     /// Only of this agent.
     #[param(value_type = Option<schema::AgentId>)]
     pub agent: Option<AgentId>,
+    /// Only of this agent and all agents below it.
+    #[param(value_type = Option<schema::AgentId>)]
+    pub under: Option<AgentId>,
     /// Only of this run.
     #[param(value_type = Option<schema::RunId>)]
     pub run: Option<RunId>,
+    /// Only of agents of this kind.
+    #[param(max_length = 255)]
+    pub kind: Option<String>,
+    /// Only of this model, as `provider::name`.
+    #[param(max_length = 255)]
+    pub model: Option<String>,
 }
 
 /// Words in one parameter, separated by commas.

@@ -24,6 +24,7 @@ pub mod kinds;
 pub mod maintenance;
 mod memory;
 pub mod metrics;
+mod news;
 mod outbox;
 mod pages;
 pub mod programs;
@@ -51,16 +52,18 @@ mod with_timeout;
 
 pub use agencies::{Agency, Chart};
 pub use client::{
-    AcceptedMessage, AgentFilter, Block, ChatMessage, Client, Entry, FailedAttempt, FoundInconsistency,
-    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, Role, Seen,
-    TranscriptRenderer, TreeUsage,
+    AcceptedMessage, AgentFilter, AskedQuestion, Block, Cause, ChatMessage, Child, Client, EngineState,
+    Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord, KindUsage,
+    KindVersion, Link, Narrowed, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, QuestionFilter,
+    ReceiverRecord, Role, RunFilter, Seen, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
 pub use error::Error;
-pub use feed::{AgentDelta, Budget, Piece, Signal, Watch};
+pub use feed::{AgentDelta, Budget, DeltaFeed, Piece, Signal, Watch};
 pub use guardrail::{Guardrail, GuardrailInput, Side};
 pub use kinds::Kinds;
+pub use news::{News, NewsFeed, ServerNews, TreeNews};
 pub use outbox::{Outbox, Receiver, Transport, Undelivered};
 pub use programs::Program;
 pub use retention::{Pruned, Retention};
@@ -74,7 +77,9 @@ pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};
 
 /// The store's queries and its error: part of this crate's own interface.
-pub use entourage_store::{Error as StoreError, ItemQuery, Page, RecordFilter, UsageQuery, Versioned};
+pub use entourage_store::{
+    Error as StoreError, ItemQuery, Page, RecordFilter, Subtree, UsageQuery, Versioned,
+};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

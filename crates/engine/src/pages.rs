@@ -68,7 +68,7 @@ macro_rules! list {
                 after: Option<&String>,
             ) -> StoreResult<Vec<$row>> {
                 let after = after.or(self.page.after.as_ref()).cloned();
-                let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page };
+                let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page.clone() };
                 store.$read(scope, $query { page, ..self.clone() }).await
             }
         }
@@ -90,7 +90,7 @@ impl<R: Record> PagedQuery for RecordFilter<R> {
 
     async fn page(&self, store: &dyn Store, scope: &Scope, after: Option<&String>) -> StoreResult<Vec<R>> {
         let after = after.or(self.page.after.as_ref()).cloned();
-        let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page };
+        let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page.clone() };
         store.records(scope, Self { page, ..self.clone() }).await
     }
 }

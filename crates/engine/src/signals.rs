@@ -86,8 +86,14 @@ impl Engine {
     /// Receives news of another node.
     pub fn on_signal(&self, news: NodeSignal) {
         match news {
-            NodeSignal::Tree(root) => self.inner.feed.fall_behind(Some(root)),
-            NodeSignal::Behind => self.inner.feed.fall_behind(None),
+            NodeSignal::Tree(root) => {
+                self.inner.feed.fall_behind(Some(root));
+                self.inner.news.hint();
+            }
+            NodeSignal::Behind => {
+                self.inner.feed.fall_behind(None);
+                self.inner.news.hint();
+            }
             NodeSignal::Interrupted { agent, answering } => {
                 self.inner.activations.interrupt(agent, answering)
             }

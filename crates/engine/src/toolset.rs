@@ -99,6 +99,11 @@ impl Toolsets {
         Arc::clone(&self.tools.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The names of all tools.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.tools().iter().map(|tool| tool.name().to_owned()).collect()
+    }
+
     /// Adds tools, and returns why some of them cannot be added.
     pub(crate) fn add(&self, tools: Vec<Arc<dyn Tool>>) -> Vec<ToolError> {
         let mut known = self.tools.write().unwrap_or_else(PoisonError::into_inner);

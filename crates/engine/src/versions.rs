@@ -12,6 +12,7 @@ use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scop
 use crate::{
     Engine, Error, Kinds, Result,
     kinds::{Finding, Severity},
+    news::ServerNews,
 };
 
 /// Reads the kinds again, with all findings about their files.
@@ -130,6 +131,7 @@ impl Engine {
         };
         *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
         self.inner.toolsets.forget();
+        self.inner.news.tell(ServerNews::Kinds);
         tracing::info!(?reloaded.added, ?reloaded.changed, ?reloaded.removed, "the kinds were reloaded");
         Ok(reloaded)
     }

@@ -1,9 +1,9 @@
 //! The [`Model`] trait.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_types::{Cost, ModelUse, Usage};
+use entourage_types::{Cost, ModelUse, Owner, Usage};
 
 use crate::{GateState, Profile, Reply, Request, Result};
 
@@ -35,6 +35,12 @@ pub trait Model: Send + Sync + 'static {
     /// Returns the current state of the gates before the models that were used; empty if there are none.
     fn gates(&self) -> Vec<GateState> {
         Vec::new()
+    }
+
+    /// Returns for how long the gate before a model, the default if none is named, holds back this owner's calls;
+    /// none if it lets them through.
+    fn held_back(&self, _model: Option<&str>, _owner: &Owner) -> Option<Duration> {
+        None
     }
 
     /// Checks whether a model of this name can be called, so that a wrong name is reported before the call.
@@ -85,6 +91,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn gates(&self) -> Vec<GateState> {
         (**self).gates()
+    }
+
+    fn held_back(&self, model: Option<&str>, owner: &Owner) -> Option<Duration> {
+        (**self).held_back(model, owner)
     }
 
     fn check(&self, model: &str) -> Result<()> {

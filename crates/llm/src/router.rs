@@ -7,7 +7,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{Cost, Usage};
+use entourage_types::{Cost, Owner, Usage};
 use tokio::time::Instant;
 
 use crate::{
@@ -180,6 +180,11 @@ impl Model for Router {
             }
         }
         all.iter().flat_map(|gates| gates.states()).collect()
+    }
+
+    fn held_back(&self, model: Option<&str>, owner: &Owner) -> Option<Duration> {
+        let model = model.unwrap_or(&self.default);
+        self.lane(model).ok()?.gates.held_back(model, owner)
     }
 
     fn fallback(&self) -> &[String] {

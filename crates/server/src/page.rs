@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_api::{Page, PageQuery};
-use entourage_engine::{ItemQuery, Page as Rows, Result as EngineResult};
+use entourage_engine::{ItemQuery, Narrowed, Page as Rows, Result as EngineResult};
 use entourage_types::AgentId;
 
 use crate::Problem;
@@ -42,7 +42,21 @@ impl Paging {
 
     /// The page to read from the engine: one entry more than is shown tells whether there is a next page.
     fn query(&self) -> Rows {
-        Rows { after: self.after.clone(), limit: self.limit + 1, newest_first: true, bytes: BYTES }
+        let (after, limit) = (self.after.clone(), self.limit + 1);
+        Rows { after, limit, newest_first: true, bytes: BYTES, ..Rows::default() }
+    }
+
+    /// Reads a page of a list with conditions that no index serves: it may have few entries, or none, and a next
+    /// page all the same.
+    pub(crate) async fn narrowed<T, V: From<T>, F: Future<Output = EngineResult<Narrowed<T>>>>(
+        &self,
+        read: impl FnOnce(Rows) -> F,
+    ) -> Result<Page<V>, Problem> {
+        let Narrowed { rows, next } = read(Rows { limit: self.limit, ..self.query() }).await?;
+        Ok(Page {
+            data: rows.into_iter().map(V::from).collect(),
+            next_cursor: next.map(|next| encode(&next)),
+        })
     }
 
     /// Reads the page. It has fewer entries where they are large.

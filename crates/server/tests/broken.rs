@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Result, RunCount,
-    RunQuery, Store, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Result,
+    RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -54,6 +54,10 @@ impl Store for Broken {
         self.fail()
     }
 
+    async fn subtrees(&self, _: &Scope, _: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        self.fail()
+    }
+
     async fn steps(&self, _: &Scope, _: RunId) -> Result<Vec<Step>> {
         self.fail()
     }
@@ -70,7 +74,7 @@ impl Store for Broken {
         self.fail()
     }
 
-    async fn events(&self, _: &Scope, _: AgentId, _: u64, _: u32) -> Result<Vec<Event>> {
+    async fn select_events(&self, _: &Scope, _: EventQuery) -> Result<Vec<Event>> {
         self.fail()
     }
 

@@ -64,6 +64,23 @@ fn body(operation: &str) -> Option<Value> {
     }
 }
 
+/// Whether a list has no rows of one owner: all owners share kinds and agencies, and jobs are the operator's. Chats of
+/// agencies and receivers have names instead of ids, and each owner has names of its own: see `agencies.rs` and
+/// `webhooks.rs`.
+fn is_shared(path: &str) -> bool {
+    ["/v1/kinds", "/v1/jobs"].contains(&path) || path.starts_with("/v1/agencies") || path.contains("{name}")
+}
+
+/// The parameters of a list by which it is restricted to one agent or one tree.
+fn by_agent(path: &str) -> Vec<String> {
+    let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
+    let parameters = description["paths"][path]["get"]["parameters"].as_array().cloned().unwrap_or_default();
+    let names =
+        parameters.iter().filter(|parameter| parameter["in"] == "query").map(|parameter| &parameter["name"]);
+    let named = names.filter_map(Value::as_str).filter(|name| ["root", "tree", "agent"].contains(name));
+    named.map(str::to_owned).collect()
+}
+
 /// All operations: method, path, id, and the schema of the id in the path, if there is one.
 fn operations() -> Vec<(Method, String, String, Option<String>)> {
     let description: Value = serde_json::from_str(&entourage_server::openapi_json()).unwrap();
@@ -118,23 +135,17 @@ async fn no_list_shows_data_of_another_owner() {
     let things = ids_by_schema(&alice).await;
     let root = &things["AgentId"];
     let lists = operations().into_iter().filter(|(_, path, operation, schema)| {
-        // All owners share kinds and agencies, and jobs are the operator's. Chats of agencies have names
-        // instead of ids, and each owner has names of its own: see `agencies.rs`.
-        let is_shared = ["/v1/kinds", "/v1/jobs"].contains(&&**path) || path.starts_with("/v1/agencies");
-        schema.is_none() && operation.starts_with("list") && !is_shared
+        schema.is_none() && operation.starts_with("list") && !is_shared(path)
     });
     let mut walked = 0;
     for (_, path, ..) in lists {
-        let mut paths = vec![path.clone()];
-        if !["/v1/agents", "/api/chats"].contains(&&*path) {
-            paths.push(format!("{path}?root={root}"));
-        }
-        for path in paths {
+        let restricted = by_agent(&path).into_iter().map(|name| format!("{path}?{name}={root}"));
+        for path in restricted.chain([path.clone()]) {
             assert_eq!(bob.get(&path).await.expect(200)["data"], json!([]), "{path}");
             walked += 1;
         }
     }
-    assert!(walked >= 7, "the walk has lost its way: {walked}");
+    assert!(walked >= 18, "the walk has lost its way: {walked}");
 }
 
 /// All ids in a response, at any depth.
@@ -153,10 +164,7 @@ async fn a_cursor_of_another_owner_reveals_none_of_its_data() {
     let alice = Site::with(settings()).await.bearing(&token_of("alice"));
     let bob = alice.bearing(&token_of("bob"));
     let (his, hers) = (ids_by_schema(&bob).await, ids_by_schema(&alice).await);
-    let is_list = |operation: &str, path: &str| {
-        let is_shared = ["/v1/kinds", "/v1/jobs"].contains(&path) || path.starts_with("/v1/agencies");
-        operation.starts_with("list") && !is_shared
-    };
+    let is_list = |operation: &str, path: &str| operation.starts_with("list") && !is_shared(path);
     let (mut walked, mut given) = (0, 0);
     for (_, path, operation, schema) in operations() {
         if !is_list(&operation, &path) {

@@ -150,3 +150,46 @@ async fn only_the_operator_reloads_kinds_and_owners_see_their_own_runs() {
     assert_eq!(clerk(&alice).await["gone"], true);
     operator.get("/v1/kinds/clerk").await.problem(404, "not-found");
 }
+
+#[tokio::test]
+async fn the_text_of_a_kind_is_checked_without_being_loaded() {
+    let site = Site::open().await;
+    let check = async |text: &str| {
+        site.post("/v1/kinds/check", &json!({"text": text})).await.expect(200)["data"].clone()
+    };
+    assert_eq!(check("---\nname: fine\n---\nDo it.").await, json!([]));
+    let wrong = check("---\nname: wrong\nmax_stepz: 3\nlimits: {max_steps: many}\n---\nDo it.").await;
+    assert!(wrong.as_array().unwrap().iter().any(|finding| finding["severity"] == "mistake"), "{wrong}");
+    let peers = check("---\nname: lonely\npeers: [nobody]\n---\nDo it.").await;
+    assert!(peers[0]["text"].as_str().unwrap().contains("nobody"), "{peers}");
+    site.get("/v1/kinds/fine").await.problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn a_kind_shows_its_limits_and_the_operator_its_source_and_its_versions() {
+    let site = Site::with(settings()).await;
+    let (operator, other) = (site.bearing(&token_of("local")), site.bearing(&token_of("eve")));
+    let kind = operator.get("/v1/kinds/researcher").await.expect(200);
+    assert!(kind["limits"]["max_steps"].is_u64() && kind["context"]["compact_at"].is_f64(), "{kind}");
+    assert_eq!(kind["in_doubt"]["otherwise"], "give_up");
+    assert!(kind["source"].as_str().is_some_and(|source| !source.is_empty()));
+    assert!(other.get("/v1/kinds/researcher").await.expect(200).get("source").is_none());
+    assert_eq!(operator.get("/v1/kinds/researcher/versions").await.expect(200)["data"], json!([]));
+    operator.done("tell hello").await;
+    let versions = operator.get("/v1/kinds/researcher/versions").await.expect(200)["data"].clone();
+    assert_eq!((versions.as_array().unwrap().len(), &versions[0]["version"]), (1, &kind["version"]));
+    let version = versions[0]["version"].as_str().unwrap();
+    let shown = operator.get(&format!("/v1/kinds/researcher/versions/{version}")).await.expect(200);
+    assert_eq!((&shown["name"], &shown["version"]), (&json!("researcher"), &kind["version"]));
+    operator.get(&format!("/v1/kinds/assistant/versions/{version}")).await.problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn the_operator_sees_the_places_of_the_server() {
+    let site = Site::with(settings()).await;
+    let (operator, other) = (site.bearing(&token_of("local")), site.bearing(&token_of("eve")));
+    operator.done("hello").await;
+    let server = operator.get("/v1/server").await.expect(200);
+    assert_eq!(server["places"]["limit"], 1024, "{server}");
+    other.get("/v1/server").await.problem(403, "operator-only");
+}

@@ -15,7 +15,8 @@ async fn a_question_of_a_sub_agent_is_listed_and_can_be_answered_once() {
     assert_eq!((&list["data"][0]["id"], &list["data"][0]["kind"]), (&json!(question), &json!("researcher")));
     let path = format!("/v1/questions/{question}");
     let open: Question = site.get(&path).await.read();
-    assert_eq!(open, site.client().question(open.id).await.unwrap().into());
+    let plain = Question { path: Vec::new(), because: None, ..open.clone() };
+    assert_eq!(plain, site.client().question(open.id).await.unwrap().into());
 
     let answered: Question = site.post(&format!("{path}/answer"), &json!({"answer": "blue"})).await.read();
     assert_eq!((answered.status, answered.answer.as_deref()), (QuestionStatus::Answered, Some("blue")));

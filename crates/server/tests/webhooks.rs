@@ -752,6 +752,18 @@ async fn only_its_owner_lists_and_retries_a_receiver() {
     let again: entourage_api::Receiver = retry("crm").await.read();
     assert_eq!(again.pending, 1);
     retry("other").await.problem(404, "not-found");
+
+    let listed = site.get("/v1/webhooks/crm/deliveries?status=pending").await.expect(200)["data"].clone();
+    let delivery = listed[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["occasion"]), (1, &json!("task.created")));
+    assert_eq!(site.get("/v1/webhooks/crm/deliveries?status=given_up").await.expect(200)["data"], json!([]));
+    site.get("/v1/webhooks/other/deliveries").await.problem(404, "not-found");
+    let one = async |name: &str, id: &str| {
+        send(site.request(Method::POST, &format!("/v1/webhooks/{name}/deliveries/{id}/retry"))).await
+    };
+    assert_eq!(one("crm", &delivery).await.expect(200)["status"], "pending");
+    one("other", &delivery).await.problem(404, "not-found");
+    one("crm", &format!("dlv_{}", "0".repeat(32))).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Agents.
 
-use entourage_store::AgentQuery;
+use entourage_store::{AgentQuery, words::title_words};
 use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -77,6 +77,9 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         .only("key = ?", query.key.as_deref())
         .only("shown = ?", query.status.filter(|status| status.status().is_terminal()))
         .only("status = ?", query.status.filter(|status| !status.status().is_terminal()));
+    let select = select.only("waiting_on = ?", query.waiting_on);
+    let select = title_words(query.title.as_deref().unwrap_or_default())
+        .fold(select, |select, word| select.and("title LIKE ? ESCAPE '\\'").bind(containing(word)));
     let select = if query.roots { select.and("parent IS NULL") } else { select };
     let select = if query.unread { select.and(UNREAD) } else { select };
     let select = if query.unwoken { select.and(UNWOKEN) } else { select };
@@ -84,6 +87,18 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         return select.page_of_few("agents", scope, &query.page);
     }
     select.page("agents", None, scope, &query.page)
+}
+
+/// The pattern for a text that contains this word.
+fn containing(word: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in word.chars() {
+        if ['%', '_', '\\'].contains(&c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern + "%"
 }
 
 /// Returns the partial index that serves a query best, if one does.

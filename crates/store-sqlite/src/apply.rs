@@ -5,7 +5,7 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities, events, fault::Result, inbox, items, job::Done, prune, runs, usage,
+    agents, entities, events, fault::Result, inbox, items, job::Done, prune, runs, subtrees::Changes, usage,
     writer_cache::WriterCache,
 };
 
@@ -19,16 +19,19 @@ pub(crate) fn commit(
     let mut after = writer.clone();
     let mut epoch_written = false;
     let mut wakeups = Vec::new();
+    let mut above = Changes::default();
     for write in &commit.writes {
         match (write, &writer) {
             (Write::NewAgent(agent), _) => {
                 let row = cache.next_agent(connection)?;
                 agents::insert(connection, row, agent)?;
+                above.agent(None, agent);
                 cache.put_new_agent(agent, row);
             }
             (Write::Agent(row), Some(agent)) => {
                 let row = Agent { epoch: agent.epoch, ..row.clone() };
                 agents::update(connection, &row)?;
+                above.agent(after.as_ref(), &row);
                 after = Some(row);
                 epoch_written = true;
             }
@@ -42,6 +45,7 @@ pub(crate) fn commit(
             }
             (Write::Run(run), Some(agent)) => {
                 let before = cache.run(run.id);
+                above.run(agent, before.map_or(&[][..], |before| &before.spent), &run.spent);
                 runs::write(connection, run, before.map(|before| before.status))?;
                 let kept = before.map_or(&[][..], |before| usage::kept_of(before.status, &before.spent));
                 usage::keep(
@@ -69,13 +73,18 @@ pub(crate) fn commit(
             (Write::Agent(_) | Write::Run(_) | Write::ConsumePost(_) | Write::ConsumeWakeup(_), None) => {}
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
+                above.pruned(connection, cache, *agent)?;
                 prune::agent(connection, *agent)?;
                 cache.remove_agent(*agent);
             }
             (Write::PruneEntity(kind, id), _) => prune::entity(connection, *kind, id)?,
-            (Write::Record(entity, _), _) => entities::upsert(connection, entity)?,
+            (Write::Record(entity, _), _) => {
+                above.record(connection, cache, entity)?;
+                entities::upsert(connection, entity)?;
+            }
         }
     }
+    above.write(connection, cache)?;
     if let Some(agent) = after {
         if !epoch_written && cache.has_unpersisted_epoch(agent.id) {
             agents::set_epoch(connection, agent.id, agent.epoch)?;

@@ -54,6 +54,12 @@ const WITHOUT_TREE: WordIndex = word_index!(
     "entities_without_tree": "kind" is "request" or "delivery" or "pending_save"
 );
 
+/// The open questions of an owner, those that are due soonest first.
+const OPEN_QUESTIONS: Partial =
+    Partial { index: "open_questions", holds: "kind = 'question' AND status = 'open'" };
+/// As in that index: the second in which a question is due; what is never due comes after all others.
+const DUE_FIRST: &str = "coalesce(CASE WHEN json_valid(body) THEN substr(body ->> '$.due', 1, 19) END, '~')";
+
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {
         kind: word(row, 0)?,
@@ -89,7 +95,7 @@ pub(crate) fn get(
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) -> Result<Vec<Entity>> {
     match &query.text {
         Some(text) => match words(text) {
-            Some(words) => search(scope, query, words).rows(connection, read),
+            Some(words) => search(scope, query, words).rows_within(query.page.bytes, connection, read),
             None => Ok(Vec::new()),
         },
         None => select(scope, query).rows_within(query.page.bytes, connection, read),
@@ -98,6 +104,11 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) 
 
 /// The query behind [`list`] without words.
 pub(crate) fn select(scope: &Scope, query: &EntityQuery) -> Select {
+    if query.soonest_first {
+        let by = scope.owner().map(|_| OPEN_QUESTIONS);
+        let select = restrict(Select::of_some(COLUMNS, "entities", by), scope, query);
+        return select.page_in_order(DUE_FIRST, query.records.kind().as_str(), scope, &query.page);
+    }
     let select = Select::of_some(COLUMNS, "entities", partial(scope, query));
     restrict(select, scope, query).page("entities", Some(query.records.kind().as_str()), scope, &query.page)
 }
@@ -118,7 +129,11 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
 fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
     let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
     let select = Select::new(&format!("SELECT {COLUMNS} FROM {from} WHERE entity_text MATCH ?")).bind(words);
-    restrict(select, scope, query).end("ORDER BY rank LIMIT ?").bind(query.page.limit)
+    let select = restrict(select, scope, query);
+    match query.page.newest_first {
+        true => select.page_of_matches(query.records.kind().as_str(), scope, &query.page),
+        false => select.end("ORDER BY rank LIMIT ?").bind(query.page.limit),
+    }
 }
 
 fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {

@@ -1,5 +1,6 @@
 //! Events, numbered in the transaction that they report. Those of a tree have the [keys](KeyRange) of its root.
 
+use entourage_store::EventQuery;
 use entourage_types::{AgentId, Event, EventBody, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -20,28 +21,34 @@ pub(crate) const NEVER: Time = Time::from_micros(i64::MIN);
 /// The maximum number of bytes of events that one read returns, not counting the last event.
 const BYTES: usize = 256 << 10;
 
-/// Returns events of one tree above a number, in order, with their items joined in.
-pub(crate) fn list(
-    connection: &Connection,
-    scope: &Scope,
-    root: AgentId,
-    after: u64,
-    limit: u32,
-) -> Result<Vec<Event>> {
+/// Returns events of one tree by query, in order, with their items joined in.
+pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EventQuery) -> Result<Vec<Event>> {
+    let root = query.root;
     // In one snapshot: if the root is removed meanwhile, another agent may get its row number.
     snapshot(connection, || {
         let Some(tree) = KeyRange::of(connection, root)? else { return Ok(Vec::new()) };
-        Select::new(
+        let last = query.before.map_or(u64::MAX, |before| before.saturating_sub(1));
+        let select = Select::new(
             "SELECT e.n, e.agent, e.at, e.item_seq, e.body, i.run, i.session, i.at, i.type, i.body, i.step \
          FROM events e LEFT JOIN agents a ON a.id = e.agent LEFT JOIN items i ON i.n = a.n << 32 | e.item_seq \
          WHERE e.n > ? AND e.n <= ?",
         )
-        .bind(tree.key(after))
-        .bind(tree.key(u64::MAX))
+        .bind(tree.key(query.after))
+        .bind(tree.key(last))
         .of(scope, "agents", root)
-        .end("ORDER BY e.n LIMIT ?")
-        .bind(limit)
-        .rows_within(BYTES, connection, |row| read(root, row))
+        .only("e.agent = ?", query.agent);
+        let select = match query.name.as_deref() {
+            // What an item's event says is in the item alone.
+            Some("item") => select.and("e.item_seq IS NOT NULL"),
+            name => select.only("e.body ->> '$.event' = ?", name),
+        };
+        let order = if query.latest { "ORDER BY e.n DESC LIMIT ?" } else { "ORDER BY e.n LIMIT ?" };
+        let select = select.end(order).bind(query.limit);
+        let mut events = select.rows_within(BYTES, connection, |row| read(root, row))?;
+        if query.latest {
+            events.reverse();
+        }
+        Ok(events)
     })
 }
 

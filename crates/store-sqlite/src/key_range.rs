@@ -18,6 +18,11 @@ impl KeyRange {
         Self(row)
     }
 
+    /// The agent's row number.
+    pub(crate) const fn row(self) -> i64 {
+        self.0
+    }
+
     /// Returns the keys of this agent; none if there is no such agent.
     pub(crate) fn of(connection: &Connection, agent: AgentId) -> Result<Option<Self>> {
         Ok(agents::row(connection, agent)?.map(Self))

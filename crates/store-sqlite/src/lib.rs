@@ -33,6 +33,7 @@ mod readers;
 mod rows;
 mod runs;
 mod select;
+mod subtrees;
 #[cfg(test)]
 mod trouble;
 mod usage;
@@ -47,8 +48,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Result, RunCount,
-    RunQuery, Store, UsageQuery, metrics as named,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Result,
+    RunCount, RunQuery, Store, Subtree, UsageQuery, metrics as named,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -323,6 +324,11 @@ impl Store for SqliteStore {
         self.read(scope, move |on| usage::sums(on, &sees, query)).await
     }
 
+    async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        let (sees, agents) = (scope.clone(), agents.to_vec());
+        self.read(scope, move |on| subtrees::list(on, &sees, &agents)).await
+    }
+
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         let sees = scope.clone();
         self.read(scope, move |on| runs::steps(on, &sees, run)).await
@@ -338,9 +344,9 @@ impl Store for SqliteStore {
         self.read(scope, move |on| entities::list(on, &sees, &query)).await
     }
 
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+    async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>> {
         let sees = scope.clone();
-        self.read(scope, move |on| events::list(on, &sees, root, after, limit)).await
+        self.read(scope, move |on| events::list(on, &sees, &query)).await
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {

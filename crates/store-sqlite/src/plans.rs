@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{
-    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Question, Record, RunId, Scope,
-    ShownStatus, Status, Task, Time,
+    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Question, QuestionStatus, Record, RunId,
+    Scope, ShownStatus, Status, StopReason, Task, Time, WaitingOn,
 };
 use rusqlite::Connection;
 
@@ -58,12 +58,88 @@ fn run_lists_and_counts_use_their_indexes() {
     let cases = vec![
         (all.clone(), "runs_of_owner"),
         (RunQuery { open: true, ..all.clone() }, "open_runs"),
+        (RunQuery { status: Some(ShownStatus::Waiting), ..all.clone() }, "open_runs"),
+        (RunQuery { kind: Some("rare".into()), version: Some("v".into()), ..all.clone() }, "runs_of_owner"),
         (RunQuery { agent, ..all.clone() }, "runs_of_agent"),
         (RunQuery { root: agent, ..all.clone() }, "runs_of_agent"),
         (RunQuery { id: Some(RunId::new()), agent, ..all }, "sqlite_autoindex_runs_1"),
     ];
     assert_plans(cases.clone(), runs::select);
     assert_plans(cases, runs::count_select);
+    // Without an owner, these read all runs.
+    let of_owner = vec![
+        (RunQuery { status: Some(ShownStatus::Failed), ..RunQuery::default() }, "failed_runs"),
+        (RunQuery { status: Some(ShownStatus::Stopped), ..RunQuery::default() }, "failed_runs"),
+        (RunQuery { stop_reason: Some(StopReason::MaxCost), ..RunQuery::default() }, "unusual_runs"),
+        // The runs of a large tree, up to where the page ends.
+        (RunQuery { root: agent, page: up_to("run_1"), ..RunQuery::default() }, "runs_of_owner"),
+    ];
+    for (query, index) in of_owner {
+        assert_owners_plan(|scope| runs::select(scope, &query), index);
+    }
+}
+
+#[test]
+fn what_people_search_for_uses_an_index_up_to_where_its_page_ends() {
+    let agents =
+        |query: AgentQuery, index: &str| assert_owners_plan(|scope| agents::select(scope, &query), index);
+    let title = Some("trains".to_owned());
+    let page = up_to("agt_1");
+    agents(
+        AgentQuery { title: title.clone(), page: page.clone(), ..AgentQuery::default() },
+        "agents_of_owner",
+    );
+    agents(AgentQuery { title, roots: true, page: page.clone(), ..AgentQuery::default() }, "roots_of_owner");
+    let (waits, waiting) = (Some(WaitingOn::Retry), Some(ShownStatus::Waiting));
+    let waiting =
+        AgentQuery { status: waiting, waiting_on: waits, page: page.clone(), ..AgentQuery::default() };
+    agents(waiting, "open_agents");
+    let children =
+        AgentQuery { parent: Some(AgentId::new()), waiting_on: waits, page, ..AgentQuery::default() };
+    agents(children, "agents_of_parent");
+    let soonest =
+        EntityQuery { soonest_first: true, ..EntityQuery::in_status::<Question>(QuestionStatus::Open) };
+    assert_owners_plan(|scope| entities::select(scope, &soonest), "open_questions");
+}
+
+/// The cost of a page with a condition that no index serves depends on where it ends, and not on what is behind.
+#[test]
+fn a_page_reads_no_row_behind_its_end() {
+    let [(_few, few), (_many, many)] =
+        [database_with_ended_rows(500, true), database_with_ended_rows(20_000, true)];
+    let own = Scope::Owner(Owner::local());
+    let pages: [(&str, fn(&Scope, Page) -> Select); 3] = [
+        ("agt", |scope, page| {
+            agents::select(scope, &AgentQuery { title: Some("none".into()), page, ..AgentQuery::default() })
+        }),
+        ("run", |scope, page| {
+            runs::select(scope, &RunQuery { version: Some("none".into()), page, ..RunQuery::default() })
+        }),
+        ("run", |scope, page| {
+            let root = Some(AgentId::new());
+            runs::select(scope, &RunQuery { root, page, ..RunQuery::default() })
+        }),
+    ];
+    for (prefix, select) in pages {
+        let steps = |rows: u32, connection: &Connection| {
+            select(&own, up_to(&format!("{prefix}_{}", rows + 60 - 200))).steps(connection)
+        };
+        let (before, after) = (steps(500, &few), steps(20_000, &many));
+        assert!(after <= before + 20 && before > 200, "{before} steps with few, {after} with many: {prefix}");
+    }
+}
+
+/// A page that ends with this row.
+fn up_to(row: &str) -> Page {
+    Page { until: Some(row.to_owned()), newest_first: true, ..Page::default() }
+}
+
+/// Asserts that an owner's query uses this index, and sorts nothing.
+fn assert_owners_plan(select: impl Fn(&Scope) -> Select, index: &str) {
+    let (_directory, connection) = database_with_ended_rows(0, true);
+    let plan = select(&Scope::Owner(Owner::local())).plan(&connection);
+    assert!(plan.contains(&format!("INDEX {index}")), "{plan}, instead of {index}");
+    assert!(!plan.contains("TEMP B-TREE"), "{plan}");
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! Runs and their steps.
 
 use entourage_store::{RunCount, RunQuery};
-use entourage_types::{AgentId, Cost, DailyUsage, Owner, Run, RunId, Scope, Status, Step, StepState, Usage};
+use entourage_types::{
+    AgentId, Cost, DailyUsage, Owner, Run, RunId, Scope, ShownStatus, Status, Step, StepState, StopReason,
+    Usage,
+};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
@@ -16,6 +19,11 @@ const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error,
 
 pub(crate) const OPEN: &str =
     "runs.status <> 'succeeded' AND runs.status <> 'failed' AND runs.status <> 'cancelled'";
+
+const UNENDED: Partial = Partial { index: "open_runs", holds: OPEN };
+const FAILED: Partial = Partial { index: "failed_runs", holds: "status = 'failed'" };
+/// Runs that stopped for another reason than that they were done.
+const UNUSUAL: Partial = Partial { index: "unusual_runs", holds: "stop_reason <> 'completed'" };
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
@@ -69,16 +77,43 @@ pub(crate) fn count_select(scope: &Scope, query: &RunQuery) -> Select {
 
 /// Starts a statement that reads `head` of the runs that match a query.
 fn of(head: &str, scope: &Scope, query: &RunQuery) -> Select {
-    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead.
-    let owner = if query.root.is_some() { "+owner" } else { "owner" };
-    let is_wide = query.id.is_none() && query.agent.is_none() && query.root.is_none();
-    let by = (query.open && is_wide).then_some(Partial { index: "open_runs", holds: OPEN });
+    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead. A page
+    // with an end reads each run up to there.
+    let by_agents = query.root.is_some() && query.page.until.is_none();
+    let owner = if by_agents { "+owner" } else { "owner" };
+    let of_tree = match by_agents {
+        true => "agent IN (SELECT id FROM agents WHERE root = ?)",
+        false => "(SELECT root FROM agents WHERE id = runs.agent) = ?",
+    };
+    let is_wide = query.id.is_none() && query.agent.is_none() && !by_agents;
+    let by = partial(scope, query).filter(|_| is_wide);
     let select = Select::of_some(head, "runs", by)
         .seen_by(scope, owner)
         .only("id = ?", query.id)
         .only("agent = ?", query.agent)
-        .only("agent IN (SELECT id FROM agents WHERE root = ?)", query.root);
+        .only(of_tree, query.root)
+        .only("(SELECT kind FROM agents WHERE id = runs.agent) = ?", query.kind.as_deref())
+        .only("kind_version = ?", query.version.as_deref())
+        .only("stop_reason = ?", query.stop_reason)
+        .only("status = ?", query.status.map(ShownStatus::status));
+    let select = match query.status {
+        Some(ShownStatus::Failed) => select.and("stop_reason IS NOT 'cancelled'"),
+        Some(ShownStatus::Stopped) => select.and("stop_reason = 'cancelled'"),
+        _ => select,
+    };
     if query.open && by.is_none() { select.and(OPEN) } else { select }
+}
+
+/// Returns the partial index that serves a query of all trees best, if one does.
+fn partial(scope: &Scope, query: &RunQuery) -> Option<Partial> {
+    let of_owner = |partial| scope.owner().map(|_| partial);
+    match query.status {
+        _ if query.open => Some(UNENDED),
+        Some(status) if !status.is_terminal() => Some(UNENDED),
+        _ if query.stop_reason.is_some_and(|reason| reason != StopReason::Completed) => of_owner(UNUSUAL),
+        Some(ShownStatus::Failed | ShownStatus::Stopped) => of_owner(FAILED),
+        _ => None,
+    }
 }
 
 /// Returns the agent's run that has not ended.

@@ -103,22 +103,54 @@ impl Select {
         self.page_by(&format!("+{table}.n"), table, None, scope, page)
     }
 
+    /// Like [`page`](Self::page), for entities that the index of words finds.
+    pub(crate) fn page_of_matches(self, kind: &str, scope: &Scope, page: &Page) -> Self {
+        self.page_by("entity_text.rowid", "entities", Some(kind), scope, page)
+    }
+
     fn page_by(self, n: &str, table: &str, kind: Option<&str>, scope: &Scope, page: &Page) -> Self {
         let (than, order) = if page.newest_first { ("<", "DESC") } else { (">", "ASC") };
-        let select = match &page.after {
-            Some(id) => {
-                let row = Self::new(&format!("SELECT n FROM {table} WHERE id = ?"))
-                    .bind(id.clone())
-                    .only("kind = ?", kind)
-                    .seen_by(scope, "owner");
-                let mut select = self.and(&format!("{n} {than} ({})", row.sql));
-                select.values.extend(row.values.iter().cloned());
-                select.behind = Some(Box::new(PageStart { id: id.clone(), select: row }));
-                select
-            }
-            None => self,
+        let row = |id: &str| {
+            Self::new(&format!("SELECT n FROM {table} WHERE id = ?"))
+                .bind(id.to_owned())
+                .only("kind = ?", kind)
+                .seen_by(scope, "owner")
         };
-        select.end(&format!("ORDER BY {n} {order} LIMIT ?")).bind(page.limit)
+        let mut select = self;
+        if let Some(id) = &page.after {
+            let row = row(id);
+            select = select.and(&format!("{n} {than} ({})", row.sql));
+            select.values.extend(row.values.iter().cloned());
+            select.behind = Some(Box::new(PageStart { id: id.clone(), select: row }));
+        }
+        if let Some(id) = &page.until {
+            let row = row(id);
+            let up_to = if page.newest_first { ">=" } else { "<=" };
+            select = select.and(&format!("{n} {up_to} ({})", row.sql));
+            select.values.extend(row.values);
+        }
+        select.end(&format!("ORDER BY {n} {order} LIMIT ?")).bind(page.limit).skip(page.skip)
+    }
+
+    /// Leaves out the first rows.
+    pub(crate) fn skip(self, rows: u32) -> Self {
+        if rows == 0 { self } else { self.end("OFFSET ?").bind(rows) }
+    }
+
+    /// Begins a page after a row of `entities` in another order than that of their insertion: by this expression
+    /// and, where that is equal, by age.
+    pub(crate) fn page_in_order(self, key: &str, kind: &str, scope: &Scope, page: &Page) -> Self {
+        let mut select = self;
+        if let Some(id) = &page.after {
+            let row = Self::new(&format!("SELECT {key}, n FROM entities WHERE id = ? AND kind = ?"))
+                .bind(id.clone())
+                .bind(kind.to_owned())
+                .seen_by(scope, "owner");
+            select = select.and(&format!("({key}, n) > ({})", row.sql));
+            select.values.extend(row.values.iter().cloned());
+            select.behind = Some(Box::new(PageStart { id: id.clone(), select: row }));
+        }
+        select.end(&format!("ORDER BY {key}, n LIMIT ?")).bind(page.limit).skip(page.skip)
     }
 
     /// Runs the query.

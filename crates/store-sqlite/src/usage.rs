@@ -63,12 +63,17 @@ pub(crate) fn of_open_runs(scope: &Scope) -> Select {
 pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
     // A tree or an agent has few runs, an owner may have many: the plus keeps SQLite from using the owner's
     // index.
-    let few = query.root.is_some() || query.agent.is_some();
+    let few = query.root.is_some() || query.agent.is_some() || query.under.is_some();
     Select::new(&format!("{RUNS} {THEIR_AGENTS}"))
         .seen_by(scope, if few { "+runs.owner" } else { "runs.owner" })
         .only("runs.id = ?", query.run)
         .only("runs.agent = ?", query.agent)
         .only("runs.agent IN (SELECT id FROM agents WHERE root = ?)", query.root)
+        .only(
+            "runs.agent IN (WITH RECURSIVE below (id) AS (SELECT ? UNION SELECT agents.id FROM below \
+             JOIN agents ON agents.parent = below.id) SELECT id FROM below)",
+            query.under,
+        )
 }
 
 fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<DailyUsage>)> {
@@ -90,6 +95,8 @@ pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
         .seen_by(scope, "owner")
         .only("day >= ?", query.from)
         .only("day <= ?", query.to)
+        .only("kind = ?", query.kind.as_deref())
+        .only("model = ?", query.model.as_deref())
 }
 
 fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, DailyUsage)> {

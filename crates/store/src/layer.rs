@@ -11,8 +11,8 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, ItemQuery, Result, RunCount,
-    RunQuery, Store, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, EventQuery, ItemQuery, Result,
+    RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 
 /// A layer between an engine and its store. The default methods change nothing.
@@ -112,6 +112,10 @@ impl<B: StoreLayer> Store for Layered<B> {
         Ok(found)
     }
 
+    async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        self.store.subtrees(&self.enter(scope).await?, agents).await
+    }
+
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         self.store.steps(&self.enter(scope).await?, run).await
     }
@@ -128,9 +132,9 @@ impl<B: StoreLayer> Store for Layered<B> {
         Ok(found)
     }
 
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+    async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>> {
         let scope = self.enter(scope).await?;
-        Ok(self.between.events(self.store.events(&scope, root, after, limit).await?))
+        Ok(self.between.events(self.store.select_events(&scope, query).await?))
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {

@@ -36,7 +36,7 @@ pub use derive::monotonic_time;
 pub use error::Error;
 pub use layer::{Layered, StoreLayer};
 pub use memory::MemoryStore;
-pub use query::{AgentQuery, EntityQuery, ItemQuery, Page, RunCount, RunQuery};
+pub use query::{AgentQuery, EntityQuery, EventQuery, ItemQuery, Page, RunCount, RunQuery, Subtree};
 pub use records::{RecordFilter, Versioned};
 pub use usage::{SpentBy, Sums, UsageQuery};
 
@@ -70,6 +70,10 @@ pub trait Store: Send + Sync + 'static {
     /// Sums what model calls used. The usage of a run that was removed since stays counted.
     async fn usage(&self, scope: &Scope, query: UsageQuery) -> Result<Vec<UsageRow>>;
 
+    /// Sums over each of these agents and all agents below it, in the order of `agents`; agents that the scope does
+    /// not include are left out.
+    async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>>;
+
     /// Returns the steps of one run in the order in which they began.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;
 
@@ -82,7 +86,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns events of one tree with numbers above `after`, in order and without gaps: up to `limit`, fewer
     /// if they are large, but at least one if there is one.
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>>;
+    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+        self.select_events(scope, EventQuery::of(root, after, limit)).await
+    }
+
+    /// Returns events of one tree by query, in order: fewer than its limit if they are large, but at least one if
+    /// there is one.
+    async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>>;
 
     /// Returns the number of a tree's last event, 0 if there is none.
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64>;

@@ -1,6 +1,6 @@
 //! The queries of a store. An absent condition does not restrict.
 
-use entourage_types::{AgentId, Record, RecordSelector, RunId, ShownStatus};
+use entourage_types::{AgentId, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally, WaitingOn};
 
 /// A page of a list: how many rows, and after which row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,6 +8,11 @@ pub struct Page {
     /// The id of the last row already seen. One that does not exist, or that the scope does not include, is
     /// refused with [`Error::NoRow`](crate::Error::NoRow).
     pub after: Option<String>,
+    /// Leaves out so many rows after that one.
+    pub skip: u32,
+    /// The id of the last row that the page may go to. A condition that no index serves reads each row up to
+    /// there, and no further. If there is no such row, the page is empty.
+    pub until: Option<String>,
     /// At most this many rows.
     pub limit: u32,
     /// Newest first.
@@ -19,7 +24,7 @@ pub struct Page {
 
 impl Default for Page {
     fn default() -> Self {
-        Self { after: None, limit: 100, newest_first: false, bytes: usize::MAX }
+        Self { after: None, skip: 0, until: None, limit: 100, newest_first: false, bytes: usize::MAX }
     }
 }
 
@@ -46,6 +51,10 @@ pub struct AgentQuery {
     pub key: Option<String>,
     /// In this status, as users see it.
     pub status: Option<ShownStatus>,
+    /// That wait, and wait on this.
+    pub waiting_on: Option<WaitingOn>,
+    /// With a title that contains each of these words, in whatever case of ASCII letters.
+    pub title: Option<String>,
     /// With posts in the inbox.
     pub unread: bool,
     /// Without any wake-up, due or not.
@@ -89,6 +98,14 @@ pub struct RunQuery {
     pub agent: Option<AgentId>,
     /// Of the agents of this tree.
     pub root: Option<AgentId>,
+    /// Of agents of this kind.
+    pub kind: Option<String>,
+    /// That started with this version of their kind.
+    pub version: Option<String>,
+    /// In this status, as users see it.
+    pub status: Option<ShownStatus>,
+    /// That stopped for this reason.
+    pub stop_reason: Option<StopReason>,
     /// That have not ended.
     pub open: bool,
     /// Which page.
@@ -118,7 +135,10 @@ pub struct EntityQuery {
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
-    /// Which page. With `text`, only its `limit` counts: the best matches are returned.
+    /// Those that are due soonest first, then those that are never due, oldest first. Only for questions.
+    pub soonest_first: bool,
+    /// Which page. With `text` and unless it is newest first, only its `limit` counts: the best matches are
+    /// returned.
     pub page: Page,
 }
 
@@ -138,6 +158,51 @@ impl EntityQuery {
     /// The records that a selector names, for code that does not know their type.
     #[must_use]
     pub fn of(records: impl Into<RecordSelector>) -> Self {
-        Self { records: records.into(), root: None, parent: None, text: None, page: Page::default() }
+        Self {
+            records: records.into(),
+            root: None,
+            parent: None,
+            text: None,
+            soonest_first: false,
+            page: Page::default(),
+        }
     }
+}
+
+/// Which events of one tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventQuery {
+    /// The root of the tree.
+    pub root: AgentId,
+    /// Events with numbers above this.
+    pub after: u64,
+    /// Events with numbers below this.
+    pub before: Option<u64>,
+    /// `limit` keeps the last of these events, and not the first.
+    pub latest: bool,
+    /// About this agent.
+    pub agent: Option<AgentId>,
+    /// With this [name](entourage_types::EventBody::name).
+    pub name: Option<String>,
+    /// At most this many, and fewer if they are large.
+    pub limit: u32,
+}
+
+impl EventQuery {
+    /// Up to `limit` events of a tree after a number.
+    #[must_use]
+    pub fn of(root: AgentId, after: u64, limit: u32) -> Self {
+        Self { root, after, before: None, latest: false, agent: None, name: None, limit }
+    }
+}
+
+/// Sums over an agent and all agents below it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Subtree {
+    /// How many agents there are in each status, as users see it: in the order of [`ShownStatus::ALL`].
+    pub agents: [u64; ShownStatus::ALL.len()],
+    /// How many of their questions are open.
+    pub open_questions: u64,
+    /// What their runs used, those under way up to their last commit.
+    pub used: Tally,
 }

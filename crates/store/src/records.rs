@@ -12,23 +12,27 @@ pub struct RecordFilter<R: Record> {
     pub agent: Option<AgentId>,
     /// In this status.
     pub status: Option<R::Status>,
-    /// With all of these words, the last of which may be a prefix. The best matches come first, and of the page
-    /// only its limit counts.
+    /// With all of these words, the last of which may be a prefix. Unless the page is newest first, the best
+    /// matches come first, and of the page only its limit counts.
     pub words: Option<String>,
+    /// Those that are due soonest first, then the others, oldest first. Only for questions.
+    pub soonest_first: bool,
     /// Which page.
     pub page: Page,
 }
 
 impl<R: Record> Clone for RecordFilter<R> {
     fn clone(&self) -> Self {
-        let Self { root, agent, status, words, page } = self;
-        Self { root: *root, agent: *agent, status: *status, words: words.clone(), page: page.clone() }
+        let Self { root, agent, status, words, soonest_first, page } = self;
+        let (words, page) = (words.clone(), page.clone());
+        Self { root: *root, agent: *agent, status: *status, words, soonest_first: *soonest_first, page }
     }
 }
 
 impl<R: Record> Default for RecordFilter<R> {
     fn default() -> Self {
-        Self { root: None, agent: None, status: None, words: None, page: Page::default() }
+        let page = Page::default();
+        Self { root: None, agent: None, status: None, words: None, soonest_first: false, page }
     }
 }
 
@@ -42,9 +46,9 @@ impl<R: Record> RecordFilter<R> {
 
 impl<R: Record> From<RecordFilter<R>> for EntityQuery {
     fn from(filter: RecordFilter<R>) -> Self {
-        let RecordFilter { root, agent, status, words, page } = filter;
+        let RecordFilter { root, agent, status, words, soonest_first, page } = filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent: agent, text: words, page, ..records }
+        Self { root, parent: agent, text: words, soonest_first, page, ..records }
     }
 }
 

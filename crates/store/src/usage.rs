@@ -15,8 +15,14 @@ pub struct UsageQuery {
     pub root: Option<AgentId>,
     /// Of this agent.
     pub agent: Option<AgentId>,
+    /// Of this agent and all agents below it.
+    pub under: Option<AgentId>,
     /// Of this run.
     pub run: Option<RunId>,
+    /// Of agents of this kind.
+    pub kind: Option<String>,
+    /// Of this model.
+    pub model: Option<String>,
     /// The grouping; one sum over everything if it is empty.
     pub by: Vec<UsageBy>,
 }
@@ -26,7 +32,7 @@ impl UsageQuery {
     /// agent nor tree.
     #[must_use]
     pub const fn covers_removed(&self) -> bool {
-        self.root.is_none() && self.agent.is_none() && self.run.is_none()
+        self.root.is_none() && self.agent.is_none() && self.under.is_none() && self.run.is_none()
     }
 
     /// Whether the query needs the runs themselves, because it restricts to trees, agents or runs, or groups
@@ -94,8 +100,13 @@ impl Sums {
     /// Adds what a spender spent on the days of the query.
     pub fn add(&mut self, spender: &SpentBy, spent: &[DailyUsage]) {
         let Self { query, sums } = self;
+        if query.kind.is_some() && query.kind != spender.kind {
+            return;
+        }
         let asked = |spent: &&DailyUsage| {
-            query.from.is_none_or(|from| from <= spent.day) && query.to.is_none_or(|to| spent.day <= to)
+            query.model.as_ref().is_none_or(|model| *model == spent.model)
+                && query.from.is_none_or(|from| from <= spent.day)
+                && query.to.is_none_or(|to| spent.day <= to)
         };
         for spent in spent.iter().filter(asked) {
             let mut key = Key::default();

@@ -28,6 +28,27 @@ pub fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// The words of a search in titles: at most eight.
+pub fn title_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().take(8)
+}
+
+/// Whether a title contains each of these words, in whatever case of ASCII letters.
+#[must_use]
+pub fn has_words(title: &str, words: &str) -> bool {
+    let title = title.to_ascii_lowercase();
+    title_words(words).all(|word| title.contains(&word.to_ascii_lowercase()))
+}
+
+/// What questions are ordered by if those that are due soonest come first: the second in which one is due; what
+/// is never due comes after all others.
+#[must_use]
+pub fn due_first(question: &str) -> String {
+    let body: Option<serde_json::Value> = serde_json::from_str(question).ok();
+    let due = body.as_ref().and_then(|body| body.get("due")).and_then(serde_json::Value::as_str);
+    due.map_or_else(|| "~".to_owned(), |due| due.chars().take(19).collect())
+}
+
 /// Whether this is a mark that combines with the letter before it.
 fn is_diacritic(c: char) -> bool {
     ('\u{300}'..='\u{36f}').contains(&c)

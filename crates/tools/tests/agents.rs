@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use entourage_tools::{Ask, AskUser, Delegate, Done, Error, Outcome, SendMessage, SpawnAgent, Target, Wait};
+use entourage_types::OnEnd;
 use serde_json::{Value, json};
 
 use crate::support::{call, call_in, context, fails, kind, offered, speaker};

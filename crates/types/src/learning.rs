@@ -60,7 +60,7 @@ impl Record for Learning {
             status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
-            text: None,
+            text: Some(self.text.clone()),
         }
     }
 }

@@ -26,6 +26,24 @@ words! {
 }
 
 impl ShownStatus {
+    /// All statuses, in the order of [`WORDS`](Self::WORDS).
+    pub const ALL: [Self; 8] = [
+        Self::Idle,
+        Self::Queued,
+        Self::Running,
+        Self::Waiting,
+        Self::Succeeded,
+        Self::Failed,
+        Self::Stopped,
+        Self::Cancelled,
+    ];
+
+    /// Its place among [all](Self::ALL).
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
     /// Returns what users see for this status if the last run ended for this reason.
     #[must_use]
     pub const fn of(status: Status, why: Option<StopReason>) -> Self {

@@ -1,9 +1,9 @@
 //! What agents remember, for their owner to see.
 
 use entourage_store::{Page, RecordFilter};
-use entourage_types::{Action, AgentId, Intervention, Learning, Session};
+use entourage_types::{Action, AgentId, Intervention, Learning, LearningStatus, Note, Session};
 
-use super::Client;
+use super::{Client, Narrowed};
 use crate::Result;
 
 impl Client {
@@ -23,6 +23,46 @@ impl Client {
     pub async fn sessions(&self, agent: AgentId, page: Page) -> Result<Vec<Session>> {
         let agent = self.agent(agent).await?;
         self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
+    }
+
+    /// A page of notes, newest first: of one tree or of all, with all of these words if any are given.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_notes(
+        &self,
+        root: Option<AgentId>,
+        words: Option<String>,
+        page: Page,
+    ) -> Result<Narrowed<Note>> {
+        self.searched(RecordFilter { root, words, page, ..RecordFilter::default() }).await
+    }
+
+    /// A page of closed sessions, newest first: of one agent or of all, with all of these words in their summary.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_sessions(
+        &self,
+        agent: Option<AgentId>,
+        words: Option<String>,
+        page: Page,
+    ) -> Result<Narrowed<Session>> {
+        self.searched(RecordFilter { agent, words, page, ..RecordFilter::default() }).await
+    }
+
+    /// A page of learnings, newest first: of one tree or of all, in one status or in any, with all of these words.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_learnings(
+        &self,
+        root: Option<AgentId>,
+        status: Option<LearningStatus>,
+        words: Option<String>,
+        page: Page,
+    ) -> Result<Narrowed<Learning>> {
+        self.searched(RecordFilter { root, status, words, page, ..RecordFilter::default() }).await
     }
 
     /// Requests that an agent's session be closed, that is summed up and archived, once the agent rests. The

@@ -2,16 +2,21 @@
 
 mod agencies;
 mod answer;
+mod asked;
 mod chat_message;
 mod chats;
 mod context;
 mod create;
+mod events;
+mod find;
 mod grants;
 mod idempotency;
 mod intervene;
 mod kinds;
 mod memory;
+mod narrow;
 mod nested_runs;
+mod news;
 mod operator;
 mod page;
 mod read;
@@ -23,6 +28,7 @@ mod transcript;
 mod usage;
 mod wake;
 mod webhooks;
+mod why;
 
 use std::sync::Arc;
 
@@ -30,18 +36,22 @@ use entourage_types::{Agent, Owner, Post, PostBody, Scope};
 
 use crate::{Budget, Engine};
 
+pub use asked::{AskedQuestion, QuestionFilter};
 pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;
-pub use kinds::KindUsage;
+pub use events::{EventFilter, EventPage};
+pub use find::{AgentFilter, Child, RunFilter};
+pub use kinds::{KindUsage, KindVersion};
+pub use narrow::Narrowed;
 pub use nested_runs::NestedRunRef;
-pub use operator::{FoundInconsistency, JobRecord};
+pub use operator::{EngineState, FoundInconsistency, GateRecord, JobRecord};
 pub use page::{PageBudget, PageEnd};
-pub use read::AgentFilter;
 pub use send::Posted;
 pub use transcript::{Entry, Role, TranscriptRenderer};
 pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};
+pub use why::{Cause, Link, Why};
 
 /// An engine as one owner sees it.
 #[derive(Clone)]
@@ -71,6 +81,12 @@ impl Client {
     #[must_use]
     pub fn within(self, budget: Arc<Budget>) -> Self {
         Self { budget: Some(budget), ..self }
+    }
+
+    /// Whether this client is the operator's.
+    #[must_use]
+    pub const fn is_operator(&self) -> bool {
+        self.is_operator
     }
 
     /// The owner.

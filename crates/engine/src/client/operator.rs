@@ -1,10 +1,14 @@
 //! What concerns the whole engine and not one owner's rows: for the operator alone.
 
+use std::time::Duration;
+
+use entourage_llm::{GateState, GateStatus};
 use entourage_types::{AgentId, JobRun};
 
 use super::Client;
 use crate::{
     Engine, Error, Reloaded, Result,
+    dispatch::Places,
     maintenance::{Inconsistency, Job, jobs},
 };
 
@@ -34,6 +38,43 @@ pub struct FoundInconsistency {
     pub text: String,
 }
 
+/// The state of one process's engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineState {
+    /// The places of its dispatcher; none if no dispatcher works here.
+    pub places: Option<Places>,
+    /// The gates before the models that were used.
+    pub gates: Vec<GateRecord>,
+}
+
+/// The gate before a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateRecord {
+    /// The model, as `provider::name`.
+    pub model: String,
+    /// `open`; `paused` while the provider wants fewer requests; `broken` while it answers none.
+    pub door: &'static str,
+    /// How long until it opens, if it is closed.
+    pub opens_in: Option<Duration>,
+    /// How many calls are in flight.
+    pub in_flight: usize,
+    /// How many callers wait.
+    pub waiting: usize,
+    /// For how many owners it is closed because of their own calls.
+    pub blocked_owners: usize,
+}
+
+impl From<GateState> for GateRecord {
+    fn from(GateState { model, door, in_flight, waiting, blocked_owners }: GateState) -> Self {
+        let (door, opens_in) = match door {
+            GateStatus::Open => ("open", None),
+            GateStatus::Paused(left) => ("paused", Some(left)),
+            GateStatus::Broken(left) => ("broken", Some(left)),
+        };
+        Self { model, door, opens_in, in_flight, waiting, blocked_owners }
+    }
+}
+
 fn named(name: &str) -> Result<Box<dyn Job>> {
     jobs().into_iter().find(|job| job.name() == name).ok_or_else(|| Error::not_found("job", name))
 }
@@ -45,6 +86,16 @@ impl Client {
     /// [`Error::Reserved`] for a caller that is not the operator, and those of [`Engine::reload`].
     pub async fn reload_kinds(&self) -> Result<Reloaded> {
         self.whole_engine("reload the kinds")?.reload().await
+    }
+
+    /// The state of this process's engine: its places and the gates before its models.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`] for a caller that is not the operator.
+    pub fn engine_state(&self) -> Result<EngineState> {
+        let engine = self.whole_engine("see the state of the server")?;
+        let gates = engine.model().gates().into_iter().map(GateRecord::from).collect();
+        Ok(EngineState { places: engine.places(), gates })
     }
 
     /// The jobs of maintenance, in the order in which they run, each with its last run.

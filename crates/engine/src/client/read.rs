@@ -2,27 +2,12 @@
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RecordFilter, RunQuery};
 use entourage_types::{
-    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Run, RunId, ShownStatus, Status,
-    Task, TaskId,
+    Agent, AgentId, Event, Item, Note, Question, QuestionId, QuestionStatus, Run, ShownStatus, Status, Task,
+    TaskId,
 };
 
 use super::Client;
 use crate::{Error, Result, Watch};
-
-/// Which agents.
-#[derive(Debug, Clone, Default)]
-pub struct AgentFilter {
-    /// Only those that people created.
-    pub roots: bool,
-    /// In this status.
-    pub status: Option<ShownStatus>,
-    /// Of this tree.
-    pub root: Option<AgentId>,
-    /// With something in their inbox.
-    pub unread: bool,
-    /// Which page.
-    pub page: Page,
-}
 
 impl Client {
     /// One agent.
@@ -39,16 +24,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn agents(&self, roots: bool, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
-        self.select_agents(AgentFilter { roots, status, page, ..AgentFilter::default() }).await
-    }
-
-    /// The agents that a filter selects.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn select_agents(&self, filter: AgentFilter) -> Result<Vec<Agent>> {
-        let AgentFilter { roots, status, root, unread, page } = filter;
-        let query = AgentQuery { roots, status, root, unread, page, ..AgentQuery::default() };
+        let query = AgentQuery { roots, status, page, ..AgentQuery::default() };
         Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 
@@ -105,16 +81,6 @@ impl Client {
     pub async fn tree_runs(&self, root: AgentId) -> Result<Vec<Run>> {
         let query = RunQuery { root: Some(root), page: Page::all(), ..RunQuery::default() };
         Ok(self.engine.store().runs(&self.scope, query).await?)
-    }
-
-    /// One run.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`].
-    pub async fn run(&self, id: RunId) -> Result<Run> {
-        let query = RunQuery { id: Some(id), ..RunQuery::default() };
-        let found = self.engine.store().runs(&self.scope, query).await?;
-        found.into_iter().next().ok_or_else(|| Error::not_found("run", id))
     }
 
     /// One question.

@@ -119,7 +119,7 @@ impl Client {
             // time does.
             let until = if last_told.is_none() { at(end) } else { None };
             let after = last_told.map(|last| last.to_string());
-            let page = Page { after, limit, newest_first: true, bytes };
+            let page = Page { after, limit, newest_first: true, bytes, ..Page::default() };
             let asked = self.questions_between(&agent, page, since, until).await?;
             entries = merged(entries, asked.into_iter().map(TranscriptRenderer::question));
         }

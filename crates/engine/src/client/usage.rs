@@ -52,7 +52,7 @@ impl Client {
         {
             return Err(Error::Invalid(format!("`from` ({from}) is after `to` ({to}); swap them")));
         }
-        for agent in [query.root, query.agent].into_iter().flatten() {
+        for agent in [query.root, query.agent, query.under].into_iter().flatten() {
             self.agent(agent).await?;
         }
         if let Some(run) = query.run {

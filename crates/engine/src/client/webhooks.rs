@@ -1,10 +1,10 @@
 //! The receivers that are notified of an owner's tasks and questions: their state, and retrying what did not
 //! arrive.
 
-use entourage_store::{Commit, Error as StoreError, Expect, Versioned, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Occasion, Time};
 
-use super::Client;
+use super::{Client, Narrowed};
 use crate::{Error, Receiver, Result, outbox};
 
 /// The state of a receiver.
@@ -86,9 +86,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`] if no receiver of this owner has that name.
     pub async fn retry_receiver(&self, name: &str) -> Result<ReceiverRecord> {
-        if !self.own_receivers().any(|receiver| receiver.name == name) {
-            return Err(Error::not_found("receiver", name));
-        }
+        self.expect_receiver(name)?;
         let mut failed = Vec::new();
         for status in [DeliveryStatus::Pending, DeliveryStatus::GivenUp] {
             outbox::each(&self.engine, &self.scope, status, |delivery| {
@@ -104,6 +102,44 @@ impl Client {
         }
         let found = self.receivers().await?.into_iter().find(|record| record.name == name);
         found.ok_or_else(|| Error::not_found("receiver", name))
+    }
+
+    /// A page of the deliveries to a receiver, newest first, in one status or in any.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if no receiver of this owner has that name.
+    pub async fn deliveries(
+        &self,
+        name: &str,
+        status: Option<DeliveryStatus>,
+        page: Page,
+    ) -> Result<Narrowed<Delivery>> {
+        self.expect_receiver(name)?;
+        let filter = RecordFilter { status, page, ..RecordFilter::default() };
+        self.filtered(filter, |delivery: &Delivery| delivery.receiver == name).await
+    }
+
+    /// Retries one delivery to a receiver now, also one that was given up; one that has arrived stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if no receiver of this owner has that name, or no delivery to it has that id.
+    pub async fn retry_delivery(&self, name: &str, id: DeliveryId) -> Result<Delivery> {
+        self.expect_receiver(name)?;
+        let of_receiver = |delivery: Delivery| {
+            Some(delivery)
+                .filter(|delivery| delivery.receiver == name)
+                .ok_or_else(|| Error::not_found("delivery", id))
+        };
+        of_receiver(self.record(id).await?)?;
+        self.retry(id).await?;
+        of_receiver(self.record(id).await?)
+    }
+
+    fn expect_receiver(&self, name: &str) -> Result<()> {
+        match self.own_receivers().any(|receiver| receiver.name == name) {
+            true => Ok(()),
+            false => Err(Error::not_found("receiver", name)),
+        }
     }
 
     async fn retry(&self, id: DeliveryId) -> Result<()> {

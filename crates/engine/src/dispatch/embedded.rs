@@ -12,7 +12,7 @@ use entourage_store::{Error as StoreError, Store};
 use entourage_types::{AgentId, Backoff, Owner, Time, Wakeup, WakeupId};
 use tokio_util::sync::CancellationToken;
 
-use super::{Advance, Dispatcher, Due, order, outage::Outage};
+use super::{Advance, Dispatcher, Due, Places, order, outage::Outage};
 use crate::{
     Clock, Error, Result,
     due::{Limits, Next, PAGE, Page, Work, Worker},
@@ -67,9 +67,11 @@ impl Dispatcher for Embedded {
     ) -> Result<()> {
         // Subscribe before the first read, so that no wake-up is missed in between.
         let woken = store.woken();
-        let mut worker = Worker::new(WakeupWork::new(self.settings.clone(), engine, store), woken, clock);
+        let work = WakeupWork::new(self.settings.clone(), Arc::clone(&engine), store);
+        let mut worker = Worker::new(work, woken, clock);
         worker.look().await?;
         let mut working = worker.run(&stop).await;
+        engine.occupied(None);
         // Agents notice the stop at their next step. An activation that does not end in time is aborted,
         // which loses nothing.
         let end =
@@ -203,7 +205,9 @@ impl Work for WakeupWork {
     }
 
     fn measure(&self, in_progress: usize, ready: usize) {
-        metrics::dispatched(in_progress, self.settings.concurrency, ready);
+        let limit = self.settings.concurrency;
+        metrics::dispatched(in_progress, limit, ready);
+        self.engine.occupied(Some(Places { busy: in_progress, limit, ready }));
     }
 }
 

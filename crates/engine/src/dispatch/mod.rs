@@ -7,7 +7,7 @@ pub mod conformance;
 mod embedded;
 mod outage;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use entourage_store::Store;
@@ -27,6 +27,17 @@ pub struct Due {
     pub by: Time,
 }
 
+/// How many agents a dispatcher has at work, and how many it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Places {
+    /// How many agents are at work.
+    pub busy: usize,
+    /// How many may be at work at once.
+    pub limit: usize,
+    /// How many agents wait for a place.
+    pub ready: usize,
+}
+
 /// Receives wake-ups.
 #[async_trait]
 pub trait Advance: Send + Sync + 'static {
@@ -43,6 +54,9 @@ pub trait Advance: Send + Sync + 'static {
     /// # Errors
     /// When even that failed.
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()>;
+
+    /// Takes note of the dispatcher's places; of none once it no longer delivers. A hint for people.
+    fn occupied(&self, _places: Option<Places>) {}
 }
 
 #[async_trait]
@@ -53,6 +67,32 @@ impl Advance for Engine {
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
         Engine::give_up(self, agent, cause).await
+    }
+
+    fn occupied(&self, places: Option<Places>) {
+        self.inner.places.set(places);
+    }
+}
+
+impl Engine {
+    /// The places of this process's dispatcher; none if it has no dispatcher at work.
+    #[must_use]
+    pub fn places(&self) -> Option<Places> {
+        self.inner.places.get()
+    }
+}
+
+/// What the dispatcher reported last.
+#[derive(Debug, Default)]
+pub(crate) struct LastPlaces(Mutex<Option<Places>>);
+
+impl LastPlaces {
+    fn set(&self, places: Option<Places>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = places;
+    }
+
+    fn get(&self) -> Option<Places> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

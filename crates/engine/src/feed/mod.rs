@@ -4,6 +4,7 @@
 //! subscriber that falls behind reads from the store again, so a slow reader does not slow down others.
 
 mod budget;
+mod deltas;
 mod pages;
 mod tree;
 mod watch;
@@ -25,6 +26,7 @@ use pages::Pages;
 use tree::{Tree, TreeMessage};
 
 pub use budget::Budget;
+pub use deltas::DeltaFeed;
 pub use watch::Watch;
 
 /// How many of the lower bits of an attempt's number count within a process. Above them is room for two

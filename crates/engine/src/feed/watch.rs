@@ -29,10 +29,10 @@ pub struct Watch {
 }
 
 /// A subscriber's place at its tree's channel.
-struct Subscription {
-    channels: Channels,
-    signals: Arc<dyn Signals>,
-    root: AgentId,
+pub(super) struct Subscription {
+    pub(super) channels: Channels,
+    pub(super) signals: Arc<dyn Signals>,
+    pub(super) root: AgentId,
 }
 
 impl Drop for Subscription {

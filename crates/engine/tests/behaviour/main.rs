@@ -48,4 +48,5 @@ mod tools;
 mod usage;
 mod versions;
 mod webhooks;
+mod why;
 mod window;

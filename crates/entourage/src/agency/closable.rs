@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Result, RunCount,
-    RunQuery, Store, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Result,
+    RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
@@ -74,6 +74,10 @@ impl Store for Closable {
         self.open().await?.usage(scope, query).await
     }
 
+    async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        self.open().await?.subtrees(scope, agents).await
+    }
+
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         self.open().await?.steps(scope, run).await
     }
@@ -86,8 +90,8 @@ impl Store for Closable {
         self.open().await?.entities(scope, query).await
     }
 
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
-        self.open().await?.events(scope, root, after, limit).await
+    async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>> {
+        self.open().await?.select_events(scope, query).await
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {

@@ -1,10 +1,10 @@
 //! Chooses the model of an agent: its own, where it has one, or the agency's.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_llm::{Deltas, GateState, Model, Profile, Reply, Request, Result};
-use entourage_types::{Cost, Usage};
+use entourage_types::{Cost, Owner, Usage};
 
 /// A model: by name, or your own implementation.
 #[derive(Clone)]
@@ -78,6 +78,11 @@ impl Model for AgencyModels {
 
     fn gates(&self) -> Vec<GateState> {
         self.default.gates()
+    }
+
+    fn held_back(&self, model: Option<&str>, owner: &Owner) -> Option<Duration> {
+        let (of, is_own) = self.of(model);
+        of.held_back(model.filter(|_| !is_own), owner)
     }
 
     fn check(&self, model: &str) -> Result<()> {

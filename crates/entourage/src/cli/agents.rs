@@ -102,16 +102,16 @@ impl Agents {
     /// Returns the newest agents that were asked for, and whether there are more.
     async fn found(&self, backend: &backend::Backend) -> Result<(Vec<Agent>, bool)> {
         let most = self.limit as usize;
-        let narrow = self.kind.is_some() || self.search.is_some();
-        let limit = Some(self.limit).filter(|_| !narrow);
-        let mut page = ListAgents { roots: true, status: self.status, limit, ..ListAgents::default() };
+        let (status, kind, text) = (self.status, self.kind.clone(), self.search.clone());
+        let limit = Some(self.limit);
+        let mut page = ListAgents { roots: true, status, kind, text, limit, ..ListAgents::default() };
         let mut found = Vec::new();
         loop {
             let Page { data: agents, next_cursor } = backend.agents(&page).await?;
             let old = |agent: &Agent| self.since.is_some_and(|since| agent.created < since);
             // The newest come first.
-            let is_over = agents.last().is_none_or(old);
-            found.extend(agents.into_iter().filter(|agent| !old(agent) && self.wants(agent)));
+            let is_over = agents.last().is_some_and(old);
+            found.extend(agents.into_iter().filter(|agent| !old(agent)));
             let more = found.len() > most || (next_cursor.is_some() && !is_over);
             if !more || found.len() >= most {
                 found.truncate(most);
@@ -119,13 +119,6 @@ impl Agents {
             }
             page.cursor = next_cursor;
         }
-    }
-
-    fn wants(&self, agent: &Agent) -> bool {
-        let title = agent.title.to_lowercase();
-        let words = self.search.as_deref().unwrap_or_default().to_lowercase();
-        self.kind.as_ref().is_none_or(|kind| *kind == agent.kind)
-            && words.split_whitespace().all(|word| title.contains(word))
     }
 }
 

@@ -36,7 +36,9 @@ mod progress;
 mod prune;
 mod question;
 mod run;
+mod runs;
 mod screen;
+mod search;
 mod serve;
 mod session;
 mod sessions;
@@ -50,6 +52,7 @@ mod tree;
 mod usage;
 mod view;
 mod webhooks;
+mod why;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -118,7 +121,10 @@ enum Command {
     Delete(intervene::AgentAndReason),
     Session(sessions::Sessions),
     Context(context::Context),
+    Why(why::Why),
     Agents(agents::Agents),
+    Runs(runs::Runs),
+    Search(search::Search),
     Usage(usage::Usage),
     Models(models::Models),
     Kinds(kinds::Kinds),
@@ -196,7 +202,10 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Delete(plain) => plain.run(Action::Delete, &globals).await,
         Command::Session(sessions) => sessions.run(&globals).await,
         Command::Context(context) => context.run(&globals).await,
+        Command::Why(why) => why.run(&globals).await,
         Command::Agents(agents) => agents.run(&globals).await,
+        Command::Runs(runs) => runs.run(&globals).await,
+        Command::Search(search) => search.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,
         Command::Kinds(kinds) => kinds.run(&globals).await,

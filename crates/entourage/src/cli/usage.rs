@@ -42,6 +42,15 @@ pub(crate) struct Usage {
     /// Only this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<IdInput<AgentId>>,
+    /// Only this agent and all agents below it
+    #[arg(long, value_name = "AGENT")]
+    under: Option<IdInput<AgentId>>,
+    /// Only agents of this kind
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only this model, as provider::name
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
     /// Only this run
     #[arg(long, value_name = "RUN")]
     run: Option<RunId>,
@@ -49,7 +58,7 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
-        let Self { by, from, to, tree, agent, run } = self;
+        let Self { by, from, to, tree, agent, under, kind, model, run } = self;
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let tree = match tree {
             Some(tree) => Some(tree.find(&backend).await?),
@@ -59,7 +68,11 @@ impl Usage {
             Some(agent) => Some(agent.find(&backend).await?),
             None => None,
         };
-        let query = ReportUsage { group_by: by, from, to, tree, agent, run };
+        let under = match under {
+            Some(agent) => Some(agent.find(&backend).await?),
+            None => None,
+        };
+        let query = ReportUsage { group_by: by, from, to, tree, agent, under, run, kind, model };
         let report = backend.usage(&query).await?;
         if globals.json {
             out::json(&report)?;

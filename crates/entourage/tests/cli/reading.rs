@@ -69,3 +69,26 @@ fn context_shows_the_window_that_the_model_server_reports() {
     let context = said(&["context", "@last"]);
     assert!(context.lines().any(|line| line.starts_with("of 16384 tokens ")), "{context}");
 }
+
+/// What waits says for what, and how that ends; runs are found by how they ended, and notes by their words.
+#[test]
+fn why_runs_and_search_find_what_one_looks_for() {
+    let place = DataDir::new();
+    place.entourage(&["run", "Count the sheep in Wales", "--quiet"]).good();
+    assert_eq!(place.entourage(&["run", "Please ask me first", "--quiet"]).code, 3);
+    let why = place.entourage(&["why"]).good();
+    assert!(why.stdout.contains("asks: ") && why.stderr.contains("entourage answer qst_"), "{why:?}");
+    let chain = place.entourage(&["why", "@last", "--json"]).good().json();
+    assert_eq!(chain[0]["on"], "question", "{chain:?}");
+    let runs = |flags: &[&str]| place.entourage(&[&["runs", "--json"], flags].concat()).good().json().len();
+    assert_eq!((runs(&[]), runs(&["--status", "succeeded"]), runs(&["--status", "waiting"])), (2, 1, 1));
+    assert_eq!(
+        (runs(&["--limit", "1"]), runs(&["--kind", "assistant"]), runs(&["--stop-reason", "error"])),
+        (1, 2, 0)
+    );
+    let none = place.entourage(&["runs", "--status", "failed"]).good();
+    assert!(none.stderr.contains("no run matches"), "{none:?}");
+    let nothing = place.entourage(&["search", "marzipan"]).good();
+    assert!(nothing.stderr.contains("nothing has all of these words"), "{nothing:?}");
+    assert_eq!(place.entourage(&["search", "--in", "pockets", "marzipan"]).code, 2);
+}

@@ -3,13 +3,17 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
-use entourage_types::{Cost, Usage};
+use entourage_types::{Cost, Owner, Usage};
 
 use super::{Gate, GateState, Permit};
 use crate::{Connection, Delta, Deltas, Model, Reply, Request, Result};
+
+/// The name of the gate before a model that a request does not name.
+const UNNAMED: &str = "default";
 
 /// The gates of one account: one before each of its models, shared by all protocols that reach the model.
 #[derive(Debug)]
@@ -42,6 +46,13 @@ impl Gates {
         let gate = Arc::new(Gate::new(model.to_owned(), &self.connection, self.open));
         gates.insert(name.to_owned(), Arc::clone(&gate));
         gate
+    }
+
+    /// Returns for how long the gate before a model holds back this owner's calls; none if it lets them through.
+    pub(crate) fn held_back(&self, model: &str, owner: &Owner) -> Option<Duration> {
+        let name = model.split_once("::").map_or(model, |(_, name)| name);
+        let gate = self.gates.lock().unwrap_or_else(PoisonError::into_inner).get(name).map(Arc::clone)?;
+        gate.held_back(owner)
     }
 
     /// Returns the state of each gate, sorted by model name.
@@ -84,7 +95,7 @@ impl<M> Gated<M> {
 #[async_trait]
 impl<M: Model> Model for Gated<M> {
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
-        let gate = self.gates.before(request.model.as_deref().unwrap_or("default"));
+        let gate = self.gates.before(request.model.as_deref().unwrap_or(UNNAMED));
         let mut pass = gate.enter(request.priority, request.owner.clone()).await?;
         let result = self.inner.call(request, &mut Watched { deltas, pass: &mut pass }).await;
         pass.ended(&result);
@@ -105,6 +116,10 @@ impl<M: Model> Model for Gated<M> {
 
     fn gates(&self) -> Vec<GateState> {
         self.gates.states()
+    }
+
+    fn held_back(&self, model: Option<&str>, owner: &Owner) -> Option<Duration> {
+        self.gates.held_back(model.unwrap_or(UNNAMED), owner)
     }
 
     fn fallback(&self) -> &[String] {

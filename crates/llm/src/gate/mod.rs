@@ -95,6 +95,10 @@ impl Gate {
         }
     }
 
+    fn held_back(&self, owner: &Owner) -> Option<Duration> {
+        self.lock().state.held_back(Some(owner), Instant::now())
+    }
+
     /// Waits until the caller may send its request.
     ///
     /// # Errors

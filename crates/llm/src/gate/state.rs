@@ -123,6 +123,12 @@ impl State {
         in_flight >= (self.places - 1).max(1)
     }
 
+    /// For how long an owner's calls are held back because the gate is closed to them.
+    pub(super) fn held_back(&mut self, owner: Option<&Owner>, now: Instant) -> Option<Duration> {
+        let paused = self.pauses.until(owner, false, now).max(self.opens(now)).map(|until| until - now);
+        paused.max(self.breakers.keep_away(owner, false, now))
+    }
+
     pub(super) fn door(&mut self, now: Instant) -> GateStatus {
         match (self.opens(now).max(self.pauses.unanswered(now)), self.breakers.closed(now)) {
             (Some(opens), _) => GateStatus::Paused(opens - now),

@@ -12,10 +12,10 @@ mod conversation;
 mod form;
 mod repeated_calls;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_types::{Cost, ToolSpec, Usage};
+use entourage_types::{Cost, Owner, ToolSpec, Usage};
 
 use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Result};
 
@@ -118,6 +118,10 @@ impl<M: Model> Model for NextAction<M> {
 
     fn gates(&self) -> Vec<GateState> {
         self.inner.gates()
+    }
+
+    fn held_back(&self, model: Option<&str>, owner: &Owner) -> Option<Duration> {
+        self.inner.held_back(model, owner)
     }
 
     fn fallback(&self) -> &[String] {

@@ -6,7 +6,10 @@ use axum::{
     http::{HeaderName, header::CONTENT_TYPE},
     routing::get,
 };
-use entourage_api::{CaughtUp, Delta, Problem};
+use entourage_api::{
+    CaughtUp, Delta, Hello, Problem,
+    schema::{AgentOrder, QuestionOrder},
+};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
@@ -42,7 +45,7 @@ use crate::{
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
-    components(schemas(Problem, CaughtUp, Delta, ChatDeltaView, ToolCallDocument)),
+    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, QuestionOrder, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
     modifiers(&Common),
 )]

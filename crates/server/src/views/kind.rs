@@ -1,12 +1,13 @@
 //! A kind, and what a reload changed.
 
-use entourage_api::{EarlierKind, Kind, KindFinding, Reloaded, Severity};
+use entourage_api::{EarlierKind, Kind, KindFinding, KindVersion, Reloaded, Severity};
 use entourage_engine::{
     KindUsage,
     kinds::{self, Finding},
 };
 
-pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage) -> Kind {
+/// A kind; its source is for the operator alone.
+pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage, is_operator: bool) -> Kind {
     let earlier = earlier.into_iter().map(|(version, open_runs)| EarlierKind { version, open_runs });
     Kind {
         name: kind.name.clone(),
@@ -23,6 +24,11 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage) -
         output_schema: kind.output_schema.clone(),
         temperature: kind.temperature,
         input: kind.input,
+        limits: kind.limits.clone(),
+        context: kind.context.clone(),
+        effects: kind.effects.clone(),
+        in_doubt: kind.in_doubt.clone(),
+        source: is_operator.then(|| kind.instructions.clone()),
         version: kind.version.clone(),
         open_runs,
         earlier: earlier.collect(),
@@ -30,12 +36,18 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage) -
     }
 }
 
+pub(crate) fn kind_version(version: entourage_engine::KindVersion) -> KindVersion {
+    let entourage_engine::KindVersion { kind, first_used } = version;
+    let (version, description) = (kind.version.clone(), kind.description.clone());
+    KindVersion { version, description, first_used }
+}
+
 pub(crate) fn reloaded(reloaded: entourage_engine::Reloaded) -> Reloaded {
     let entourage_engine::Reloaded { added, changed, removed, remarks } = reloaded;
     Reloaded { added, changed, removed, remarks: remarks.into_iter().map(finding).collect() }
 }
 
-fn finding(Finding { file, line, severity, text }: Finding) -> KindFinding {
+pub(crate) fn finding(Finding { file, line, severity, text }: Finding) -> KindFinding {
     let severity = match severity {
         kinds::Severity::Mistake => Severity::Mistake,
         kinds::Severity::Remark => Severity::Remark,

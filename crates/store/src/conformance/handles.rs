@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 
 use super::Backing;
 use crate::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, ItemQuery, Result, RunCount,
-    RunQuery, Store, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, EventQuery, ItemQuery, Result,
+    RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 
 /// A place on which two handles can be open at once, each with hints of its own commits only.
@@ -68,6 +68,10 @@ impl<S: Store> Store for SplitHandles<S> {
         self.reads.usage(scope, query).await
     }
 
+    async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        self.reads.subtrees(scope, agents).await
+    }
+
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         self.reads.steps(scope, run).await
     }
@@ -80,8 +84,8 @@ impl<S: Store> Store for SplitHandles<S> {
         self.reads.entities(scope, query).await
     }
 
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
-        self.reads.events(scope, root, after, limit).await
+    async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>> {
+        self.reads.select_events(scope, query).await
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {

@@ -340,8 +340,7 @@ async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
 async fn all(store: &impl Store) -> Result<Vec<String>> {
     let mut read = vec![format!("{:?}", store.due(at(1_000_000), None, 10_000).await?)];
     for scope in [Scope::All, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
-        let query = AgentQuery { page: everything(), ..AgentQuery::default() };
-        let agents = store.agents(&scope, query).await?;
+        let agents = store.agents(&scope, AgentQuery { page: everything(), ..AgentQuery::default() }).await?;
         let runs = store.runs(&scope, RunQuery { page: everything(), ..RunQuery::default() }).await?;
         let open = RunQuery { open: true, ..RunQuery::default() };
         read.push(format!("{:?}", store.count_runs(&scope, open).await?));
@@ -359,6 +358,8 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{run:?}: {:?}", store.steps(&scope, run.id).await?));
             read.push(format!("{:?}", store.items(&scope, items).await?));
         }
+        let ids: Vec<_> = agents.iter().map(|agent| agent.id).collect();
+        read.push(format!("{:?}", store.subtrees(&scope, &ids).await?));
         for agent in agents {
             // A claimed epoch may be ahead of the row that is read; claims and commits show it.
             read.push(format!("{:?}", Agent { epoch: 0.into(), ..agent.clone() }));

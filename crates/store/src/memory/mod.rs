@@ -6,21 +6,22 @@ mod rows;
 mod search;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fmt::Debug,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, UsageRow,
-    Wakeup, WakeupId,
+    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, ShownStatus, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, ItemQuery, Page, Result,
-    RunCount, RunQuery, SpentBy, Store, Sums, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Page,
+    Result, RunCount, RunQuery, SpentBy, Store, Subtree, Sums, UsageQuery,
+    words::{due_first, has_words},
 };
 use rows::Rows;
 
@@ -88,10 +89,15 @@ fn page<'a, T: Owned + Debug + 'a>(
     page: &Page,
     fits: impl Fn(&T) -> bool,
 ) -> Result<Vec<T>> {
-    let seen = rows.filter(|row| scope.sees(row.owner()));
+    let rows: Vec<&T> = rows.filter(|row| scope.sees(row.owner())).collect();
+    let seen_ids: HashSet<String> = match page.until {
+        Some(_) => rows.iter().map(|row| row.id()).collect(),
+        None => HashSet::new(),
+    };
+    let seen = rows.into_iter();
     let seen: Box<dyn Iterator<Item = &T>> =
         if page.newest_first { Box::new(seen.rev()) } else { Box::new(seen) };
-    let mut after = page.after.as_deref();
+    let (mut after, mut skip) = (page.after.as_deref(), page.skip);
     let mut is_behind = |row: &T| match after {
         Some(last) => {
             if row.id() == last {
@@ -101,7 +107,18 @@ fn page<'a, T: Owned + Debug + 'a>(
         }
         None => true,
     };
-    let wanted = seen.filter(|row| is_behind(row) && fits(row)).take(page.limit as usize);
+    let mut is_skipped = || skip.checked_sub(1).map(|left| skip = left).is_some();
+    let mut is_over = page.until.is_some() && !seen_ids.contains(page.until.as_deref().unwrap_or_default());
+    let mut is_within = |row: &T| {
+        let is_within = !is_over;
+        is_over |= page.until.as_ref().is_some_and(|until| *until == row.id());
+        is_within
+    };
+    let wanted = seen
+        .filter(|row| is_behind(row))
+        .take_while(|row| is_within(row))
+        .filter(|row| fits(row) && !is_skipped())
+        .take(page.limit as usize);
     let found = within(page.bytes, wanted.cloned());
     match after {
         Some(after) => Err(Error::NoRow { after: after.to_owned() }),
@@ -137,6 +154,10 @@ fn fits(rows: &Rows, query: &RunQuery, run: &Run) -> bool {
     only(query.id.as_ref(), &run.id)
         && only(query.agent.as_ref(), &run.agent)
         && query.root.is_none_or(is_of_tree)
+        && query.kind.as_ref().is_none_or(|kind| rows.agent(run.agent).is_some_and(|own| own.kind == *kind))
+        && only(query.version.as_ref(), &run.kind_version)
+        && only(query.status.as_ref(), &ShownStatus::of(run.status, run.stop_reason))
+        && (query.stop_reason.is_none() || query.stop_reason == run.stop_reason)
         && !(query.open && run.status.is_terminal())
 }
 
@@ -154,6 +175,8 @@ impl Store for MemoryStore {
                 && only(query.kind.as_ref(), &agent.kind)
                 && (query.key.is_none() || query.key == agent.key)
                 && only(query.status.as_ref(), &agent.shown())
+                && (query.waiting_on.is_none() || query.waiting_on == agent.waiting_on)
+                && query.title.as_ref().is_none_or(|words| has_words(&agent.title, words))
                 && !(query.roots && agent.parent.is_some())
                 && (!query.unread || rows.has_posts(agent.id))
                 && !(query.unwoken && rows.is_woken(agent.id))
@@ -204,6 +227,7 @@ impl Store for MemoryStore {
             if only(query.run.as_ref(), &run.id)
                 && only(query.agent.as_ref(), &run.agent)
                 && (query.root.is_none() || query.root == tree)
+                && query.under.is_none_or(|top| rows.is_under(run.agent, top))
             {
                 let kind = agent.map(|agent| agent.kind.clone());
                 let (agent, id) = (Some(run.agent), Some(run.id));
@@ -215,6 +239,12 @@ impl Store for MemoryStore {
             sums.add(spender, spent);
         }
         Ok(sums.rows())
+    }
+
+    async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        let rows = self.rows();
+        let seen = |id: &&AgentId| rows.agent(**id).is_some_and(|agent| scope.sees(&agent.owner));
+        Ok(agents.iter().filter(seen).map(|id| (*id, rows.subtree(*id))).collect())
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
@@ -235,22 +265,42 @@ impl Store for MemoryStore {
                 && (query.parent.is_none() || query.parent == entity.parent)
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
+        if query.soonest_first {
+            let mut rows: Vec<&Entity> = of_kind.collect();
+            rows.sort_by_key(|entity| due_first(&entity.body));
+            let in_order = Page { newest_first: false, ..query.page.clone() };
+            return page(rows.into_iter(), scope, &in_order, fits);
+        }
         let Some(text) = &query.text else {
             return page(of_kind, scope, &query.page, fits);
         };
+        if query.page.newest_first {
+            return page(of_kind, scope, &query.page, |entity| fits(entity) && search::finds(entity, text));
+        }
         let all = Page { limit: u32::MAX, ..Page::default() };
         let mut found = search::best(page(of_kind, scope, &all, fits)?, text);
         found.truncate(query.page.limit as usize);
         Ok(found)
     }
 
-    async fn events(&self, scope: &Scope, root: AgentId, after: u64, limit: u32) -> Result<Vec<Event>> {
+    async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>> {
         let rows = self.rows();
-        if !rows.agent(root).is_some_and(|agent| scope.sees(&agent.owner)) {
+        if !rows.agent(query.root).is_some_and(|agent| scope.sees(&agent.owner)) {
             return Ok(Vec::new());
         }
-        let wanted = rows.events(root).iter().filter(|event| event.seq > after);
-        Ok(wanted.take(limit as usize).cloned().collect())
+        let fits = |event: &&Event| {
+            event.seq > query.after
+                && query.before.is_none_or(|before| event.seq < before)
+                && only(query.agent.as_ref(), &event.agent)
+                && query.name.as_ref().is_none_or(|name| name == event.body.name())
+        };
+        let (wanted, limit) = (rows.events(query.root).iter().filter(fits).cloned(), query.limit as usize);
+        if !query.latest {
+            return Ok(wanted.take(limit).collect());
+        }
+        let mut nearest: Vec<Event> = wanted.rev().take(limit).collect();
+        nearest.reverse();
+        Ok(nearest)
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {

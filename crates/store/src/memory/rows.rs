@@ -8,7 +8,7 @@ use entourage_types::{
 };
 
 use crate::{
-    Claim, Commit, Committed, Error, Result, SpentBy, Write,
+    Claim, Commit, Committed, Error, Result, SpentBy, Subtree, Write,
     derive::monotonic_time,
     judge::{AcceptedCommit, Facts, RecordState, conflicts},
 };
@@ -122,6 +122,29 @@ impl Rows {
         }
         let inbox = writer.is_some_and(|agent| self.has_posts(agent.id));
         Ok((Committed { inbox }, events, wakeups))
+    }
+
+    /// Whether an agent is this one, or below it.
+    pub(super) fn is_under(&self, agent: AgentId, top: AgentId) -> bool {
+        let parent = |agent: &AgentId| self.agent(*agent).and_then(|agent| agent.parent);
+        std::iter::successors(Some(agent), parent).any(|above| above == top)
+    }
+
+    /// Sums over an agent and all agents below it.
+    pub(super) fn subtree(&self, top: AgentId) -> Subtree {
+        let (mut sums, mut left) = (Subtree::default(), vec![top]);
+        while let Some(id) = left.pop() {
+            let Some(agent) = self.agent(id) else { continue };
+            left.extend(self.agents.iter().filter(|other| other.parent == Some(id)).map(|other| other.id));
+            sums.agents[agent.shown().index()] += 1;
+            let is_open = |entity: &&Entity| {
+                entity.kind == EntityKind::QUESTION && entity.parent == Some(id) && entity.status == "open"
+            };
+            sums.open_questions += self.entities.iter().filter(is_open).count() as u64;
+            let own = self.runs.iter().filter(|run| run.agent == id);
+            own.for_each(|run| sums.used += run.tally());
+        }
+        sums
     }
 
     fn count_agents(&self, fits: impl Fn(&Agent) -> bool) -> u32 {

@@ -21,6 +21,11 @@ pub(super) fn best(entities: Vec<Entity>, text: &str) -> Vec<Entity> {
     found.into_iter().map(|(_, entity)| entity).collect()
 }
 
+/// Whether an entity contains all of these words.
+pub(super) fn finds(entity: &Entity, text: &str) -> bool {
+    !best(vec![entity.clone()], text).is_empty()
+}
+
 /// Counts the occurrences of the phrase; `last` compares its last word.
 fn times(said: &[String], phrase: &[String], last: impl Fn(&str, &str) -> bool) -> usize {
     let Some((end, begin)) = phrase.split_last() else { return 0 };

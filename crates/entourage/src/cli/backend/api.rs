@@ -1,9 +1,10 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
 use entourage_api::{
-    AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
-    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, Page,
-    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session, UsageReport,
+    AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, FindLearnings, FindSessions,
+    Grant, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind, Learning, List, ListAgents,
+    ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, Note, Page, PageQuery, Posted, Question,
+    Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -126,6 +127,30 @@ impl Backend {
         self.find("agents", &ListAgents { limit, ..which.clone() }).await
     }
 
+    /// A page of runs, newest first, and where the next one begins.
+    pub(crate) async fn runs(&self, which: &ListRuns) -> Result<Page<Run>> {
+        let limit = Some(which.limit.unwrap_or(PAGE).min(PAGE));
+        self.find("runs", &ListRuns { limit, ..which.clone() }).await
+    }
+
+    /// Notes with these words, newest first; at most so many.
+    pub(crate) async fn notes(&self, text: &str, most: u32) -> Result<Vec<Note>> {
+        let which = ListNotes { text: Some(text.to_owned()), ..ListNotes::default() };
+        self.whole("notes", &which, Some(most)).await
+    }
+
+    /// Learnings with these words, newest first; at most so many.
+    pub(crate) async fn learnings(&self, text: &str, most: u32) -> Result<Vec<Learning>> {
+        let which = FindLearnings { text: Some(text.to_owned()), ..FindLearnings::default() };
+        self.whole("learnings", &which, Some(most)).await
+    }
+
+    /// Closed sessions with these words, newest first; at most so many.
+    pub(crate) async fn find_sessions(&self, text: &str, most: u32) -> Result<Vec<Session>> {
+        let which = FindSessions { text: Some(text.to_owned()), ..FindSessions::default() };
+        self.whole("sessions", &which, Some(most)).await
+    }
+
     /// All agents, newest first.
     pub(crate) async fn all_agents(&self) -> Result<Vec<Agent>> {
         self.whole("agents", &ListAgents::default(), None).await
@@ -213,6 +238,11 @@ impl Backend {
     ) -> Result<Intervention> {
         let body = Intervene { action, text: text.map(str::to_owned) };
         self.post_once(&format!("agents/{agent}/interventions"), &body, None, &tail(agent)).await
+    }
+
+    /// Why an agent does not go on.
+    pub(crate) async fn why(&self, agent: AgentId) -> Result<Why> {
+        self.get(&format!("agents/{agent}/why")).await
     }
 
     /// What an agent's model sees, block by block.

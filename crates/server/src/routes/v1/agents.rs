@@ -5,7 +5,10 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_api::{Agent, CreateAgent, Item, ItemPage, ListAgents, ListItems, Page, Tree, schema};
+use entourage_api::{
+    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, Page, Tree,
+    Why, schema,
+};
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -20,11 +23,14 @@ use crate::{
 };
 
 type AgentPage = Page<Agent>;
+type ChildPage = Page<Child>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get))
+        .routes(routes!(why))
+        .routes(routes!(children))
         .routes(routes!(tree))
         .routes(routes!(items))
 }
@@ -52,15 +58,48 @@ async fn create(
 }
 
 /// List agents, newest first
+///
+/// With conditions that few of many agents fit, a page has fewer entries, or none; the next page goes on from
+/// there.
 #[utoipa::path(
     get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(ListAgents),
     responses((status = 200, description = "A page of agents.", body = AgentPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let ListAgents { roots, status, tree, unread, .. } = query;
-    let read = |page| caller.client.select_agents(AgentFilter { roots, status, root: tree, unread, page });
-    Ok(Json(paging.read(read, |agent| agent.id.to_string()).await?))
+    let ListAgents { roots, status, waiting_on, kind, text: title, tree: root, unread, order, .. } = query;
+    let (parent, client) = (None, &caller.client);
+    let of = |page| AgentFilter { roots, status, root, parent, kind, waiting_on, title, unread, page };
+    Ok(Json(match order.unwrap_or(AgentOrder::Created) {
+        AgentOrder::Created => paging.narrowed(|page| client.find_agents(of(page))).await?,
+        AgentOrder::Updated if unread => {
+            return Err(Problem::bad_query("unread: agents in the order of `updated` are not told by it"));
+        }
+        AgentOrder::Updated => paging.narrowed(|page| client.latest_agents(of(page))).await?,
+    }))
+}
+
+/// List the children of an agent, newest first, each with the sums of its branch
+///
+/// A page has fewer children, or none, where few of many fit; the next page goes on from there.
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/children", tag = "agents", operation_id = "listChildren",
+    params(("id" = schema::AgentId, Path, description = "The agent."), ListChildren),
+    responses((status = 200, description = "A page of children.", body = ChildPage), Failures)
+)]
+async fn children(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<ListChildren>,
+) -> Answer<ChildPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let ListChildren { status, waiting_on, text: title, .. } = query;
+    let of = |page| AgentFilter { status, waiting_on, title, page, ..AgentFilter::default() };
+    let found = paging.narrowed(|page| caller.client.children(id, of(page))).await?;
+    Ok(Json(Page {
+        data: found.data.into_iter().map(views::child).collect(),
+        next_cursor: found.next_cursor,
+    }))
 }
 
 /// Get an agent
@@ -71,6 +110,16 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<Agent
 )]
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
     Ok(Json(caller.client.agent(id).await?.into()))
+}
+
+/// Say why an agent does not go on: the last cause, through the agents that it waits for
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/why", tag = "agents", operation_id = "getWhy",
+    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    responses((status = 200, description = "The cause, and the chain that leads to it.", body = Why), Failures)
+)]
+async fn why(caller: Caller, Id(id): Id<AgentId>) -> Answer<Why> {
+    Ok(Json(views::why(&caller.client.why(id).await?)))
 }
 
 /// Get the whole tree that an agent belongs to, with its usage

@@ -1,25 +1,32 @@
 //! Kinds of agents. They belong to the server, not to an owner.
 
 use axum::Json;
-use entourage_api::{Kind, List, Reloaded};
+use entourage_api::{CheckKind, Kind, KindFinding, KindVersion, List, Page, PageQuery, Reloaded};
+use entourage_engine::KindUsage;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
     Problem,
-    extract::{Caller, Id},
+    extract::{Body, Caller, Filter, Id, Names},
+    page::Paging,
     state::AppState,
     views,
 };
 
 type KindList = List<Kind>;
+type VersionPage = Page<KindVersion>;
+type FindingList = List<KindFinding>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
+        .routes(routes!(versions))
+        .routes(routes!(version))
         // A fixed path shadows the path with a name for all methods, but a kind may be called `reload`, too.
         .routes(routes!(get_reload, reload))
+        .routes(routes!(get_check, check))
 }
 
 /// List kinds, by name, with the number of your open runs of each version
@@ -29,7 +36,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         body = KindList), Failures)
 )]
 async fn list(caller: Caller) -> Answer<KindList> {
-    Ok(Json(caller.client.kinds_in_use().await?.into_iter().map(views::kind).collect()))
+    let is_operator = caller.client.is_operator();
+    let kinds = caller.client.kinds_in_use().await?.into_iter();
+    Ok(Json(kinds.map(|kind| views::kind(kind, is_operator)).collect()))
 }
 
 /// Get a kind
@@ -55,7 +64,7 @@ async fn named(caller: &Caller, name: &str) -> Answer<Kind> {
     let found = caller.client.kinds_in_use().await?.into_iter().find(|used| used.kind.name == name);
     let used = found
         .ok_or_else(|| Problem::not_found(format!("there is no kind `{name}`; GET /v1/kinds lists them")))?;
-    Ok(Json(views::kind(used)))
+    Ok(Json(views::kind(used, caller.client.is_operator())))
 }
 
 /// Reload the kinds, without a restart
@@ -68,4 +77,55 @@ async fn named(caller: &Caller, name: &str) -> Answer<Kind> {
 )]
 async fn reload(caller: Caller) -> Answer<Reloaded> {
     Ok(Json(views::reloaded(caller.client.reload_kinds().await?)))
+}
+
+/// Get the kind that is called `check`, if there is one
+#[utoipa::path(
+    get, path = "/v1/kinds/check", tag = "kinds", operation_id = "getKindCheck",
+    responses((status = 200, description = "The kind.", body = Kind), Failures)
+)]
+async fn get_check(caller: Caller) -> Answer<Kind> {
+    named(&caller, "check").await
+}
+
+/// Check the text of a kind's file, without changing anything
+#[utoipa::path(
+    post, path = "/v1/kinds/check", tag = "kinds", operation_id = "checkKind", request_body = CheckKind,
+    responses((status = 200, description = "What is wrong, and what would have no effect.", body = FindingList), Failures)
+)]
+async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) -> Json<FindingList> {
+    let findings = caller.client.check_kind_file(file.as_deref().unwrap_or("kind.md"), &text);
+    Json(findings.into_iter().map(views::finding).collect())
+}
+
+/// List the versions of a kind with which runs have started, newest first
+#[utoipa::path(
+    get, path = "/v1/kinds/{name}/versions", tag = "kinds", operation_id = "listKindVersions",
+    params(("name" = String, Path, description = "Its name.", max_length = 255), PageQuery),
+    responses((status = 200, description = "A page of versions.", body = VersionPage), Failures)
+)]
+async fn versions(
+    caller: Caller,
+    Id(name): Id<String>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<VersionPage> {
+    let found = Paging::of(&query)?.narrowed(|page| caller.client.kind_versions(&name, page)).await?;
+    let data = found.data.into_iter().map(views::kind_version).collect();
+    Ok(Json(Page { data, next_cursor: found.next_cursor }))
+}
+
+/// Get one version of a kind
+#[utoipa::path(
+    get, path = "/v1/kinds/{name}/versions/{version}", tag = "kinds", operation_id = "getKindVersion",
+    params(
+        ("name" = String, Path, description = "Its name.", max_length = 255),
+        ("version" = String, Path, description = "The digest of its file.", max_length = 255),
+    ),
+    responses((status = 200, description = "The kind as it was or is. `open_runs`, `earlier` and `gone` are not \
+        told of a version.", body = Kind), Failures)
+)]
+async fn version(caller: Caller, Names(name, version): Names) -> Answer<Kind> {
+    let kind = caller.client.kind_version(&name, &version).await?;
+    let used = KindUsage { kind, is_gone: false, open_runs: 0, earlier: Vec::new() };
+    Ok(Json(views::kind(used, caller.client.is_operator())))
 }

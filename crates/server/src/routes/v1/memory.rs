@@ -1,7 +1,7 @@
 //! What agents remember.
 
 use axum::Json;
-use entourage_api::{Context, Learning, List, Page, PageQuery, Session, schema};
+use entourage_api::{Context, FindLearnings, FindSessions, Learning, List, Page, PageQuery, Session, schema};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -14,10 +14,16 @@ use crate::{
 };
 
 type LearningList = List<Learning>;
+type LearningPage = Page<Learning>;
 type SessionPage = Page<Session>;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(learnings)).routes(routes!(sessions)).routes(routes!(context))
+    OpenApiRouter::new()
+        .routes(routes!(learnings))
+        .routes(routes!(sessions))
+        .routes(routes!(all_sessions))
+        .routes(routes!(all_learnings))
+        .routes(routes!(context))
 }
 
 /// List the learnings of an agent that still hold, oldest first
@@ -44,6 +50,31 @@ async fn sessions(
     let paging = Paging::of(&query)?;
     let read = |rows| caller.client.sessions(id, rows);
     Ok(Json(paging.read(read, |session| session.id.to_string()).await?))
+}
+
+/// List the closed sessions of all your agents, newest first
+///
+/// With words that few of many have, a page has fewer entries, or none; the next page goes on from there.
+#[utoipa::path(
+    get, path = "/v1/sessions", tag = "memory", operation_id = "listAllSessions", params(FindSessions),
+    responses((status = 200, description = "A page of sessions.", body = SessionPage), Failures)
+)]
+async fn all_sessions(caller: Caller, Filter(query): Filter<FindSessions>) -> Answer<SessionPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    Ok(Json(paging.narrowed(|page| caller.client.find_sessions(query.agent, query.text, page)).await?))
+}
+
+/// List the learnings of all your agents, newest first
+///
+/// With words that few of many have, a page has fewer entries, or none; the next page goes on from there.
+#[utoipa::path(
+    get, path = "/v1/learnings", tag = "memory", operation_id = "listAllLearnings", params(FindLearnings),
+    responses((status = 200, description = "A page of learnings.", body = LearningPage), Failures)
+)]
+async fn all_learnings(caller: Caller, Filter(query): Filter<FindLearnings>) -> Answer<LearningPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let FindLearnings { root, status, text, .. } = query;
+    Ok(Json(paging.narrowed(|page| caller.client.find_learnings(root, status, text, page)).await?))
 }
 
 /// Show what an agent's model sees, block by block

@@ -1,7 +1,7 @@
 //! The conversation with an agent: write to the agent, read what a person sees.
 
 use axum::{Json, http::StatusCode};
-use entourage_api::{Entry, Page, PageQuery, Posted, SendMessage, schema};
+use entourage_api::{Entry, ListMessages, Page, Posted, SendMessage, schema};
 use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -52,15 +52,20 @@ async fn send(
 /// agent has not read yet, beyond `limit`.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/messages", tag = "agents", operation_id = "listMessages",
-    params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
+    params(("id" = schema::AgentId, Path, description = "The agent."), ListMessages),
     responses((status = 200, description = "A page of the conversation.", body = EntryPage), Failures)
 )]
 async fn transcript(
     caller: Caller,
     Id(id): Id<AgentId>,
-    Filter(query): Filter<PageQuery>,
+    Filter(query): Filter<ListMessages>,
 ) -> Answer<EntryPage> {
-    let (before, limit) = Paging::of(&query)?.items::<PageEnd<QuestionId>>()?;
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let (cursor, limit) = paging.items::<PageEnd<QuestionId>>()?;
+    let before = match (cursor, query.before) {
+        (Some(_), Some(_)) => return Err(Problem::bad_query("give `before` or `cursor`, not both")),
+        (cursor, before) => cursor.or(before.map(|item| PageEnd { item, told: None })),
+    };
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     Ok(Json(page_of(entries.into_iter().map(views::entry), next)))
 }

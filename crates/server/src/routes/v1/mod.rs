@@ -10,8 +10,10 @@ mod jobs;
 mod kinds;
 mod memory;
 mod messages;
+mod news;
 mod questions;
 mod runs;
+mod server;
 mod usage;
 mod webhooks;
 mod work;
@@ -32,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .merge(messages::routes())
         .merge(interventions::routes())
         .merge(events::routes())
+        .merge(news::routes())
         .merge(runs::routes())
         .merge(usage::routes())
         .merge(questions::routes())
@@ -41,4 +44,5 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .merge(kinds::routes())
         .merge(webhooks::routes())
         .merge(jobs::routes())
+        .merge(server::routes())
 }

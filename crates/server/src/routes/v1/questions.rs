@@ -1,8 +1,9 @@
 //! Questions that wait for a person: list and answer them.
 
 use axum::Json;
-use entourage_api::{AnswerQuestion, ListQuestions, Page, Question, schema};
-use entourage_types::{Answer as Given, QuestionId};
+use entourage_api::{AnswerQuestion, ListQuestions, Page, Question, QuestionOrder, schema};
+use entourage_engine::QuestionFilter;
+use entourage_types::{Answer as Given, QuestionId, QuestionStatus};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
@@ -11,6 +12,7 @@ use crate::{
     extract::{Body, Caller, Filter, Id},
     page::Paging,
     state::AppState,
+    views,
 };
 
 type QuestionPage = Page<Question>;
@@ -26,8 +28,15 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn list(caller: Caller, Filter(query): Filter<ListQuestions>) -> Answer<QuestionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let read = |rows| caller.client.questions(query.root, query.status, rows);
-    Ok(Json(paging.read(read, |question| question.id.to_string()).await?))
+    let ListQuestions { status, root, agent, about, order, .. } = query;
+    let soonest_first = order == Some(QuestionOrder::Due);
+    if soonest_first && status != Some(QuestionStatus::Open) {
+        return Err(Problem::bad_query("order: only open questions are due; add `status=open`"));
+    }
+    let of = |page| QuestionFilter { root, agent, status, about, soonest_first, page };
+    let found = paging.narrowed(|page| caller.client.find_questions(of(page))).await?;
+    let data = found.data.into_iter().map(views::asked).collect();
+    Ok(Json(Page { data, next_cursor: found.next_cursor }))
 }
 
 /// Get a question
@@ -37,7 +46,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListQuestions>) -> Answer<Qu
     responses((status = 200, description = "The question.", body = Question), Failures)
 )]
 async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<Question> {
-    Ok(Json(caller.client.question(id).await?.into()))
+    Ok(Json(views::asked(caller.client.asked_question(id).await?)))
 }
 
 /// The error for a field that does not go with the answer given.

@@ -1,8 +1,8 @@
 //! Runs: what an agent did, step by step, and the usage of its tree.
 
 use axum::Json;
-use entourage_api::{Page, PageQuery, Run, Step, TreeUsage, schema};
-use entourage_engine::Page as Rows;
+use entourage_api::{ListRuns, Page, PageQuery, Run, Step, TreeUsage, schema};
+use entourage_engine::{Page as Rows, RunFilter};
 use entourage_types::{AgentId, RunId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -20,6 +20,7 @@ type StepPage = Page<Step>;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list))
+        .routes(routes!(all))
         .routes(routes!(get))
         .routes(routes!(steps))
         .routes(routes!(usage))
@@ -35,6 +36,20 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     let paging = Paging::of(&query)?;
     let read = |rows| caller.client.runs(id, rows);
     Ok(Json(paging.read(read, |run| run.id.to_string()).await?))
+}
+
+/// List runs of all your agents, newest first
+///
+/// With conditions that few of many runs fit, a page has fewer entries, or none; the next page goes on from there.
+#[utoipa::path(
+    get, path = "/v1/runs", tag = "runs", operation_id = "listAllRuns", params(ListRuns),
+    responses((status = 200, description = "A page of runs.", body = RunPage), Failures)
+)]
+async fn all(caller: Caller, Filter(query): Filter<ListRuns>) -> Answer<RunPage> {
+    let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    let ListRuns { root, agent, kind, version, status, stop_reason, .. } = query;
+    let of = |page| RunFilter { root, agent, kind, version, status, stop_reason, page };
+    Ok(Json(paging.narrowed(|page| caller.client.find_runs(of(page))).await?))
 }
 
 /// Get a run

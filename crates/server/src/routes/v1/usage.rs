@@ -21,7 +21,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "The sums.", body = UsageReport), Failures)
 )]
 async fn usage(caller: Caller, Filter(asked): Filter<ReportUsage>) -> Answer<UsageReport> {
-    let ReportUsage { group_by: by, from, to, tree: root, agent, run } = asked;
-    let sums = caller.client.usage(UsageQuery { from, to, root, agent, run, by }).await?;
+    let ReportUsage { group_by: by, from, to, tree: root, agent, under, run, kind, model } = asked;
+    let query = UsageQuery { from, to, root, agent, under, run, kind, model, by };
+    let sums = caller.client.usage(query).await?;
     Ok(Json(sums.into()))
 }

@@ -41,12 +41,13 @@ async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<Task> {
 }
 
 /// List notes, newest first
+///
+/// With words that few of many notes have, a page has fewer entries, or none; the next page goes on from there.
 #[utoipa::path(
     get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(ListNotes),
     responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
 )]
 async fn notes(caller: Caller, Filter(query): Filter<ListNotes>) -> Answer<NotePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let read = |rows| caller.client.notes(query.root, rows);
-    Ok(Json(paging.read(read, |note| note.id.to_string()).await?))
+    Ok(Json(paging.narrowed(|page| caller.client.find_notes(query.root, query.text, page)).await?))
 }

@@ -1,0 +1,112 @@
+//! Questions as a person who answers many reads them: soonest due first, with where they come from.
+
+use std::collections::HashMap;
+
+use entourage_store::{ItemQuery, Page, RecordFilter};
+use entourage_types::{About, Agent, AgentId, CallId, ItemBody, Question, QuestionId, QuestionStatus};
+
+use super::{Client, Narrowed};
+use crate::Result;
+
+/// The turn that asks is among so many of the last items of an agent that waits.
+const LAST_ITEMS: u32 = 32;
+/// How much of those items is read.
+const BYTES: usize = 256 << 10;
+/// How much of that turn's text is returned, in characters.
+const MOST_TEXT: usize = 2_000;
+/// The most agents that a path names.
+const LONGEST: usize = 64;
+
+/// Which questions.
+#[derive(Debug, Clone, Default)]
+pub struct QuestionFilter {
+    /// Of this tree.
+    pub root: Option<AgentId>,
+    /// Asked by this agent.
+    pub agent: Option<AgentId>,
+    /// In this status.
+    pub status: Option<QuestionStatus>,
+    /// About this.
+    pub about: Option<About>,
+    /// Those that are due soonest first, then the others, oldest first; otherwise as the page says.
+    pub soonest_first: bool,
+    /// Which page.
+    pub page: Page,
+}
+
+/// A question, and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedQuestion {
+    /// The question.
+    pub question: Question,
+    /// The titles from the root to the agent that asks.
+    pub path: Vec<String>,
+    /// The text of the turn that asks, or its beginning, while the question is open.
+    pub because: Option<String>,
+}
+
+impl Client {
+    /// A page of the questions that a filter selects. It looks at a bounded number of questions.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_questions(&self, filter: QuestionFilter) -> Result<Narrowed<AskedQuestion>> {
+        let QuestionFilter { root, agent, status, about, soonest_first, page } = filter;
+        let filter = RecordFilter { root, agent, status, words: None, soonest_first, page };
+        let fits = |question: &Question| about.is_none_or(|about| about == question.about);
+        let found = self.filtered(filter, fits).await?;
+        let (mut rows, mut known) = (Vec::with_capacity(found.rows.len()), HashMap::new());
+        for question in found.rows {
+            rows.push(self.asked(question, &mut known).await?);
+        }
+        Ok(Narrowed { rows, next: found.next })
+    }
+
+    /// One question, and where it comes from.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn asked_question(&self, id: QuestionId) -> Result<AskedQuestion> {
+        let question = self.question(id).await?;
+        self.asked(question, &mut HashMap::new()).await
+    }
+
+    async fn asked(&self, question: Question, known: &mut HashMap<AgentId, Agent>) -> Result<AskedQuestion> {
+        let (mut path, mut next) = (Vec::new(), Some(question.agent));
+        while let Some(id) = next.filter(|_| path.len() < LONGEST) {
+            if !known.contains_key(&id) {
+                let Some(agent) = self.engine.store().agent(&self.scope, id).await? else { break };
+                known.insert(id, agent);
+            }
+            let agent = &known[&id];
+            path.push(agent.title.clone());
+            next = agent.parent;
+        }
+        path.reverse();
+        let because = match question.status {
+            QuestionStatus::Open => self.asking_text(question.agent, question.call).await?,
+            _ => None,
+        };
+        Ok(AskedQuestion { question, path, because })
+    }
+
+    /// The text of the turn with this call, if it is among the agent's last items.
+    async fn asking_text(&self, agent: AgentId, call: CallId) -> Result<Option<String>> {
+        let before = Some(u64::MAX);
+        let last = ItemQuery { before, bytes: BYTES, ..ItemQuery::of(agent, 0, LAST_ITEMS) };
+        let items = self.engine.store().items(&self.scope, last).await?;
+        let text = items.into_iter().rev().find_map(|item| match item.body {
+            ItemBody::Turn(turn) if turn.calls.iter().any(|asked| asked.id == call) => Some(turn.text),
+            _ => None,
+        });
+        Ok(text.filter(|text| !text.is_empty()).map(|text| cut(&text, MOST_TEXT)))
+    }
+}
+
+/// A text with at most this many characters.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

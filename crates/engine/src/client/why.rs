@@ -1,0 +1,206 @@
+//! Why an agent does not go on: what it waits for, through the agents that it waits for, to the last cause.
+
+mod cause;
+
+use std::collections::HashSet;
+
+use entourage_store::{Page, RecordFilter, RunQuery};
+use entourage_types::{
+    Action, Agent, AgentId, Intervention, PostBody, Question, Run, Status, Step, StepState, Task, TaskId,
+    Time, Wait, WaitingOn,
+};
+
+use super::Client;
+use crate::{Error, Result};
+
+pub use cause::{Cause, Link, Why};
+
+/// The most agents that a chain names; trees are far flatter.
+const LONGEST: usize = 64;
+/// The most agents that are looked at where one waits for several.
+const BESIDE: usize = 16;
+/// So many of the latest interventions are searched for the pause.
+const INTERVENTIONS: u32 = 20;
+
+impl Client {
+    /// Why an agent does not go on, or that it works or rests. Where it waits for several agents at once, the
+    /// chain follows one that needs a person, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn why(&self, agent: AgentId) -> Result<Why> {
+        let mut agent = self.agent(agent).await?;
+        let (mut chain, mut seen) = (Vec::new(), HashSet::new());
+        loop {
+            seen.insert(agent.id);
+            let (cause, since, next) = self.cause(&agent).await?;
+            let Agent { id, kind, title, .. } = agent;
+            chain.push(Link { agent: id, kind, title, since, cause });
+            match next {
+                Some(next) if chain.len() < LONGEST && !seen.contains(&next.id) => agent = next,
+                _ => return Ok(Why::new(chain)),
+            }
+        }
+    }
+
+    /// Why one agent does not go on, since when, and the agent that it waits for.
+    async fn cause(&self, agent: &Agent) -> Result<(Cause, Time, Option<Agent>)> {
+        let alone = |cause| Ok((cause, agent.updated, None));
+        let run = match agent.status {
+            Status::Running | Status::Queued | Status::Waiting => self.open_run(agent).await?,
+            Status::Idle | Status::Succeeded | Status::Failed | Status::Cancelled => None,
+        };
+        if self.engine.inner.activations.is_at_work(agent.id) {
+            return alone(match self.held_back(agent, run.as_ref()).await? {
+                Some((model, due)) => Cause::Gate { model, due },
+                None => Cause::Work,
+            });
+        }
+        if let Some(since) = self.is_about_to_go_on(agent).await? {
+            return Ok((self.standstill(), since, None));
+        }
+        if agent.status != Status::Waiting {
+            let error = (agent.status == Status::Failed).then_some(agent.stop_reason).flatten();
+            return alone(Cause::Rest { failed: error });
+        }
+        if agent.waiting_on == Some(WaitingOn::Resume) {
+            let reason = self.last_pause(agent).await?.and_then(|pause| pause.text);
+            return alone(Cause::Pause { reason });
+        }
+        let Some(run) = run else { return alone(Cause::Nothing) };
+        let steps = self.engine.store().steps(&self.scope, run.id).await?;
+        let Some(Obstacle { step, task, worker }) = self.first_in_the_way(&steps).await? else {
+            return alone(Cause::Nothing);
+        };
+        if step.state.due().is_some_and(|(due, _)| due <= self.engine.now()) {
+            return Ok((self.standstill(), step.updated, None));
+        }
+        let cause = match &step.state {
+            StepState::Open(Wait::Question(open)) => match self.record::<Question>(open.question).await {
+                Ok(question) => Cause::of_question(question),
+                Err(Error::NotFound { .. }) => Cause::Nothing,
+                Err(error) => return Err(error),
+            },
+            StepState::Open(Wait::Until { until }) => Cause::Timer { due: *until },
+            StepState::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => {
+                task.map_or(Cause::Nothing, |task| Cause::Task { task })
+            }
+            StepState::Retry(retry) => match self.held_back(agent, Some(&run)).await? {
+                Some((model, _)) => Cause::Gate { model, due: retry.due },
+                None => {
+                    let attempt = step.attempt;
+                    Cause::Retry { attempt, error: retry.error.clone(), due: retry.due }
+                }
+            },
+            StepState::Started | StepState::Done(_) => Cause::Nothing,
+        };
+        Ok((cause, step.updated, worker))
+    }
+
+    /// The step that keeps a run from going on, and the agent that works on it: what a person must answer comes
+    /// before what ends by itself.
+    async fn first_in_the_way<'a>(&self, steps: &'a [Step]) -> Result<Option<Obstacle<'a>>> {
+        let alone = |step| Obstacle { step, task: None, worker: None };
+        if let Some(asked) = steps.iter().find(|step| step.question().is_some()) {
+            return Ok(Some(alone(asked)));
+        }
+        let mut obstacles = Vec::new();
+        let tasks = steps.iter().flat_map(|step| tasks_of(step).map(move |task| (step, task)));
+        for (step, task) in tasks.take(BESIDE) {
+            let worker = match self.record::<Task>(task).await {
+                Ok(task) if task.status.is_terminal() && matches!(step.wait(), Some(Wait::Join { .. })) => {
+                    continue;
+                }
+                Ok(task) => Some(self.agent(task.to).await?),
+                // The call itself does not say who works on it.
+                Err(Error::NotFound { .. }) => None,
+                Err(error) => return Err(error),
+            };
+            obstacles.push(Obstacle { step, task: Some(task), worker });
+        }
+        if let Some(at) = (0..obstacles.len()).min_by_key(|at| urgency(obstacles[*at].worker.as_ref())) {
+            return Ok(Some(obstacles.swap_remove(at)));
+        }
+        let waits = |step: &&Step| matches!(step.state, StepState::Retry(_) | StepState::Open(_));
+        Ok(steps.iter().find(waits).map(alone))
+    }
+
+    async fn open_run(&self, agent: &Agent) -> Result<Option<Run>> {
+        let page = Page { limit: 1, newest_first: true, ..Page::default() };
+        let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
+        let last = self.engine.store().runs(&self.scope, query).await?.pop();
+        Ok(last.filter(|run| !run.status.is_terminal()))
+    }
+
+    /// Since when an agent that is not at work has something to do at once; none if it has not. A message to an
+    /// agent that waits is read when it goes on.
+    async fn is_about_to_go_on(&self, agent: &Agent) -> Result<Option<Time>> {
+        let paused = agent.waiting_on == Some(WaitingOn::Resume);
+        let ends_the_wait = |body: &PostBody| match body {
+            PostBody::Intervention { .. } => true,
+            PostBody::Answer { .. } | PostBody::Done { .. } => !paused,
+            PostBody::Message { .. } => agent.status != Status::Waiting,
+        };
+        match agent.status {
+            Status::Cancelled => Ok(None),
+            Status::Running | Status::Queued => Ok(Some(agent.updated)),
+            Status::Idle | Status::Waiting | Status::Succeeded | Status::Failed => {
+                let posts = self.inbox(agent).await?;
+                Ok(posts.iter().find(|post| ends_the_wait(&post.body)).map(|post| post.at))
+            }
+        }
+    }
+
+    /// Why an agent that could go on does not.
+    fn standstill(&self) -> Cause {
+        match self.engine.places() {
+            Some(places) => Cause::Place { busy: places.busy, limit: places.limit },
+            None => Cause::Process,
+        }
+    }
+
+    /// The model whose gate holds back this agent's calls, and when it opens.
+    async fn held_back(&self, agent: &Agent, run: Option<&Run>) -> Result<Option<(String, Time)>> {
+        let engine = &self.engine;
+        let kind = engine.kind_of(agent, run).await?;
+        let Some(model) = engine.models_of(&kind).into_iter().next() else { return Ok(None) };
+        let held = engine.model().held_back(model.as_deref(), &agent.owner);
+        let name = model.unwrap_or_else(|| engine.model().describe());
+        Ok(held.map(|held| (name, engine.now() + held)))
+    }
+
+    async fn last_pause(&self, agent: &Agent) -> Result<Option<Intervention>> {
+        let page = Page { limit: INTERVENTIONS, newest_first: true, ..Page::default() };
+        let latest = RecordFilter { agent: Some(agent.id), page, ..RecordFilter::<Intervention>::default() };
+        Ok(self.records(latest).await?.into_iter().find(|done| done.action == Action::Pause))
+    }
+}
+
+/// What keeps a run from going on.
+struct Obstacle<'a> {
+    step: &'a Step,
+    /// The task that the step waits for, if it waits for one.
+    task: Option<TaskId>,
+    /// The agent that works on it.
+    worker: Option<Agent>,
+}
+
+/// Returns the tasks that a step waits for.
+fn tasks_of(step: &Step) -> impl Iterator<Item = TaskId> {
+    let joined = match step.wait() {
+        Some(Wait::Join { tasks }) => tasks.as_slice(),
+        _ => &[],
+    };
+    step.task().into_iter().chain(joined.iter().copied())
+}
+
+/// Which of several agents is told of first: one that needs a person, then one that waits.
+fn urgency(agent: Option<&Agent>) -> u8 {
+    match agent.map(|agent| (agent.status, agent.waiting_on)) {
+        Some((Status::Waiting, Some(WaitingOn::User | WaitingOn::Resume))) => 0,
+        Some((Status::Waiting, Some(WaitingOn::Retry))) => 1,
+        Some((Status::Waiting, _)) => 2,
+        Some(_) => 3,
+        None => 4,
+    }
+}

@@ -1,0 +1,185 @@
+//! The causes, and how they are told in a sentence.
+
+use entourage_types::{About, AgentId, Question, QuestionId, StopReason, TaskId, Time};
+
+/// How much of a question, an error or a title a sentence has, in characters.
+const SHORT: usize = 200;
+
+/// Why an agent does not go on, or what it does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// A person must answer.
+    Question {
+        /// The question.
+        question: QuestionId,
+        /// What it is about.
+        about: About,
+        /// Its text.
+        asks: String,
+        /// When it expires, if ever.
+        due: Option<Time>,
+    },
+    /// A model call failed and is tried again.
+    Retry {
+        /// How many attempts there were.
+        attempt: u32,
+        /// Why the last one failed.
+        error: String,
+        /// When the next one is made.
+        due: Time,
+    },
+    /// The gate before a model holds the owner's calls back.
+    Gate {
+        /// The model.
+        model: String,
+        /// When the call is made.
+        due: Time,
+    },
+    /// It sleeps until a time.
+    Timer {
+        /// The time.
+        due: Time,
+    },
+    /// Another agent works for it: the next link of the chain, if its agent exists.
+    Task {
+        /// The task.
+        task: TaskId,
+    },
+    /// A person paused it.
+    Pause {
+        /// The reason given.
+        reason: Option<String>,
+    },
+    /// It could go on, and all places may be taken.
+    Place {
+        /// How many agents are at work.
+        busy: usize,
+        /// How many may be at work at once.
+        limit: usize,
+    },
+    /// It could go on, and no process works here.
+    Process,
+    /// Nothing keeps it: it is at work.
+    Work,
+    /// It has nothing to do.
+    Rest {
+        /// Why its last run failed or was stopped, if it was.
+        failed: Option<StopReason>,
+    },
+    /// It waits, and nothing on record says for what; maintenance repairs that.
+    Nothing,
+}
+
+/// Why one agent of a chain does not go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its kind.
+    pub kind: String,
+    /// What it is for.
+    pub title: String,
+    /// Since when it stands there.
+    pub since: Time,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why an agent does not go on: the chain from the agent itself to the last cause, of at least one link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Why {
+    chain: Vec<Link>,
+    last: Cause,
+}
+
+impl Why {
+    pub(super) fn new(chain: Vec<Link>) -> Self {
+        let last = chain.last().map_or(Cause::Nothing, |last| last.cause.clone());
+        Self { chain, last }
+    }
+
+    /// The last cause: once it is gone, the agent goes on.
+    #[must_use]
+    pub const fn cause(&self) -> &Cause {
+        &self.last
+    }
+
+    /// Since when the agent itself stands there.
+    #[must_use]
+    pub fn since(&self) -> Option<Time> {
+        self.chain.first().map(|own| own.since)
+    }
+
+    /// The links, beginning with the agent itself.
+    #[must_use]
+    pub fn chain(&self) -> &[Link] {
+        &self.chain
+    }
+
+    /// The chain as one sentence without a subject: `waits for researcher "Prices", which asks: Which year?`
+    #[must_use]
+    pub fn text(&self) -> String {
+        let below = self.chain.iter().skip(1);
+        let mut text = String::new();
+        for Link { kind, title, .. } in below {
+            let title = short(title);
+            text += &format!("waits for {kind} \"{title}\", which ");
+        }
+        text + &self.last.text()
+    }
+}
+
+impl Cause {
+    pub(super) fn of_question(question: Question) -> Self {
+        let Question { id, about, text, due, .. } = question;
+        Self::Question { question: id, about, asks: text, due }
+    }
+
+    /// When it ends by itself, if that is known.
+    #[must_use]
+    pub const fn due(&self) -> Option<Time> {
+        match self {
+            Self::Question { due, .. } => *due,
+            Self::Retry { due, .. } | Self::Gate { due, .. } | Self::Timer { due } => Some(*due),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Question { about: About::Information, asks, .. } => format!("asks: {}", short(asks)),
+            Self::Question { about: About::Approval, asks, .. } => {
+                format!("waits for approval: {}", short(asks))
+            }
+            Self::Question { about: About::Doubt, asks, .. } => {
+                format!("waits for a decision about an interrupted call: {}", short(asks))
+            }
+            Self::Retry { attempt, error, .. } => {
+                format!("asks its model again later, after {attempt} failed attempts: {}", short(error))
+            }
+            Self::Gate { model, .. } => format!("waits until {model} takes calls again"),
+            Self::Timer { .. } => "sleeps".to_owned(),
+            Self::Task { .. } => "waits for the result of a task".to_owned(),
+            Self::Pause { reason: None } => "is paused".to_owned(),
+            Self::Pause { reason: Some(reason) } => format!("is paused: {}", short(reason)),
+            Self::Place { busy, limit } if busy >= limit => {
+                format!("waits for a place: all {limit} are taken")
+            }
+            Self::Place { .. } => "is about to go on".to_owned(),
+            Self::Process => "could go on, but no process works here".to_owned(),
+            Self::Work => "is at work".to_owned(),
+            Self::Rest { failed: None } => "has nothing to do".to_owned(),
+            Self::Rest { failed: Some(reason) } => format!("has nothing to do; its last run ended: {reason}"),
+            Self::Nothing => "waits, and nothing on record says for what".to_owned(),
+        }
+    }
+}
+
+/// A text on one line, cut.
+fn short(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHORT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

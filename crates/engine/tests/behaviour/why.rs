@@ -1,0 +1,283 @@
+//! Why an agent does not go on, told from rows alone.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_engine::{Cause, Engine, Kinds};
+use entourage_llm::ScriptedModel;
+use entourage_store::{Commit, Layered, MemoryStore, Result as StoreResult, Store, StoreLayer, Write};
+use entourage_types::{
+    About, Action, Agent, Author, CallId, Intervention, InterventionId, InterventionStatus, OpenQuestion,
+    Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId, Status, Step, StepKey,
+    StepState, Task, TaskId, Time, Usage, Wait, WaitingOn,
+};
+
+/// Counts the calls of a store.
+#[derive(Clone, Default)]
+struct Calls(Arc<AtomicUsize>);
+
+#[async_trait]
+impl StoreLayer for Calls {
+    async fn pass(&self) -> StoreResult<()> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// An engine whose agents do not work, over rows that a test writes.
+struct Rows {
+    engine: Engine,
+    calls: Calls,
+    now: Time,
+}
+
+impl Rows {
+    fn new() -> Self {
+        let calls = Calls::default();
+        let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(MemoryStore::default()), calls.clone()));
+        let engine =
+            Engine::builder(store, Arc::new(ScriptedModel::deciding(|_| None))).kinds(Kinds::builtin());
+        Self { engine: engine.build(), calls, now: Time::now() }
+    }
+
+    async fn write(&self, writes: Vec<Write>) {
+        let commit = Commit { writes, ..Commit::new(self.now) };
+        self.engine.store().commit(commit).await.unwrap();
+    }
+
+    fn agent(&self, title: &str) -> Agent {
+        Agent::root(Owner::local(), "researcher", title, self.now)
+    }
+
+    /// Stores an agent that waits on this, with the step that it waits in.
+    async fn waits(&self, agent: &Agent, on: WaitingOn, state: Option<StepState>) {
+        self.write(vec![Write::NewAgent(agent.clone())]).await;
+        let store = self.engine.store();
+        let claimed = store.claim(agent.id, 0).await.unwrap().unwrap().agent;
+        let row = Agent { status: Status::Waiting, waiting_on: Some(on), ..claimed };
+        let mut commit = Commit::fenced(&row, self.now).write(Write::Agent(row.clone()));
+        if let Some(state) = state {
+            let run = self.run(agent, on);
+            let step = self.step(run.id, state);
+            commit = commit.write(Write::Run(run)).write(Write::Step(step));
+        }
+        store.commit(commit).await.unwrap();
+    }
+
+    fn run(&self, agent: &Agent, on: WaitingOn) -> Run {
+        Run {
+            id: RunId::new(),
+            agent: agent.id,
+            owner: agent.owner.clone(),
+            status: Status::Waiting,
+            waiting_on: Some(on),
+            stop_reason: None,
+            error: None,
+            kind_version: String::new(),
+            tasks: Vec::new(),
+            model_calls: 1,
+            worked_ms: 0,
+            usage: Usage::default(),
+            cost: entourage_types::Cost::default(),
+            spent: Vec::new(),
+            started: self.now,
+            ended: None,
+        }
+    }
+
+    fn step(&self, run: RunId, state: StepState) -> Step {
+        let key = if matches!(state, StepState::Retry(_)) {
+            StepKey::Model(1)
+        } else {
+            StepKey::Tool(CallId::new())
+        };
+        Step { run, key, state, intent: None, attempt: 4, used: None, started: self.now, updated: self.now }
+    }
+
+    /// A chain of agents, each of which waits for the next; the last one asks a person. Returns the first.
+    async fn chain(&self, depth: usize) -> Agent {
+        let mut agents = vec![self.agent("the root")];
+        for depth in 1..=depth {
+            let above = agents[depth - 1].clone();
+            agents.push(above.child("researcher", format!("at depth {depth}"), None, self.now));
+        }
+        let asks = agents.pop().unwrap();
+        let mut worker = asks.id;
+        let question = self.question(&asks);
+        for agent in &agents {
+            self.write(vec![Write::NewAgent(agent.clone())]).await;
+        }
+        self.waits(&asks, WaitingOn::User, Some(open(Wait::Question(asked(question.id))))).await;
+        self.write(vec![Write::record(&question).unwrap()]).await;
+        for agent in agents.iter().rev() {
+            let task = self.task(agent, worker);
+            let claimed = self.engine.store().claim(agent.id, 0).await.unwrap().unwrap().agent;
+            let row = Agent { status: Status::Waiting, waiting_on: Some(WaitingOn::Agent), ..claimed };
+            let run = self.run(agent, WaitingOn::Agent);
+            let step = self.step(run.id, open(Wait::Task { task: task.id, existing: None }));
+            let commit =
+                Commit::fenced(&row, self.now).write(Write::Agent(row.clone())).write(Write::Run(run));
+            let commit = commit.write(Write::Step(step)).write(Write::record(&task).unwrap());
+            self.engine.store().commit(commit).await.unwrap();
+            worker = agent.id;
+        }
+        agents[0].clone()
+    }
+
+    fn task(&self, from: &Agent, to: entourage_types::AgentId) -> Task {
+        Task {
+            id: TaskId::new(),
+            owner: from.owner.clone(),
+            root: from.root,
+            from: from.id,
+            to,
+            call: CallId::new(),
+            wait: true,
+            kind: "researcher".into(),
+            instruction: "look".into(),
+            status: Status::Queued,
+            result: None,
+            post: None,
+            run: None,
+            reactivated: 0,
+            created: self.now,
+            updated: self.now,
+        }
+    }
+
+    fn question(&self, agent: &Agent) -> Question {
+        Question {
+            id: QuestionId::new(),
+            owner: agent.owner.clone(),
+            root: agent.root,
+            agent: agent.id,
+            kind: agent.kind.clone(),
+            run: RunId::new(),
+            call: CallId::new(),
+            task: None,
+            about: About::Information,
+            text: "Which year?".into(),
+            options: Vec::new(),
+            proposal: None,
+            due: None,
+            otherwise: None,
+            status: QuestionStatus::Open,
+            answer: None,
+            answered_by: None,
+            created: self.now,
+            updated: self.now,
+        }
+    }
+
+    async fn cause(&self, agent: &Agent) -> Cause {
+        self.engine.client(Owner::local()).why(agent.id).await.unwrap().cause().clone()
+    }
+}
+
+fn open(wait: Wait) -> StepState {
+    StepState::Open(wait)
+}
+
+fn asked(question: QuestionId) -> OpenQuestion {
+    OpenQuestion { question, about: About::Information, holds_for: String::new(), due: None, otherwise: None }
+}
+
+#[tokio::test]
+async fn a_chain_ends_at_the_question_and_costs_as_many_reads_for_each_link() {
+    let mut reads = Vec::new();
+    for depth in [1, 2, 3, 6] {
+        let rows = Rows::new();
+        let top = rows.chain(depth).await;
+        let before = rows.calls.0.load(Ordering::SeqCst);
+        let why = rows.engine.client(Owner::local()).why(top.id).await.unwrap();
+        reads.push(rows.calls.0.load(Ordering::SeqCst) - before);
+        assert_eq!(why.chain().len(), depth + 1);
+        assert!(matches!(why.cause(), Cause::Question { asks, .. } if asks == "Which year?"), "{why:?}");
+        assert!(why.text().ends_with(", which asks: Which year?"), "{}", why.text());
+    }
+    let each = reads[1] - reads[0];
+    assert_eq!((reads[2] - reads[1], reads[3] - reads[2]), (each, 3 * each), "{reads:?}");
+}
+
+#[tokio::test]
+async fn a_failed_model_call_names_its_attempts_and_its_error() {
+    let rows = Rows::new();
+    let agent = rows.agent("a");
+    let due = rows.now + Duration::from_secs(3600);
+    let retry = Retry { due, error: "503".into(), models_failed: 0, said: Vec::new(), spent: 0 };
+    rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry))).await;
+    assert_eq!(rows.cause(&agent).await, Cause::Retry { attempt: 4, error: "503".into(), due });
+}
+
+#[tokio::test]
+async fn a_timer_holds_until_it_is_over_and_then_a_place_is_missing() {
+    let rows = Rows::new();
+    let (sleeps, is_over) = (rows.agent("sleeps"), rows.agent("is over"));
+    let due = rows.now + Duration::from_secs(3600);
+    rows.waits(&sleeps, WaitingOn::Timer, Some(open(Wait::Until { until: due }))).await;
+    assert_eq!(rows.cause(&sleeps).await, Cause::Timer { due });
+    let past = open(Wait::Until { until: rows.now - Duration::from_secs(1) });
+    rows.waits(&is_over, WaitingOn::Timer, Some(past)).await;
+    assert_eq!(rows.cause(&is_over).await, Cause::Process, "no dispatcher works here");
+}
+
+#[tokio::test]
+async fn an_agent_that_waits_goes_on_with_an_answer_and_not_with_a_message() {
+    let rows = Rows::new();
+    let agent = rows.agent("asks");
+    let question = rows.question(&agent);
+    rows.waits(&agent, WaitingOn::User, Some(open(Wait::Question(asked(question.id))))).await;
+    rows.write(vec![Write::record(&question).unwrap()]).await;
+    let said = PostBody::Message {
+        from: Author::User,
+        text: "by the way".into(),
+        task: None,
+        queued: true,
+        options: None,
+    };
+    rows.write(vec![Write::Post(Post::new(agent.id, rows.now, said))]).await;
+    assert!(matches!(rows.cause(&agent).await, Cause::Question { .. }));
+    let answer = entourage_types::Answer::Declined;
+    let answered = PostBody::Answer { question: question.id, call: question.call, answer };
+    rows.write(vec![Write::Post(Post::new(agent.id, rows.now, answered))]).await;
+    assert_eq!(rows.cause(&agent).await, Cause::Process);
+}
+
+#[tokio::test]
+async fn a_pause_gives_its_reason_and_rest_is_no_wait() {
+    let rows = Rows::new();
+    let agent = rows.agent("paused");
+    rows.waits(&agent, WaitingOn::Resume, None).await;
+    let pause = Intervention {
+        id: InterventionId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        by: Author::User,
+        action: Action::Pause,
+        text: Some("until Monday".into()),
+        of: None,
+        status: InterventionStatus::Applied,
+        created: rows.now,
+        updated: rows.now,
+    };
+    rows.write(vec![Write::record(&pause).unwrap()]).await;
+    assert_eq!(rows.cause(&agent).await, Cause::Pause { reason: Some("until Monday".into()) });
+    let rests = rows.agent("rests");
+    rows.write(vec![Write::NewAgent(rests.clone())]).await;
+    assert_eq!(rows.cause(&rests).await, Cause::Rest { failed: None });
+}
+
+#[tokio::test]
+async fn a_wait_for_nothing_on_record_says_so() {
+    let rows = Rows::new();
+    let agent = rows.agent("stranded");
+    rows.waits(&agent, WaitingOn::Agent, None).await;
+    assert_eq!(rows.cause(&agent).await, Cause::Nothing);
+}

@@ -1,0 +1,99 @@
+//! `entourage why`: says why an agent does not go on, and what ends that.
+
+use clap::Args;
+use entourage_api::{Cause, Why as Reason};
+use entourage_types::{AgentId, Time};
+
+use super::{
+    backend::{self, Purpose, Result},
+    describe,
+    failure::Exit,
+    globals::Globals,
+    id_input::IdInput,
+    out,
+    text::text,
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage why                   why the newest agent does not go on
+  entourage why agt_0199…         the chain from this agent to the last cause
+  entourage why agt_0199… --json  the same for programs";
+
+/// Say why an agent does not go on: what it waits for, through the agents that it waits for
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Why {
+    /// The agent's id; `entourage tree` shows it [default: the newest one]
+    agent: Option<IdInput<AgentId>>,
+}
+
+impl Why {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+        let agent = self.agent.unwrap_or(IdInput::Last).find(&backend).await?;
+        let why = backend.why(agent).await?;
+        if globals.json {
+            out::json(&why)?;
+            return Ok(Exit::Done);
+        }
+        show(&why)?;
+        if let Some(end) = what_ends(&why).filter(|_| !globals.quiet) {
+            out::note(format!("{end}{}", globals.again()));
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn show(why: &Reason) -> Result<()> {
+    let (paint, now) = (out::stdout(), Time::now());
+    for (depth, link) in why.chain.iter().enumerate() {
+        let branch = if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat(depth - 1)) };
+        let tail = paint.dim(format!("{} · {}", link.agent, describe::cut(&link.title, 60)));
+        let since = describe::duration(now.since(link.since));
+        out::result(text![
+            paint.dim(branch),
+            paint.bold(&link.kind),
+            " ",
+            on(&link.cause),
+            " for ",
+            since,
+            " ",
+            tail
+        ])?;
+    }
+    out::result(describe::cut(&why.text, 400))
+}
+
+/// A cause in few words.
+fn on(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Question { .. } => "waits for an answer",
+        Cause::Retry { .. } => "waits to ask the model again",
+        Cause::Gate { .. } => "waits for its model's gate",
+        Cause::Timer { .. } => "sleeps",
+        Cause::Task { .. } => "waits for another agent",
+        Cause::Pause { .. } => "paused",
+        Cause::Place { .. } => "waits for a place",
+        Cause::Process => "suspended",
+        Cause::Work => "at work",
+        Cause::Rest { .. } => "at rest",
+        Cause::Nothing => "waits for nothing known",
+    }
+}
+
+/// The command that ends the last cause, if one does.
+fn what_ends(why: &Reason) -> Option<String> {
+    let last = why.chain.last()?;
+    let agent = last.agent;
+    Some(match &last.cause {
+        Cause::Question { question, .. } => format!("answer with: entourage answer {question}"),
+        Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
+        Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),
+        Cause::Process => format!("go on with: entourage run --resume {agent}"),
+        Cause::Nothing => "repair it with: entourage jobs run".to_owned(),
+        Cause::Timer { .. } | Cause::Task { .. } | Cause::Place { .. } | Cause::Work | Cause::Rest { .. } => {
+            return None;
+        }
+    })
+}
