@@ -1,6 +1,6 @@
 //! A kind. Its instructions belong to the operator and are not shown.
 
-use entourage_types::{Guardrails, Input, Program, Reply};
+use entourage_types::{Guardrails, Input, OnLimit, Program, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -45,6 +45,9 @@ pub struct Kind {
     /// How it handles a message that arrives while it is at work.
     #[schema(value_type = schema::Input)]
     pub input: Input,
+    /// What a limit means for a run that meets it.
+    #[schema(value_type = schema::OnLimit)]
+    pub on_limit: OnLimit,
     /// A digest of its file; a run stays with the version that it started with.
     pub version: String,
     /// How many of your runs of this version have not ended.

@@ -32,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0023_one_schema.sql"),
     include_str!("../migrations/0024_words_without_diacritics.sql"),
     include_str!("../migrations/0025_typed_answers_and_grants.sql"),
+    include_str!("../migrations/0026_wider_records.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

@@ -1,6 +1,6 @@
 //! The queries of a store. An absent condition does not restrict.
 
-use entourage_types::{AgentId, Record, RecordSelector, RunId, ShownStatus};
+use entourage_types::{AgentId, Parent, Record, RecordSelector, RunId, ShownStatus};
 
 /// A page of a list: how many rows, and after which row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,11 +113,13 @@ pub struct EntityQuery {
     pub records: RecordSelector,
     /// Of this tree.
     pub root: Option<AgentId>,
-    /// Of this agent.
-    pub parent: Option<AgentId>,
+    /// Of this agent or record.
+    pub parent: Option<Parent>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
+    /// Also reads the texts by which the records are found. A list of long documents need not.
+    pub with_texts: bool,
     /// Which page. With `text`, only its `limit` counts: the best matches are returned.
     pub page: Page,
 }
@@ -138,6 +140,7 @@ impl EntityQuery {
     /// The records that a selector names, for code that does not know their type.
     #[must_use]
     pub fn of(records: impl Into<RecordSelector>) -> Self {
-        Self { records: records.into(), root: None, parent: None, text: None, page: Page::default() }
+        let (records, page) = (records.into(), Page::default());
+        Self { records, root: None, parent: None, text: None, with_texts: false, page }
     }
 }

@@ -1,6 +1,6 @@
 //! Records read by their type: a store itself knows only entities.
 
-use entourage_types::{AgentId, Entity, Record, Scope};
+use entourage_types::{AgentId, Entity, Parent, Record, Scope};
 
 use crate::{EntityQuery, Error, Page, Result, Store};
 
@@ -8,31 +8,41 @@ use crate::{EntityQuery, Error, Page, Result, Store};
 pub struct RecordFilter<R: Record> {
     /// Of this tree.
     pub root: Option<AgentId>,
-    /// Of this agent.
-    pub agent: Option<AgentId>,
+    /// Of this agent or record.
+    pub parent: Option<Parent>,
     /// In this status.
     pub status: Option<R::Status>,
     /// With all of these words, the last of which may be a prefix. The best matches come first, and of the page
     /// only its limit counts.
     pub words: Option<String>,
+    /// Also reads the texts by which the records are found, for nouns that keep their long text nowhere else.
+    pub with_texts: bool,
     /// Which page.
     pub page: Page,
 }
 
 impl<R: Record> Clone for RecordFilter<R> {
     fn clone(&self) -> Self {
-        let Self { root, agent, status, words, page } = self;
-        Self { root: *root, agent: *agent, status: *status, words: words.clone(), page: page.clone() }
+        let Self { root, parent, status, words, with_texts, page } = self;
+        let (root, parent, status, with_texts) = (*root, parent.clone(), *status, *with_texts);
+        Self { root, parent, status, words: words.clone(), with_texts, page: page.clone() }
     }
 }
 
 impl<R: Record> Default for RecordFilter<R> {
     fn default() -> Self {
-        Self { root: None, agent: None, status: None, words: None, page: Page::default() }
+        let page = Page::default();
+        Self { root: None, parent: None, status: None, words: None, with_texts: false, page }
     }
 }
 
 impl<R: Record> RecordFilter<R> {
+    /// The records that belong to this agent or record.
+    #[must_use]
+    pub fn of(parent: impl Into<Parent>) -> Self {
+        Self { parent: Some(parent.into()), ..Self::default() }
+    }
+
     /// The records in one status.
     #[must_use]
     pub fn in_status(status: R::Status) -> Self {
@@ -42,9 +52,9 @@ impl<R: Record> RecordFilter<R> {
 
 impl<R: Record> From<RecordFilter<R>> for EntityQuery {
     fn from(filter: RecordFilter<R>) -> Self {
-        let RecordFilter { root, agent, status, words, page } = filter;
+        let RecordFilter { root, parent, status, words, with_texts, page } = filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent: agent, text: words, page, ..records }
+        Self { root, parent, text: words, with_texts, page, ..records }
     }
 }
 

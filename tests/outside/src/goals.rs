@@ -39,10 +39,11 @@ impl Record for Goal {
             id: self.id.clone(),
             owner: self.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: if self.reached { "reached" } else { "open" },
             created: self.created,
             updated: self.created,
+            name: None,
             text: Some(self.text.clone()),
         }
     }

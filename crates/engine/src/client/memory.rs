@@ -22,7 +22,7 @@ impl Client {
     /// [`crate::Error::NotFound`].
     pub async fn sessions(&self, agent: AgentId, page: Page) -> Result<Vec<Session>> {
         let agent = self.agent(agent).await?;
-        self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
+        self.records(RecordFilter { parent: Some(agent.id.into()), page, ..RecordFilter::default() }).await
     }
 
     /// Requests that an agent's session be closed, that is summed up and archived, once the agent rests. The

@@ -6,6 +6,7 @@ mod chat_message;
 mod chats;
 mod context;
 mod create;
+mod forget;
 mod grants;
 mod idempotency;
 mod intervene;

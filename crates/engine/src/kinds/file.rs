@@ -6,7 +6,7 @@
 
 use entourage_tools::TextSchema;
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, Program, Reply, Verdict,
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, Program, Reply, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use super::{
 use crate::digest::digest;
 
 /// Keys of this engine; any other gets a remark.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "name",
     "description",
     "model",
@@ -34,6 +34,7 @@ const KEYS: [&str; 18] = [
     "conversational",
     "reply",
     "input",
+    "on_limit",
     "guardrails",
     "context",
     "limits",
@@ -64,6 +65,8 @@ struct FrontMatter {
     conversational: bool,
     reply: Option<Reply>,
     input: Option<Input>,
+    #[serde(default)]
+    on_limit: OnLimit,
     #[serde(default)]
     guardrails: Guardrails,
     #[serde(default)]
@@ -153,6 +156,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
+        on_limit: matter.on_limit,
         guardrails: matter.guardrails,
         context: matter.context,
         limits: matter.limits,

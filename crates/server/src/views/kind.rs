@@ -23,6 +23,7 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage) -
         output_schema: kind.output_schema.clone(),
         temperature: kind.temperature,
         input: kind.input,
+        on_limit: kind.on_limit,
         version: kind.version.clone(),
         open_runs,
         earlier: earlier.collect(),

@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 25] = [
+pub(crate) const MIGRATIONS: [&str; 26] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -31,6 +31,7 @@ pub(crate) const MIGRATIONS: [&str; 25] = [
     include_str!("../../migrations/0023_one_schema.sql"),
     include_str!("../../migrations/0024_words_without_diacritics.sql"),
     include_str!("../../migrations/0025_typed_answers_and_grants.sql"),
+    include_str!("../../migrations/0026_wider_records.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.

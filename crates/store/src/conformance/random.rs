@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Post, QuestionStatus, Run, Scope, Status, Step, Tally,
-    Task, Usage, UsageBy, WaitingOn, Wakeup,
+    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope, Status, Step,
+    Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -54,7 +54,8 @@ enum RandomWrite {
     Woken { nth: usize },
     Task { from: usize, to: usize },
     Question { of: usize, open: bool },
-    Record { id: u8, stranger: bool, open: bool, text: Option<u8> },
+    Record { id: u8, stranger: bool, open: bool, text: Option<u8>, name: Option<u8>, below: Option<u8> },
+    Forget { id: u8 },
     Prune { of: usize },
 }
 
@@ -81,8 +82,13 @@ fn deed() -> impl Strategy<Value = RandomWrite> {
         1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
         1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),
         1 => any_agent.prop_map(|of| RandomWrite::Prune { of }),
-        2 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), prop::option::of(0..3_u8))
-            .prop_map(|(id, stranger, open, text)| RandomWrite::Record { id, stranger, open, text }),
+        1 => (0..4_u8).prop_map(|id| RandomWrite::Forget { id }),
+        3 => (
+            0..4_u8, prop::bool::weighted(0.1), any::<bool>(), prop::option::of(0..3_u8),
+            prop::option::weighted(0.3, 0..2_u8), prop::option::weighted(0.3, 0..4_u8)
+        ).prop_map(|(id, stranger, open, text, name, below)| {
+            RandomWrite::Record { id, stranger, open, text, name, below }
+        }),
     ]
 }
 
@@ -227,8 +233,11 @@ impl Known {
                 }
                 Write::record(&question).ok()?
             }
-            RandomWrite::Record { id, stranger, open, text } => Write::entity(Entity {
+            RandomWrite::Forget { id } => Write::PruneEntity(EntityKind::REQUEST, id.to_string()),
+            RandomWrite::Record { id, stranger, open, text, name, below } => Write::entity(Entity {
                 text: text.map(|text| format!("word{text}")),
+                name: name.map(|name| format!("name{name}")),
+                parent: below.map(|id| Parent::Record(EntityKind::REQUEST, id.to_string())),
                 updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
@@ -367,7 +376,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{:?}", store.inbox(agent.id).await?));
         }
         for kind in [EntityKind::TASK, EntityKind::QUESTION, EntityKind::REQUEST] {
-            let query = EntityQuery { page: everything(), ..EntityQuery::of(kind) };
+            let query = EntityQuery { with_texts: true, page: everything(), ..EntityQuery::of(kind) };
             read.push(format!("{:?}", store.entities(&scope, query.clone()).await?));
             let text = Some("word1".to_owned());
             let mut found = store.entities(&scope, EntityQuery { text, ..query }).await?;

@@ -235,12 +235,18 @@ impl Store for MemoryStore {
                 && (query.parent.is_none() || query.parent == entity.parent)
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
-        let Some(text) = &query.text else {
-            return page(of_kind, scope, &query.page, fits);
+        let mut found = match &query.text {
+            None => page(of_kind, scope, &query.page, fits)?,
+            Some(text) => {
+                let all = Page { limit: u32::MAX, ..Page::default() };
+                let mut found = search::best(page(of_kind, scope, &all, fits)?, text);
+                found.truncate(query.page.limit as usize);
+                found
+            }
         };
-        let all = Page { limit: u32::MAX, ..Page::default() };
-        let mut found = search::best(page(of_kind, scope, &all, fits)?, text);
-        found.truncate(query.page.limit as usize);
+        if !query.with_texts {
+            found.iter_mut().for_each(|entity| entity.text = None);
+        }
         Ok(found)
     }
 

@@ -102,8 +102,8 @@ impl Run<'_> {
         if calls.is_empty() || (!all && !self.steps.any_open()) {
             return Ok(Vec::new());
         }
-        let (agent, status) = (Some(self.agent.id), Some(Status::Queued));
-        let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(self.agent.id.into()), Some(Status::Queued));
+        let queued = RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
         let scope = self.scope();
         let mut tasks = self.engine.inner.store.records(&scope, queued).await?;
         tasks.retain(|task| calls.contains(&task.call));

@@ -82,13 +82,10 @@ impl Run<'_> {
             self.flush().await?;
         }
         let mut commit = self.fenced(at);
-        // The store may refuse the commit of a new agent; the writes of the batch then go into the next
-        // commit.
-        let waiting = if is_new { commit.writes.clone() } else { Vec::new() };
+        // The store may refuse the commit; the writes of the batch then go into the next commit.
+        let waiting = commit.writes.clone();
+        commit.expect.extend(self.room_for(&child));
         if is_new {
-            let limits = &self.kind.limits;
-            commit.expect.push(Expect::ChildrenBelow(self.agent.id, limits.max_children));
-            commit.expect.push(Expect::TreeBelow(self.agent.root, limits.max_tree));
             commit.push(Write::NewAgent(child.clone()));
         }
         commit.writes.extend(kept);
@@ -117,7 +114,10 @@ impl Run<'_> {
                 self.batch.extend(waiting);
                 let why = match full {
                     StoreError::TooManyChildren { limit, .. } => {
-                        format!("you have {limit} agents, the most allowed; write to one of them")
+                        format!(
+                            "you have {limit} agents at work, the most allowed; wait for one of them to end, or \
+                             write to one of them"
+                        )
                     }
                     full => full.to_string(),
                 };
@@ -125,6 +125,11 @@ impl Run<'_> {
             }
             // Another agent of the same kind has just created the same thread: this one writes in it, too.
             Err(Interrupt::Store(StoreError::AgentExists { .. })) if is_new => {
+                self.batch.extend(waiting);
+                Box::pin(self.try_to_delegate(calls, index, again)).await
+            }
+            // The agent of the thread has just been forgotten: a new one takes its place.
+            Err(Interrupt::Store(StoreError::NoAgent { agent })) if !is_new && agent == child.id => {
                 self.batch.extend(waiting);
                 Box::pin(self.try_to_delegate(calls, index, again)).await
             }
@@ -140,6 +145,14 @@ impl Run<'_> {
             }
             Err(interrupt) => Err(interrupt.into()),
         }
+    }
+
+    /// Returns the expectations that an agent, new or woken again, has room beside those that live.
+    pub(in crate::run) fn room_for(&self, child: &Agent) -> impl Iterator<Item = Expect> + use<> {
+        let limits = &self.kind.limits;
+        let is_own = child.parent == Some(self.agent.id);
+        let children = is_own.then(|| Expect::ChildrenBelow(self.agent.id, limits.max_children));
+        children.into_iter().chain([Expect::TreeBelow(self.agent.root, limits.max_tree)])
     }
 
     /// Whether every other call of the turn is done, or waits too, but not for an agent that could wait for
