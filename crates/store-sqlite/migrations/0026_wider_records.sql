@@ -5,6 +5,8 @@
 DROP VIEW task_list;
 DROP VIEW question_list;
 DROP VIEW note_list;
+DROP VIEW learning_list;
+DROP VIEW session_list;
 
 CREATE TABLE entities_with_names (
     n       INTEGER PRIMARY KEY,
@@ -82,6 +84,19 @@ CREATE VIEW note_list AS
 SELECT id, body ->> '$.title' AS title, body ->> '$.content' AS content, parent AS agent, root, owner,
     strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created
 FROM entities WHERE kind = 'note';
+
+CREATE VIEW learning_list AS
+SELECT id, status, body ->> '$.text' AS text, parent AS agent, root, owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
+    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
+FROM entities WHERE kind = 'learning';
+
+CREATE VIEW session_list AS
+SELECT id, body ->> '$.number' AS number, body ->> '$.reason' AS reason, body ->> '$.summary' AS summary,
+    body ->> '$.messages' AS messages, body ->> '$.tokens' AS tokens, parent AS agent, root, owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS started,
+    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS completed
+FROM entities WHERE kind = 'session';
 
 -- Who an agent's counterpart is: before, always its parent if it had one.
 ALTER TABLE agents ADD COLUMN works_for TEXT NOT NULL DEFAULT 'person';

@@ -1,7 +1,7 @@
 //! Agents.
 
 use entourage_store::AgentQuery;
-use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status};
+use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -141,6 +141,21 @@ pub(crate) fn count_living_children(connection: &Connection, parent: AgentId) ->
     let mut statement =
         connection.prepare_cached("SELECT count(*) FROM agents WHERE parent = ?1 AND living = 1")?;
     Ok(statement.query_row([parent.to_string()], |row| row.get(0))?)
+}
+
+/// Counts the agents in the tree of this root that were created at this time or later and were not deleted: from the
+/// last one on, until one is older.
+pub(crate) fn count_created(connection: &Connection, root: AgentId, since: Time) -> Result<u32> {
+    let mut statement =
+        connection.prepare_cached("SELECT created, status FROM agents WHERE root = ?1 ORDER BY n DESC")?;
+    let mut rows = statement.query([root.to_string()])?;
+    let mut count = 0;
+    while let Some(row) = rows.next()?
+        && time(row, 0)? >= since
+    {
+        count += u32::from(word::<Status>(row, 1)? != Status::Cancelled);
+    }
+    Ok(count)
 }
 
 /// Whether an agent has a child that was not deleted.

@@ -56,6 +56,10 @@ impl Facts for Rows<'_> {
         agents::count_living_children(self.connection, parent)
     }
 
+    fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32> {
+        agents::count_created(self.connection, root, since)
+    }
+
     fn has_undeleted_child(&mut self, parent: AgentId) -> Result<bool> {
         agents::has_undeleted_child(self.connection, parent)
     }

@@ -121,7 +121,7 @@ fn counts_of_living_agents_read_no_ended_ones() {
         let count = format!("SELECT count(*) FROM agents WHERE {column} = ? AND living = 1");
         let select = || Select::new(&count).bind("agt_1".to_owned());
         let plan = select().plan(&connection);
-        assert!(plan.contains(&format!("USING COVERING INDEX {index}")), "{plan}");
+        assert!(plan.contains(&format!("INDEX {index}")), "{plan}");
         assert!(select().steps(&connection) < 30, "{column}");
     }
 }

@@ -90,6 +90,16 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
+    /// The tree got as many new agents of late as its limit allows.
+    #[error("the tree of agent {root} got {found} new agents of late; the limit is {limit}")]
+    TooManyCreated {
+        /// The top of the tree.
+        root: AgentId,
+        /// How many it got.
+        found: u32,
+        /// How many it may get.
+        limit: u32,
+    },
     /// The agent has as many living children as its limit allows.
     #[error("agent {parent} has {found} living children; the limit is {limit}")]
     TooManyChildren {

@@ -101,6 +101,35 @@ pub async fn an_agent_that_is_woken_again_needs_room(place: impl Backing) -> Res
     Ok(())
 }
 
+/// A tree gets no more new agents since a time than a limit, whether they have ended or not; those that were deleted
+/// do not count, nor those of other trees or from before.
+pub async fn a_tree_gets_no_more_new_agents_than_a_limit(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (root, _other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let new = |at| root.child("digger", "digs", None, at);
+    let (old, first, second) = (new(at(1)), new(at(5)), new(at(6)));
+    for agent in [&old, &first, &second] {
+        store.commit(Commit::new(agent.created).write(Write::NewAgent(agent.clone()))).await?;
+    }
+    let found = async |since| {
+        let commit = Commit::new(at(9)).expect(Expect::CreatedBelow(root.id, 0, at(since)));
+        match store.commit(commit).await {
+            Err(Error::TooManyCreated { found, limit: 0, .. }) => found,
+            other => panic!("nothing is below 0: {other:?}"),
+        }
+    };
+    assert_eq!(
+        (found(0).await, found(1).await, found(5).await, found(6).await, found(7).await),
+        (4, 3, 2, 1, 0)
+    );
+    set(&store, second.id, Status::Succeeded).await?;
+    assert_eq!(found(5).await, 2, "ended");
+    set(&store, second.id, Status::Cancelled).await?;
+    assert_eq!(found(5).await, 1, "deleted");
+    store.commit(Commit::new(at(9)).expect(Expect::CreatedBelow(root.id, 2, at(5)))).await?;
+    Ok(())
+}
+
 /// The expectations about an agent's end: that it was not deleted, that its children were, that it has ended with
 /// nothing left to do, and that no agent came to its tree.
 pub async fn expectations_about_the_end_of_agents_hold_or_refuse(place: impl Backing) -> Result<()> {

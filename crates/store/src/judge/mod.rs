@@ -106,6 +106,10 @@ impl<F: Facts> Judge<'_, F> {
                 let has_room = found < *limit || self.posts_to_the_living_alone()?;
                 holds(has_room, Error::TooManyChildren { parent: *parent, found, limit: *limit })
             }
+            Expect::CreatedBelow(root, limit, since) => {
+                let found = read(facts.count_created(*root, *since))?;
+                holds(found < *limit, Error::TooManyCreated { root: *root, found, limit: *limit })
+            }
             Expect::NotDeleted(agent) => match read(facts.agent(*agent))? {
                 None => Err(Error::NoAgent { agent: *agent }),
                 Some(found) => holds(found.status != Status::Cancelled, Error::Deleted { agent: *agent }),

@@ -277,6 +277,11 @@ impl Facts for &Rows {
         Ok(self.count_agents(|agent| agent.parent == Some(parent) && self.lives(agent)))
     }
 
+    fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32> {
+        let is_recent = |agent: &Agent| agent.created >= since && agent.status != Status::Cancelled;
+        Ok(self.count_agents(|agent| agent.root == root && is_recent(agent)))
+    }
+
     fn has_undeleted_child(&mut self, parent: AgentId) -> Result<bool> {
         let is_left = |agent: &Agent| agent.parent == Some(parent) && agent.status != Status::Cancelled;
         Ok(self.agents.iter().any(is_left))

@@ -4,6 +4,7 @@
 
 mod effects;
 mod fences;
+mod forgotten;
 mod owners;
 mod posts;
 mod snapshot;
@@ -34,11 +35,12 @@ enum Invariant {
     Messages = 3,
     /// 4: an open run has a wake-up or an open wait.
     NothingStuck = 4,
-    /// 5: no agent outlives a deleted parent, and no effect starts after a deletion.
+    /// 5: no agent outlives a deleted parent, no effect starts after a deletion, and what is forgotten leaves a
+    /// tombstone.
     Deletion = 5,
     /// 6: a parent reads its children's results, and no other agent's.
     Results = 6,
-    /// 7: what has ended stays as it ended.
+    /// 7: what has ended stays as it ended, and is not counted with the living.
     Ended = 7,
     /// 8: usage adds up.
     Usage = 8,
@@ -111,6 +113,8 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     statuses::check(&whole, &mut found);
     usage::check(&whole, &mut found);
     owners::check(&whole, &mut found);
+    forgotten::check(&whole, &mut found);
+    forgotten::counts(store, &whole, &mut found).await?;
     if let Some(witness) = witness {
         let facts = witness.facts();
         fences::check(&facts, &mut found);

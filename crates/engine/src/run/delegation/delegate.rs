@@ -1,6 +1,8 @@
 //! Delegates work to another agent: the only way to have children. Agent, task, message and wake-up are one
 //! commit with the step of the call that asked for them.
 
+use std::time::Duration;
+
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
@@ -17,6 +19,10 @@ use crate::{
     thread::{self, ThreadSlot},
     titles::title_of,
 };
+
+/// A tree gets no more new agents within this time than may live in it. Agents that end at once and leave their places
+/// to others would multiply without end.
+const RECENT: Duration = Duration::from_secs(3600);
 
 impl Run<'_> {
     /// Delegates work to another agent. If that is not possible, the output says why, and nothing else changes.
@@ -86,6 +92,8 @@ impl Run<'_> {
         let waiting = commit.writes.clone();
         commit.expect.extend(self.room_for(&child));
         if is_new {
+            let (root, most) = (self.agent.root, self.kind.limits.max_tree);
+            commit.expect.push(Expect::CreatedBelow(root, most, at - RECENT));
             commit.push(Write::NewAgent(child.clone()));
         }
         commit.writes.extend(kept);
@@ -109,7 +117,9 @@ impl Run<'_> {
         }
         match self.apply(commit).await {
             Err(Interrupt::Store(
-                full @ (StoreError::TreeFull { .. } | StoreError::TooManyChildren { .. }),
+                full @ (StoreError::TreeFull { .. }
+                | StoreError::TooManyCreated { .. }
+                | StoreError::TooManyChildren { .. }),
             )) => {
                 self.batch.extend(waiting);
                 let why = match full {
