@@ -286,9 +286,10 @@ async fn a_kind_says_what_a_limit_means() {
 /// without any text it gets how the run ended.
 #[tokio::test]
 async fn a_helper_that_finishes_at_its_limit_reports_what_it_has() {
-    for (text, expected) in
-        [("So far: red.", "So far: red."), ("", "the run reached its limit of 1 model calls")]
-    {
+    for (text, expected) in [
+        ("So far: red.", "So far: red."),
+        ("", "It ended at a limit, without an answer: 0 of 1 model calls were made"),
+    ] {
         let model = ScriptedModel::deciding(move |request: &Request| {
             Some(Ok(match (request.system.starts_with("helper"), request.messages.last()) {
                 (true, _) => Script::text(text).and_call("a", json!({"n": 1})),

@@ -1,9 +1,13 @@
 //! Agents that a person puts below another agent: they work for the person, and belong to the tree.
 
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+
 use crate::kit::{WorldBuilderExt, WorldExt, first_tools, insist, one_kind};
 use entourage_engine::{Client, Error, Kinds, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page};
+use entourage_store::{Commit, Committed, Expect, MemoryStore, Page, Store, StoreLayer, Write};
 use entourage_testkit::{Fault, World, plain};
 use entourage_types::{Action, Agent, AgentId, Answer, Kind, Limits, Owner, Reply, Status, WorksFor};
 use serde_json::json;
@@ -141,6 +145,42 @@ async fn an_agent_put_below_another_survives_a_crash_at_every_commit() {
             put_below_with(at, fault).await;
         }
     }
+}
+
+/// Puts an agent below another while that is deleted: after its children were read, and before it is marked.
+#[derive(Clone)]
+struct PutsBelow(Arc<Mutex<Option<Agent>>>);
+
+#[async_trait]
+impl StoreLayer for PutsBelow {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let marks = |write: &Write| matches!(write, Write::Agent(row) if row.status == Status::Cancelled);
+        let late = if commit.writes.iter().any(marks) { self.0.lock().unwrap().take() } else { None };
+        if let Some(child) = late {
+            let above = child.parent.unwrap();
+            let put = Commit::new(commit.at).expect(Expect::NotDeleted(above)).write(Write::NewAgent(child));
+            store.commit(put).await.unwrap();
+        }
+        store.commit(commit).await
+    }
+}
+
+/// Shows: INV-05.
+#[tokio::test]
+async fn an_agent_put_below_one_that_is_being_deleted_is_deleted_too() {
+    let late = Arc::new(Mutex::new(None));
+    let builder = World::builder(asking()).tools(first_tools()).kinds(one_kind(|_| {}));
+    let layer = PutsBelow(Arc::clone(&late));
+    let world = builder.store(MemoryStore::default()).between(layer).start().await;
+    let root = world.ask("Hello.").await;
+    let root = world.ended(root.id).await;
+    let child = Agent { works_for: WorksFor::Person, ..root.child("assistant", "late", None, root.updated) };
+    *late.lock().unwrap() = Some(child);
+    person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
+    assert!(late.lock().unwrap().is_none(), "it was put there");
+    let tree = world.client().tree(root.id).await.unwrap();
+    assert_eq!(tree.iter().map(|agent| agent.status).collect::<Vec<_>>(), [Status::Cancelled; 2]);
+    assert_eq!(world.audit().await, []);
 }
 
 /// A helper that has ended leaves its place to the next one, also under a limit of one; a person's agent takes one.

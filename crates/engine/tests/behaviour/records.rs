@@ -88,7 +88,8 @@ impl Record for Page {
 }
 
 fn project(client: &Client, name: &str, number: u64) -> Project {
-    let (id, owner) = (format!("project {number}"), client.owner().clone());
+    let owner = client.owner().clone();
+    let id = format!("{owner} {number}");
     Project { id, owner, root: None, name: name.into(), number, at: Time::from_micros(0) }
 }
 
@@ -135,7 +136,7 @@ async fn numbered_records_are_saved_by_many_callers_at_once_without_gaps() {
     assert!(numbers.into_iter().eq(1..=20));
     let taken = client.save_numbered("projects", |number| project(&client, "project  3", number)).await;
     assert!(is_taken(&taken.map(drop)));
-    client.forget_record::<Project>("project 20", 1).await.unwrap();
+    client.forget_record::<Project>("local 20", 1).await.unwrap();
     let next = client.save_numbered("projects", |number| project(&client, "The next", number)).await.unwrap();
     assert_eq!(next.number, 21, "the refused one took no number, and the forgotten one keeps its own");
     let eve = world.engine().client(Owner::new("eve"));

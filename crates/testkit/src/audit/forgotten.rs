@@ -1,8 +1,8 @@
 //! Forgotten agents: each agent that a tree's events tell of is there or has a tombstone, and nothing of a forgotten
 //! one is left. And the living: a store counts those that its rows show.
 
-use entourage_store::{Commit, Error, Expect, Result, Store};
-use entourage_types::{Agent, AgentId, EventBody, Parent, Time};
+use entourage_store::{AgentQuery, Commit, Error, Expect, Page, Result, Store};
+use entourage_types::{Agent, AgentId, EventBody, Parent, Scope, Time};
 
 use super::{
     Found,
@@ -46,27 +46,43 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     }
 }
 
-/// Compares the counts of living agents, by which a store judges limits, with the rows.
-pub(super) async fn counts(store: &dyn Store, whole: &Snapshot, found: &mut Found) -> Result<()> {
-    let lives = |agent: &&Agent| !agent.status.is_terminal() || !whole.inbox(agent.id).is_empty();
-    let count = |fits: &dyn Fn(&Agent) -> bool| {
-        u32::try_from(whole.agents.iter().filter(lives).filter(|agent| fits(agent)).count())
-            .unwrap_or(u32::MAX)
-    };
-    for agent in &whole.agents {
-        let id = agent.id;
-        let children = count(&|child| child.parent == Some(id));
-        must_equal(children, counted(store, Expect::ChildrenBelow(id, 0)).await?, id, "children", found);
-        if agent.root == id {
-            let all = count(&|agent| agent.root == id);
-            must_equal(all, counted(store, Expect::TreeBelow(id, 0)).await?, id, "agents in its tree", found);
-        }
-    }
-    Ok(())
+/// How many living children each agent has, and how many living agents each tree, as the store counts them.
+pub(super) struct Counts {
+    children: Vec<(AgentId, u32)>,
+    trees: Vec<(AgentId, u32)>,
 }
 
-fn must_equal(of_rows: u32, counted: u32, agent: AgentId, what: &str, found: &mut Found) {
-    found.must(of_rows == counted, Ended, agent, || {
+impl Counts {
+    /// Asks the store. Not while its commits are held back.
+    pub(super) async fn read(store: &dyn Store) -> Result<Self> {
+        let query = AgentQuery { page: Page::all(), ..AgentQuery::default() };
+        let (mut children, mut trees) = (Vec::new(), Vec::new());
+        for Agent { id, root, .. } in store.agents(&Scope::All, query).await? {
+            children.push((id, counted(store, Expect::ChildrenBelow(id, 0)).await?));
+            if root == id {
+                trees.push((id, counted(store, Expect::TreeBelow(id, 0)).await?));
+            }
+        }
+        Ok(Self { children, trees })
+    }
+
+    /// Compares the counts, by which the store judges limits, with the rows.
+    pub(super) fn check(&self, whole: &Snapshot, found: &mut Found) {
+        let lives = |agent: &&Agent| !agent.status.is_terminal() || !whole.inbox(agent.id).is_empty();
+        let count = |fits: &dyn Fn(&Agent) -> bool| {
+            whole.agents.iter().filter(lives).filter(|agent| fits(agent)).count()
+        };
+        for (id, counted) in &self.children {
+            must_equal(count(&|child| child.parent == Some(*id)), *counted, *id, "children", found);
+        }
+        for (id, counted) in &self.trees {
+            must_equal(count(&|agent| agent.root == *id), *counted, *id, "agents in its tree", found);
+        }
+    }
+}
+
+fn must_equal(of_rows: usize, counted: u32, agent: AgentId, what: &str, found: &mut Found) {
+    found.must(of_rows == counted as usize, Ended, agent, || {
         format!("it has {of_rows} living {what}; the store counts {counted}")
     });
 }

@@ -20,6 +20,7 @@ use entourage_store::{Result, Store};
 use entourage_types::AgentId;
 
 use crate::Witness;
+use forgotten::Counts;
 use snapshot::Snapshot;
 
 pub(crate) use transcripts::well_formed;
@@ -100,6 +101,7 @@ impl Found {
 /// # Errors
 /// If the store cannot be read.
 pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<Violation>> {
+    let counts = Counts::read(store).await?;
     // The store and the facts are compared at one moment.
     let _still = match witness {
         Some(witness) => Some(witness.still().await),
@@ -114,7 +116,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     usage::check(&whole, &mut found);
     owners::check(&whole, &mut found);
     forgotten::check(&whole, &mut found);
-    forgotten::counts(store, &whole, &mut found).await?;
+    counts.check(&whole, &mut found);
     if let Some(witness) = witness {
         let facts = witness.facts();
         fences::check(&facts, &mut found);

@@ -131,7 +131,9 @@ impl Run<'_> {
             });
             turns.next().filter(|_| is_unchecked())
         };
-        finishes.then(|| written().unwrap_or_else(|| stop.text.clone()))
+        finishes.then(|| {
+            written().unwrap_or_else(|| format!("It ended at a limit, without an answer: {}", stop.text))
+        })
     }
 
     /// Returns the items of this run, latest first.
