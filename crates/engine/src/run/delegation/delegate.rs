@@ -161,7 +161,7 @@ impl Run<'_> {
     pub(in crate::run) fn room_for(&self, child: &Agent) -> impl Iterator<Item = Expect> + use<> {
         let limits = &self.kind.limits;
         let is_own = child.parent == Some(self.agent.id);
-        let children = is_own.then(|| Expect::ChildrenBelow(self.agent.id, limits.max_children));
+        let children = is_own.then_some(Expect::ChildrenBelow(self.agent.id, limits.max_children));
         children.into_iter().chain([Expect::TreeBelow(self.agent.root, limits.max_tree)])
     }
 
