@@ -30,7 +30,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         (Some(chat), None) => chat.id,
         (_, first) => {
             let message = first.unwrap_or_else(|| "What is durable execution? Two sentences.".into());
-            let new = NewAgent { kind: Some("orchestrator".into()), message: Some(message), title: None };
+            let new = NewAgent {
+                kind: Some("orchestrator".into()),
+                message: Some(message),
+                title: None,
+                parent: None,
+            };
             client.create(new, None).await?.id
         }
     };

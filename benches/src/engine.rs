@@ -123,7 +123,8 @@ impl Bed {
 
     /// Makes one whole run with an agent of another kind.
     pub(crate) async fn run_of(&self, kind: &str) -> Result<AgentId> {
-        let new = NewAgent { kind: Some(kind.into()), message: Some(QUESTION.into()), title: None };
+        let new =
+            NewAgent { kind: Some(kind.into()), message: Some(QUESTION.into()), title: None, parent: None };
         let agent = self.client().create(new, None).await?.id;
         self.endings.of(agent).await?;
         Ok(agent)

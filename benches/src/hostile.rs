@@ -125,7 +125,7 @@ async fn measured(benches: &Benches, time: Duration, report: &mut Report) -> Res
 }
 
 fn new(message: Option<String>) -> NewAgent {
-    NewAgent { kind: Some(KIND.into()), title: None, message }
+    NewAgent { kind: Some(KIND.into()), title: None, message, parent: None }
 }
 
 /// Creates an agent with a long list of long records.

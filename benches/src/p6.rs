@@ -84,7 +84,7 @@ fn all(seen: Vec<Seen>) -> Result<()> {
 async fn watched(bed: Arc<Bed>) -> Result<Seen> {
     let begun = Instant::now();
     let client = bed.client();
-    let new = NewAgent { kind: Some(KIND.into()), message: Some(QUESTION.into()), title: None };
+    let new = NewAgent { kind: Some(KIND.into()), message: Some(QUESTION.into()), title: None, parent: None };
     let agent = client.create(new, None).await?.id;
     let mut watch = client.watch(agent, 0).await?;
     let mut seen = Seen { tokens: 0, first: Duration::MAX };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage_types::{self as types, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn};
+use entourage_types::{self as types, AgentId, Owner, ShownStatus, StopReason, Time, WaitingOn, WorksFor};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -21,9 +21,12 @@ pub struct Agent {
     /// further threads of a chat.
     #[schema(value_type = schema::AgentId)]
     pub root: AgentId,
-    /// The agent that created it; null if a person did.
+    /// The agent above it, with which it is deleted; null at the top of a tree.
     #[schema(value_type = Option<schema::AgentId>, required)]
     pub parent: Option<AgentId>,
+    /// Who gives it work and gets its answer: the person, or the agent above it.
+    #[schema(value_type = schema::WorksFor)]
+    pub works_for: WorksFor,
     /// How many agents are above it.
     pub depth: u16,
     /// The name of its kind.
@@ -66,6 +69,7 @@ impl From<types::Agent> for Agent {
             owner,
             root,
             parent,
+            works_for,
             depth,
             kind,
             key,
@@ -84,6 +88,7 @@ impl From<types::Agent> for Agent {
             owner,
             root,
             parent,
+            works_for,
             depth,
             kind,
             key,
@@ -116,6 +121,11 @@ pub struct CreateAgent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, pattern = r"\S")]
     pub message: Option<String>,
+    /// The agent below which it is put: it works for you all the same, counts against the limits of the agent above,
+    /// and is deleted with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::AgentId>)]
+    pub parent: Option<AgentId>,
 }
 
 /// Which agents to list.
@@ -123,7 +133,7 @@ pub struct CreateAgent {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListAgents {
-    /// Only agents that people created.
+    /// Only agents at the top of their tree.
     #[serde(default)]
     #[param(required = false)]
     pub roots: bool,

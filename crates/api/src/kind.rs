@@ -1,7 +1,7 @@
 //! A kind. Its instructions belong to the operator and are not shown.
 
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Limits, ProgramName, Reply, Time,
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Limits, OnLimit, ProgramName, Reply, Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +47,9 @@ pub struct Kind {
     /// How it handles a message that arrives while it is at work.
     #[schema(value_type = schema::Input)]
     pub input: Input,
+    /// What a limit means for a run that meets it.
+    #[schema(value_type = schema::OnLimit)]
+    pub on_limit: OnLimit,
     /// What bounds its runs and its tree.
     #[schema(value_type = Object)]
     pub limits: Limits,

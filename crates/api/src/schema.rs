@@ -49,7 +49,7 @@ macro_rules! words {
 }
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId }
-words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Reply Input Action InterventionStatus
+words! { Status ShownStatus WorksFor WaitingOn StopReason StepStatus QuestionStatus Reply Input OnLimit Action InterventionStatus
 LearningStatus SessionEnd About Verdict GrantStatus Occasion OnEnd DeliveryStatus }
 
 schema! {

@@ -41,10 +41,13 @@ impl Engine {
             }
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
             match Run::open(self, claim, self.now(), entered).await?.delete(wakeups).await {
-                // Another process claimed the agent to do the same, or ended what it waits for, or the outcome
-                // of the commit is unknown.
+                // Another process claimed the agent to do the same, or ended what it waits for, a person put an
+                // agent below it, or the outcome of the commit is unknown.
                 Err(
-                    StoreError::Fenced { .. } | StoreError::NotInStatus { .. } | StoreError::Unknown { .. },
+                    StoreError::Fenced { .. }
+                    | StoreError::NotInStatus { .. }
+                    | StoreError::HasChildren { .. }
+                    | StoreError::Unknown { .. },
                 ) => tokio::task::yield_now().await,
                 done => return Ok(done?),
             }

@@ -29,9 +29,9 @@ impl Memory {
 
     /// Its learnings that were not retired, oldest first.
     pub(crate) async fn learnings(&self) -> Result<Vec<Learning>> {
-        let (agent, status) = (Some(self.agent), Some(LearningStatus::Kept));
+        let (parent, status) = (Some(self.agent.into()), Some(LearningStatus::Kept));
         let page = Page { limit: ALL_LEARNINGS, ..Page::default() };
-        self.records(RecordFilter { agent, status, page, ..RecordFilter::default() }).await
+        self.records(RecordFilter { parent, status, page, ..RecordFilter::default() }).await
     }
 
     /// The latest notes of its tree, newest first.
@@ -43,7 +43,7 @@ impl Memory {
     /// Its closed sessions, newest first.
     pub(crate) async fn latest_sessions(&self, limit: u32) -> Result<Vec<Session>> {
         let page = Page { limit, newest_first: true, ..Page::default() };
-        self.records(RecordFilter { agent: Some(self.agent), page, ..RecordFilter::default() }).await
+        self.records(RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() }).await
     }
 
     /// The content of the prompt's sections after the conversation, as far as its kind includes them.

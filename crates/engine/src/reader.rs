@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use entourage_store::{EntityQuery, Error as StoreError, ItemQuery, Page, Store};
 use entourage_tools::{Error, RecordQuery, RecordScope, Result};
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, Owner, RecordEvent, RecordWrite, Scope,
+    Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, Owner, Parent, RecordEvent, RecordWrite, Scope,
 };
 
 /// Bytes of records per read: room for several of the longest that agents may write.
@@ -33,12 +33,17 @@ impl Reader {
 #[async_trait]
 impl entourage_tools::Reader for Reader {
     async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
-        let RecordQuery { records, of, words, newest_first, limit } = query;
+        let RecordQuery { records, of, words, with_texts, newest_first, limit } = query;
         readable(records.kind())?;
         let query = EntityQuery {
             root: (of == RecordScope::Tree).then_some(self.root),
-            parent: (of == RecordScope::Agent).then_some(self.agent),
+            parent: match of {
+                RecordScope::Agent => Some(self.agent.into()),
+                RecordScope::Below(parent) => Some(parent),
+                RecordScope::Tree | RecordScope::Owner => None,
+            },
             text: words,
+            with_texts,
             page: Page { limit, newest_first, bytes: BYTES, ..Page::default() },
             ..EntityQuery::of(records)
         };
@@ -85,8 +90,10 @@ pub(crate) fn refused(agent: &Agent, write: &RecordWrite) -> Option<String> {
         Some(format!("{kind} {id} would belong to another owner"))
     } else if root.is_some_and(|root| root != agent.root) || event.is_some_and(is_foreign) {
         Some(format!("{kind} {id} would belong to another tree"))
-    } else if parent.is_some_and(|parent| parent != agent.id) {
+    } else if parent.as_ref().and_then(Parent::agent).is_some_and(|parent| parent != agent.id) {
         Some(format!("{kind} {id} would belong to another agent"))
+    } else if matches!(parent, Some(Parent::Record(of, _)) if of.is_reserved()) {
+        Some(format!("{kind} {id} would belong to a record of the engine"))
     } else if !event.is_none_or(is_of_record) {
         Some(format!("the event of {kind} {id} would be another noun's"))
     } else {

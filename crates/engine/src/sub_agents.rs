@@ -28,7 +28,8 @@ pub(crate) async fn of(
 ) -> Result<Vec<SubAgent>> {
     let scope = Scope::from(owner);
     let mut page = Page { limit: TASKS, newest_first: true, ..Page::default() };
-    let tasks_of = |page| RecordFilter::<Task> { agent: Some(agent), page, ..RecordFilter::default() };
+    let tasks_of =
+        |page| RecordFilter::<Task> { parent: Some(agent.into()), page, ..RecordFilter::default() };
     let mut tasks = store.records(&scope, tasks_of(page.clone())).await?;
     if tasks.is_empty() {
         return Ok(Vec::new());
@@ -41,7 +42,7 @@ pub(crate) async fn of(
     let agents: HashMap<AgentId, &Agent> = tree.iter().map(|agent| (agent.id, agent)).collect();
     let (mut seen, mut known) = (HashSet::new(), Vec::new());
     let mut unseen: HashSet<AgentId> =
-        tree.iter().filter(|child| child.parent == Some(agent)).map(|child| child.id).collect();
+        tree.iter().filter(|child| works_for(child, agent)).map(|child| child.id).collect();
     loop {
         let next = tasks.last().filter(|_| tasks.len() == TASKS as usize).map(|last| last.id.to_string());
         for task in tasks.into_iter().filter(|task| seen.insert(task.to)) {
@@ -59,6 +60,11 @@ pub(crate) async fn of(
         page.after = next;
         tasks = store.records(&scope, tasks_of(page.clone())).await?;
     }
+}
+
+/// Whether an agent works for this one. One that a person put below it has no tasks from it.
+fn works_for(child: &Agent, agent: AgentId) -> bool {
+    child.parent == Some(agent) && !child.works_for.is_person()
 }
 
 /// Whether an agent is `above`, or below it.

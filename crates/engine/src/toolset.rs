@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Source, Tool, Toolbox};
-use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ToolSpec};
+use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ToolSpec, WorksFor};
 use serde_json::Value;
 
 use crate::{
@@ -39,8 +39,8 @@ type Withheld = Vec<String>;
 /// What determines an agent's offer, beside its kind and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Position {
-    /// Whether it is the root of its tree.
-    pub(crate) is_root: bool,
+    /// Its counterpart.
+    pub(crate) works_for: WorksFor,
     /// Whether it has closed sessions.
     pub(crate) has_sessions: bool,
     /// Whether something in its session was too long to be shown whole.
@@ -54,7 +54,7 @@ impl Position {
     pub(crate) fn of(agent: &Agent, kind: &Kind, items: &[Item]) -> Self {
         let max_output = kind.limits.max_output_chars;
         Self {
-            is_root: agent.parent.is_none(),
+            works_for: agent.works_for,
             has_sessions: agent.session > 1,
             has_cuts: items.iter().any(|item| is_cut(&item.body, max_output)),
             by_program: false,
@@ -169,8 +169,8 @@ impl Toolsets {
         away: Vec<String>,
     ) -> Toolset {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
-        let Position { is_root, has_sessions, has_cuts, by_program } = position;
-        let caller = Caller { kind, peers: &peers, is_root, has_sessions, has_cuts };
+        let Position { works_for, has_sessions, has_cuts, by_program } = position;
+        let caller = Caller { kind, peers: &peers, works_for, has_sessions, has_cuts };
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
@@ -292,7 +292,8 @@ mod tests {
 
     use super::*;
 
-    const TOP: Position = Position { is_root: true, has_sessions: false, has_cuts: false, by_program: false };
+    const TOP: Position =
+        Position { works_for: WorksFor::Person, has_sessions: false, has_cuts: false, by_program: false };
 
     /// A tool during whose first offer the kinds change.
     #[derive(Default)]

@@ -203,6 +203,7 @@ impl Engine {
             status: "kept",
             created: at,
             updated: at,
+            name: None,
             text: None,
         };
         Ok(Some(Write::entity(columns.entity(EntityKind::KIND, serde_json::to_string(kind)?))))

@@ -1,7 +1,7 @@
 //! Agents, their conversation, their transcript and their runs, read over HTTP as the engine has them.
 
 use entourage_api::{Agent, Item, Run, Step};
-use entourage_types::ShownStatus;
+use entourage_types::{AgentId, ShownStatus};
 use serde_json::json;
 
 use crate::site::Site;
@@ -38,6 +38,26 @@ async fn an_agent_created_without_a_message_is_idle_until_one_arrives() {
     assert_eq!(posted["agent"], id);
     assert!(posted["post"].as_str().unwrap().starts_with("pst_"));
     site.follow(id, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
+}
+
+/// An agent below another works for the person who put it there, and is deleted with the one above.
+#[tokio::test]
+async fn an_agent_may_be_put_below_another_one() {
+    let site = Site::open().await;
+    let above = site.done("one").await;
+    let child = site.post("/v1/agents", &json!({"parent": above, "message": "two"})).await.expect(201);
+    let id = child["id"].as_str().unwrap();
+    let place = (&child["parent"], &child["root"], &child["depth"], &child["works_for"]);
+    assert_eq!(place, (&json!(above), &json!(above), &json!(1), &json!("person")));
+    site.follow(&above, 0).await.until(|frame| frame.is_status_of(id, "succeeded")).await;
+    let tree = site.get(&format!("/v1/agents/{above}/tree")).await.expect(200);
+    assert_eq!(tree["root"]["children"][0]["id"], id);
+    let unknown = AgentId::new();
+    site.post("/v1/agents", &json!({"parent": unknown, "message": "x"})).await.problem(404, "not-found");
+    site.post(&format!("/v1/agents/{above}/interventions"), &json!({"action": "delete"})).await.expect(202);
+    let gone = site.get(&format!("/v1/agents/{id}")).await.expect(200);
+    assert_eq!(gone["status"], "cancelled");
+    site.post("/v1/agents", &json!({"parent": above, "message": "x"})).await.problem(409, "agent-cancelled");
 }
 
 /// `text`, the former name of the field, is still accepted.

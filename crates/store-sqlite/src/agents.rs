@@ -1,7 +1,7 @@
 //! Agents.
 
 use entourage_store::{AgentQuery, words::title_words};
-use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status};
+use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
                        (SELECT coalesce((max(items.n) & 4294967295) + 1, 0) FROM items \
                        WHERE items.n >= agents.n << 32 AND items.n <= agents.n << 32 | 4294967295), \
-                       created, updated, stop_reason";
+                       created, updated, stop_reason, works_for";
 
 const OPEN: Partial = Partial {
     index: "open_agents",
@@ -36,6 +36,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
         owner: Owner::new(row.get::<_, String>(1)?),
         root: word(row, 2)?,
         parent: word_if_any(row, 3)?,
+        works_for: word(row, 16)?,
         depth: row.get(4)?,
         kind: row.get(5)?,
         key: row.get(6)?,
@@ -57,7 +58,7 @@ pub(crate) fn get(connection: &Connection, id: AgentId) -> Result<Option<Agent>>
         "SELECT id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
          (SELECT coalesce((max(items.n) & 4294967295) + 1, 0) FROM items \
          WHERE items.n >= agents.n << 32 AND items.n <= agents.n << 32 | 4294967295), \
-         created, updated, stop_reason FROM agents WHERE id = ?1",
+         created, updated, stop_reason, works_for FROM agents WHERE id = ?1",
     )?;
     Ok(statement.query_row([id.to_string()], read).optional()?)
 }
@@ -129,16 +130,61 @@ pub(crate) fn conflicting(connection: &Connection, new: &Agent) -> Result<Option
     Ok(statement.query_row(params![new.root.to_string(), key], |row| word(row, 0)).optional()?)
 }
 
-/// Counts the agents in the tree of this root.
-pub(crate) fn count_in_tree(connection: &Connection, root: AgentId) -> Result<u32> {
-    let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE root = ?1")?;
+/// Whether an agent lives: it exists, and has not ended or has something to read.
+pub(crate) fn is_living(connection: &Connection, id: AgentId) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM agents WHERE id = ?1 AND living = 1")?;
+    Ok(statement.exists([id.to_string()])?)
+}
+
+/// Writes whether an agent lives. The row says it, so that a count of the living reads an index of these alone.
+pub(crate) fn set_living(connection: &Connection, id: AgentId, living: bool) -> Result<()> {
+    let mut statement =
+        connection.prepare_cached("UPDATE agents SET living = ?2 WHERE id = ?1 AND living <> ?2")?;
+    statement.execute(params![id.to_string(), living])?;
+    Ok(())
+}
+
+/// Counts the living agents in the tree of this root.
+pub(crate) fn count_living_in_tree(connection: &Connection, root: AgentId) -> Result<u32> {
+    let mut statement =
+        connection.prepare_cached("SELECT count(*) FROM agents WHERE root = ?1 AND living = 1")?;
     Ok(statement.query_row([root.to_string()], |row| row.get(0))?)
 }
 
-/// Counts the children of an agent.
-pub(crate) fn count_children(connection: &Connection, parent: AgentId) -> Result<u32> {
-    let mut statement = connection.prepare_cached("SELECT count(*) FROM agents WHERE parent = ?1")?;
+/// Counts the living children of an agent.
+pub(crate) fn count_living_children(connection: &Connection, parent: AgentId) -> Result<u32> {
+    let mut statement =
+        connection.prepare_cached("SELECT count(*) FROM agents WHERE parent = ?1 AND living = 1")?;
     Ok(statement.query_row([parent.to_string()], |row| row.get(0))?)
+}
+
+/// Counts the agents in the tree of this root that were created at this time or later and were not deleted: from the
+/// last one on, until one is older.
+pub(crate) fn count_created(connection: &Connection, root: AgentId, since: Time) -> Result<u32> {
+    let mut statement =
+        connection.prepare_cached("SELECT created, status FROM agents WHERE root = ?1 ORDER BY n DESC")?;
+    let mut rows = statement.query([root.to_string()])?;
+    let mut count = 0;
+    while let Some(row) = rows.next()?
+        && time(row, 0)? >= since
+    {
+        count += u32::from(word::<Status>(row, 1)? != Status::Cancelled);
+    }
+    Ok(count)
+}
+
+/// Whether an agent has a child that was not deleted.
+pub(crate) fn has_undeleted_child(connection: &Connection, parent: AgentId) -> Result<bool> {
+    let mut statement =
+        connection.prepare_cached("SELECT 1 FROM agents WHERE parent = ?1 AND status <> 'cancelled'")?;
+    Ok(statement.exists([parent.to_string()])?)
+}
+
+/// Returns the last agent that was created in the tree of this root, of those that are still there.
+pub(crate) fn last_created(connection: &Connection, root: AgentId) -> Result<Option<AgentId>> {
+    let mut statement =
+        connection.prepare_cached("SELECT id FROM agents WHERE root = ?1 ORDER BY n DESC LIMIT 1")?;
+    Ok(statement.query_row([root.to_string()], |row| word(row, 0)).optional()?)
 }
 
 /// Returns the row number of an agent; none if there is no such agent.
@@ -158,8 +204,8 @@ pub(crate) fn newest_row(connection: &Connection) -> Result<i64> {
 pub(crate) fn insert(connection: &Connection, row: i64, agent: &Agent) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO agents (id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, \
-         session, created, updated, stop_reason, n) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+         session, created, updated, stop_reason, n, works_for, living) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -178,6 +224,8 @@ pub(crate) fn insert(connection: &Connection, row: i64, agent: &Agent) -> Result
         agent.updated.micros(),
         agent.stop_reason.map(|reason| reason.as_str()),
         row,
+        agent.works_for.as_str(),
+        !agent.status.is_terminal(),
     ])?;
     Ok(())
 }

@@ -61,6 +61,7 @@ pub(crate) fn commit(
             (Write::Post(post), _) => {
                 inbox::put(connection, post, cache.next_arrival(connection)?)?;
                 cache.mark_inbox_nonempty(post.agent);
+                agents::set_living(connection, post.agent, true)?;
             }
             (Write::ConsumePost(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
             (Write::ScheduleWakeup(wakeup), _) => {
@@ -88,6 +89,11 @@ pub(crate) fn commit(
     if let Some(agent) = after {
         if !epoch_written && cache.has_unpersisted_epoch(agent.id) {
             agents::set_epoch(connection, agent.id, agent.epoch)?;
+        }
+        // Without either it is as it was: a post sets it to living.
+        if epoch_written || commit.writes.iter().any(|write| matches!(write, Write::ConsumePost(_))) {
+            let is_living = !agent.status.is_terminal() || cache.has_posts(connection, agent.id)?;
+            agents::set_living(connection, agent.id, is_living)?;
         }
         cache.put_agent(agent);
     }

@@ -1,7 +1,7 @@
 //! Entities, and the search for them by words.
 
 use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
-use entourage_types::{Entity, EntityKind, Owner, Scope};
+use entourage_types::{Entity, EntityKind, Owner, Parent, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -10,9 +10,14 @@ use crate::{
     select::{Partial, Select},
 };
 
+/// The text comes last in the table, so that what is not asked for it reads none of its pages.
 const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
-                       entities.status, entities.created, entities.updated, entities.text, entities.body, \
-                       entities.version";
+                       entities.status, entities.created, entities.updated, entities.version, entities.name, \
+                       entities.body, entities.text";
+/// The same without the text.
+const WITHOUT_TEXT: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
+                            entities.status, entities.created, entities.updated, entities.version, \
+                            entities.name, entities.body, NULL";
 
 /// A partial index of the entities that have one of a few words in a column.
 pub(crate) struct WordIndex {
@@ -59,6 +64,8 @@ const OPEN_QUESTIONS: Partial =
     Partial { index: "open_questions", holds: "kind = 'question' AND status = 'open'" };
 /// As in that index: the second in which a question is due; what is never due comes after all others.
 const DUE_FIRST: &str = "coalesce(CASE WHEN json_valid(body) THEN substr(body ->> '$.due', 1, 19) END, '~')";
+/// The records that belong to records, by status.
+const OF_RECORD: Partial = Partial { index: "entities_of_record", holds: "instr(parent, '/') > 0" };
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {
@@ -70,9 +77,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
         status: row.get(5)?,
         created: time(row, 6)?,
         updated: time(row, 7)?,
-        text: row.get(8)?,
-        body: row.get(9)?,
-        version: count(row, 10)?,
+        version: count(row, 8)?,
+        name: row.get(9)?,
+        body: row.get(10)?,
+        text: row.get(11)?,
     })
 }
 
@@ -106,15 +114,22 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) 
 pub(crate) fn select(scope: &Scope, query: &EntityQuery) -> Select {
     if query.soonest_first {
         let by = scope.owner().map(|_| OPEN_QUESTIONS);
-        let select = restrict(Select::of_some(COLUMNS, "entities", by), scope, query);
+        let select = restrict(Select::of_some(columns(query), "entities", by), scope, query);
         return select.page_in_order(DUE_FIRST, query.records.kind().as_str(), scope, &query.page);
     }
-    let select = Select::of_some(COLUMNS, "entities", partial(scope, query));
+    let select = Select::of_some(columns(query), "entities", partial(scope, query));
     restrict(select, scope, query).page("entities", Some(query.records.kind().as_str()), scope, &query.page)
+}
+
+const fn columns(query: &EntityQuery) -> &'static str {
+    if query.with_texts { COLUMNS } else { WITHOUT_TEXT }
 }
 
 /// Returns the partial index that serves a query best, if one does.
 fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
+    if let (Some(Parent::Record(..)), Some(_)) = (&query.parent, query.records.status()) {
+        return Some(OF_RECORD);
+    }
     if query.root.is_some() || query.parent.is_some() {
         return None;
     }
@@ -128,7 +143,8 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
 
 fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
     let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
-    let select = Select::new(&format!("SELECT {COLUMNS} FROM {from} WHERE entity_text MATCH ?")).bind(words);
+    let columns = columns(query);
+    let select = Select::new(&format!("SELECT {columns} FROM {from} WHERE entity_text MATCH ?")).bind(words);
     let select = restrict(select, scope, query);
     match query.page.newest_first {
         true => select.page_of_matches(query.records.kind().as_str(), scope, &query.page),
@@ -141,7 +157,7 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .only("kind = ?", Some(query.records.kind()))
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
-        .only("parent = ?", query.parent)
+        .only("parent = ?", query.parent.as_ref())
         .only("status = ?", query.records.status())
 }
 
@@ -167,25 +183,38 @@ pub(crate) fn state(connection: &Connection, kind: EntityKind, id: &str) -> Resu
     Ok(statement.query_row([kind.as_str(), id], read).optional()?)
 }
 
+/// Returns the id of the record of this noun and owner that has this name, if one has it.
+pub(crate) fn holder_of_name(
+    connection: &Connection,
+    kind: EntityKind,
+    owner: &Owner,
+    name: &str,
+) -> Result<Option<String>> {
+    let mut statement =
+        connection.prepare_cached("SELECT id FROM entities WHERE kind = ?1 AND owner = ?2 AND name = ?3")?;
+    Ok(statement.query_row([kind.as_str(), owner.as_str(), name], |row| row.get(0)).optional()?)
+}
+
 /// Writes an entity, new or changed.
 pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "INSERT INTO entities (kind, id, owner, root, parent, status, created, updated, text, body) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+        "INSERT INTO entities (kind, id, owner, root, parent, status, created, updated, text, body, name) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
          ON CONFLICT (kind, id) DO UPDATE SET root = ?4, parent = ?5, status = ?6, created = ?7, \
-         updated = ?8, text = ?9, body = ?10, version = version + 1",
+         updated = ?8, text = ?9, body = ?10, name = ?11, version = version + 1",
     )?;
     statement.execute(params![
         entity.kind.as_str(),
         entity.id,
         entity.owner.as_str(),
         entity.root.map(|root| root.to_string()),
-        entity.parent.map(|parent| parent.to_string()),
+        entity.parent.as_ref().map(ToString::to_string),
         entity.status,
         entity.created.micros(),
         entity.updated.micros(),
         entity.text,
         entity.body,
+        entity.name,
     ])?;
     Ok(())
 }
@@ -194,15 +223,15 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 mod tests {
     use entourage_types::{
         Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave,
-        Question, Record, Session, Task,
+        Question, Record, Session, Task, Tombstone,
     };
 
     use super::*;
 
     /// The statuses without an index: rows in these are listed by tree or by agent, by owner in any status, or
     /// not at all.
-    const WITHOUT_INDEX: [&str; 8] =
-        ["idle", "delivered", "deleted", "kept", "done", "closed", "counting", "pending_save"];
+    const WITHOUT_INDEX: [&str; 9] =
+        ["idle", "delivered", "deleted", "kept", "done", "closed", "counting", "pending_save", "forgotten"];
 
     macro_rules! statuses {
         ($($record:ty),+) => {
@@ -226,7 +255,8 @@ mod tests {
             Chat,
             KeptThread,
             PendingSave,
-            Counter
+            Counter,
+            Tombstone
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

@@ -1,13 +1,13 @@
 //! What the judgement of a commit depends on, read inside the transaction that writes.
 
 use entourage_store::judge::{Facts, RecordState};
-use entourage_types::{Agent, AgentId, EntityKind, RunId, Time};
+use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Time};
 use rusqlite::Connection;
 
 use crate::{
     agents, entities,
     fault::{Fault, Result},
-    prune,
+    inbox, prune,
     writer_cache::WriterCache,
 };
 
@@ -40,12 +40,36 @@ impl Facts for Rows<'_> {
         entities::state(self.connection, kind, id)
     }
 
-    fn count_in_tree(&mut self, root: AgentId) -> Result<u32> {
-        agents::count_in_tree(self.connection, root)
+    fn holder_of_name(&mut self, kind: EntityKind, owner: &Owner, name: &str) -> Result<Option<String>> {
+        entities::holder_of_name(self.connection, kind, owner, name)
     }
 
-    fn count_children(&mut self, parent: AgentId) -> Result<u32> {
-        agents::count_children(self.connection, parent)
+    fn is_living(&mut self, id: AgentId) -> Result<bool> {
+        agents::is_living(self.connection, id)
+    }
+
+    fn count_living_in_tree(&mut self, root: AgentId) -> Result<u32> {
+        agents::count_living_in_tree(self.connection, root)
+    }
+
+    fn count_living_children(&mut self, parent: AgentId) -> Result<u32> {
+        agents::count_living_children(self.connection, parent)
+    }
+
+    fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32> {
+        agents::count_created(self.connection, root, since)
+    }
+
+    fn has_undeleted_child(&mut self, parent: AgentId) -> Result<bool> {
+        agents::has_undeleted_child(self.connection, parent)
+    }
+
+    fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool> {
+        Ok(self.cache.has_posts(self.connection, agent)? || inbox::is_woken(self.connection, agent)?)
+    }
+
+    fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {
+        agents::last_created(self.connection, root)
     }
 
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {

@@ -264,6 +264,7 @@ mod tests {
             created: now,
             updated: now,
             version: 1,
+            name: None,
             text: None,
             body: body.to_owned(),
         }))

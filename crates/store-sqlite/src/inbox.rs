@@ -76,6 +76,11 @@ pub(crate) fn wakeups(connection: &Connection, agent: AgentId) -> Result<Vec<Wak
     Ok(wakeups.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Whether an agent has wake-ups, due or not.
+pub(crate) fn is_woken(connection: &Connection, agent: AgentId) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM wakeups WHERE agent = ?1")?.exists([agent.to_string()])?)
+}
+
 /// Returns the wake-ups that are due at `until` or before and come after `after`, in the order of (due, id).
 pub(crate) fn due(
     connection: &Connection,

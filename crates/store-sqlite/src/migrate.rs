@@ -34,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0025_typed_answers_and_grants.sql"),
     include_str!("../migrations/0026_ends_of_tasks.sql"),
     include_str!("../migrations/0027_reads.sql"),
+    include_str!("../migrations/0028_wider_records.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{
-    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Question, QuestionStatus, Record, RunId,
-    Scope, ShownStatus, Status, StopReason, Task, Time, WaitingOn,
+    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Parent, Question, QuestionStatus,
+    Record, RunId, Scope, ShownStatus, Status, StopReason, Task, Time, WaitingOn,
 };
 use rusqlite::Connection;
 
@@ -170,15 +170,36 @@ fn usage_queries_use_the_owner_and_day_key_or_the_run_indexes() {
 fn entity_lists_use_their_indexes() {
     let (all, agent) = (EntityQuery::records::<Task>(), Some(AgentId::new()));
     let queued = EntityQuery::in_status::<Task>(Status::Queued);
+    let record = Some(Parent::Record(EntityKind::NOTE, "a note".to_owned()));
     assert_plans(
         vec![
             (EntityQuery { root: agent, ..all.clone() }, "entities_of_root"),
             (EntityQuery { root: agent, ..queued.clone() }, "entities_of_root"),
-            (EntityQuery { parent: agent, ..all }, "entities_of_parent"),
-            (EntityQuery { root: agent, parent: agent, ..queued }, "entities_of_parent"),
+            (EntityQuery { parent: agent.map(Into::into), ..all.clone() }, "entities_of_parent"),
+            (
+                EntityQuery { root: agent, parent: agent.map(Into::into), ..queued.clone() },
+                "entities_of_parent",
+            ),
+            (EntityQuery { parent: record.clone(), ..all }, "entities_of_parent"),
+            (EntityQuery { parent: record, ..queued }, "entities_of_record"),
         ],
         entities::select,
     );
+}
+
+/// The limits of a tree count the living in an index that has no others.
+#[test]
+fn counts_of_living_agents_read_no_ended_ones() {
+    let (_directory, connection) = database_with_ended_rows(100, true);
+    connection.execute_batch("UPDATE agents SET living = 0, root = 'agt_1', parent = 'agt_1'").unwrap();
+    connection.execute_batch("UPDATE agents SET living = 1 WHERE id = 'agt_2'").unwrap();
+    for (column, index) in [("root", "living_of_root"), ("parent", "living_of_parent")] {
+        let count = format!("SELECT count(*) FROM agents WHERE {column} = ? AND living = 1");
+        let select = || Select::new(&count).bind("agt_1".to_owned());
+        let plan = select().plan(&connection);
+        assert!(plan.contains(&format!("INDEX {index}")), "{plan}");
+        assert!(select().steps(&connection) < 30, "{column}");
+    }
 }
 
 /// Creates a database with `ended` rows of each sort that ended well (or did not), fifty that are open, and

@@ -36,11 +36,24 @@ pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Resu
     Ok(())
 }
 
-/// Removes an entity that belongs to no tree.
+/// Removes a record with all records that belong to it.
 pub(crate) fn entity(connection: &Connection, kind: EntityKind, id: &str) -> Result<()> {
-    let mut statement =
-        connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND id = ?2 AND root IS NULL")?;
+    below(connection, "SELECT n, kind, id FROM entities WHERE kind = ?1 AND id = ?2", [kind.as_str(), id])?;
+    let mut statement = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND id = ?2")?;
     statement.execute([kind.as_str(), id])?;
+    Ok(())
+}
+
+/// Removes the records that belong to those that a query selects, and what belongs to these in turn; not those
+/// themselves.
+fn below(connection: &Connection, those: &str, values: [&str; 2]) -> Result<()> {
+    let mut statement = connection.prepare_cached(&format!(
+        "WITH RECURSIVE top (n, kind, id) AS ({those}), below (n, kind, id) AS (SELECT n, kind, id FROM top UNION \
+         SELECT entities.n, entities.kind, entities.id FROM below CROSS JOIN entities INDEXED BY entities_of_record \
+         ON instr(entities.parent, '/') > 0 AND entities.parent = below.kind || '/' || below.id) \
+         DELETE FROM entities WHERE n IN (SELECT n FROM below) AND n NOT IN (SELECT n FROM top)"
+    ))?;
+    statement.execute(values)?;
     Ok(())
 }
 
@@ -57,10 +70,21 @@ pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
     ] {
         connection.prepare_cached(of_agent)?.execute([&id])?;
     }
-    // The index of entities by tree begins with the kind.
-    let mut of_tree = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND root = ?2")?;
-    for kind in kinds(connection)? {
-        of_tree.execute([&kind, &id])?;
+    // The indexes of entities by tree and by agent begin with the kind.
+    for (those, removes) in [
+        (
+            "SELECT n, kind, id FROM entities WHERE kind = ?1 AND root = ?2",
+            "DELETE FROM entities WHERE kind = ?1 AND root = ?2",
+        ),
+        (
+            "SELECT n, kind, id FROM entities WHERE kind = ?1 AND parent = ?2",
+            "DELETE FROM entities WHERE kind = ?1 AND parent = ?2",
+        ),
+    ] {
+        for kind in kinds(connection)? {
+            below(connection, those, [&kind, &id])?;
+            connection.prepare_cached(removes)?.execute([&kind, &id])?;
+        }
     }
     Ok(())
 }

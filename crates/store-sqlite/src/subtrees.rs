@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 
 use entourage_store::Subtree;
 use entourage_types::{
-    Agent, AgentId, Cost, DailyUsage, Entity, EntityKind, QuestionStatus, Scope, ShownStatus, Tally, Usage,
+    Agent, AgentId, Cost, DailyUsage, Entity, EntityKind, Parent, QuestionStatus, Scope, ShownStatus, Tally,
+    Usage,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
@@ -59,7 +60,8 @@ impl Changes {
         cache: &mut WriterCache,
         entity: &Entity,
     ) -> Result<()> {
-        let Some(asks) = entity.parent.filter(|_| entity.kind == EntityKind::QUESTION) else { return Ok(()) };
+        let asks = entity.parent.as_ref().filter(|_| entity.kind == EntityKind::QUESTION);
+        let Some(asks) = asks.and_then(Parent::agent) else { return Ok(()) };
         let Some(parent) = cache.agent(connection, asks)?.and_then(|agent| agent.parent) else {
             return Ok(());
         };

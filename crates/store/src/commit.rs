@@ -43,10 +43,22 @@ pub enum Expect {
     Status(EntityKind, String, &'static str),
     /// The entity has this [version](Entity::version): it was not written since. Version 0: it does not exist.
     Version(EntityKind, String, u64),
-    /// The tree of this root has room for one more agent below this limit.
+    /// The tree of this root has room for one more living agent below this limit. An agent lives until it has
+    /// ended and has nothing to read. A commit that creates no agent and posts only to living ones needs no room.
     TreeBelow(AgentId, u32),
-    /// This agent has room for one more child below this limit.
+    /// This agent has room for one more living child below this limit; as for a tree.
     ChildrenBelow(AgentId, u32),
+    /// Fewer agents than this limit were created in the tree of this root at this time or later, not counting those
+    /// that were deleted or forgotten since.
+    CreatedBelow(AgentId, u32, Time),
+    /// The agent exists, and it was not deleted.
+    NotDeleted(AgentId),
+    /// Every child of this agent was deleted.
+    ChildrenDeleted(AgentId),
+    /// The agent has ended, and has neither posts nor wake-ups.
+    Ended(AgentId),
+    /// The last agent that was created in the tree of this root is this one.
+    LastCreated(AgentId, AgentId),
     /// No agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has changed
     /// after this time.
     AtRest(AgentId, Time),
@@ -81,12 +93,13 @@ pub enum Write {
     /// Removes the events of a tree with numbers below this one, except the tree's last event, so that no
     /// number is given twice. Only an outsider may write this.
     PruneEvents(AgentId, u64),
-    /// Removes an agent without children, with its transcript, runs, inbox and wake-ups; a root, which must
-    /// be the last agent of its tree, also with the tree's events and the entities that belong to the tree.
-    /// The agents that depend on it may be removed by the same commit, before it. Only an outsider may write
-    /// this.
+    /// Removes an agent without children, with its transcript, runs, inbox and wake-ups and the records that
+    /// belong to it; a root, which must be the last agent of its tree, also with the tree's events and records.
+    /// Otherwise the events of the tree stay as they are, without the items of this agent. The agents that
+    /// depend on it may be removed by the same commit, before it. Only an outsider may write this.
     PruneAgent(AgentId),
-    /// Removes an entity that belongs to no tree, if it exists. Only an outsider may write this.
+    /// Removes a record, if it exists, with all records that belong to it. Never a counter, whose numbers would
+    /// be given twice. Only an outsider may write this.
     PruneEntity(EntityKind, String),
     /// A record, new or changed, and the event that reports it. See [`Write::record`].
     Record(Entity, Option<Box<RecordEvent>>),
@@ -149,6 +162,15 @@ impl Commit {
     /// Adds a write in place.
     pub fn push(&mut self, write: Write) {
         self.writes.push(write);
+    }
+
+    /// Adds the write of a record, and that it still has the version that the write depends on, if it does.
+    pub fn record(&mut self, write: RecordWrite) {
+        if let Some(version) = write.version() {
+            let Entity { kind, id, .. } = write.entity();
+            self.expect.push(Expect::Version(*kind, id.clone(), version));
+        }
+        self.push(Write::from(write));
     }
 
     /// Adds a post to an agent, and the wake-up that is due with it.

@@ -57,6 +57,22 @@ pub enum Error {
         /// The version it has; 0 if it does not exist.
         found: u64,
     },
+    /// Another record of the same noun, owner and scope has the name of a record that a commit writes.
+    #[error("another {}, `{holder}`, has this name already; choose another name", kind.as_str())]
+    NameTaken {
+        /// Which noun.
+        kind: EntityKind,
+        /// The id of the record that has it.
+        holder: String,
+    },
+    /// The record to which a new or changed one would belong does not exist, or belongs to another owner.
+    #[error("there is no {} `{id}` that a record could belong to", kind.as_str())]
+    NoParent {
+        /// Which noun.
+        kind: EntityKind,
+        /// The missing record's id.
+        id: String,
+    },
     /// The row after which a page begins does not exist: it was removed, belongs to another owner, or never
     /// existed. An empty page would read as the end of the list.
     #[error("cannot continue after `{after}`: there is no such row; request the first page")]
@@ -64,8 +80,8 @@ pub enum Error {
         /// The id given.
         after: String,
     },
-    /// The tree has as many agents as its limit allows.
-    #[error("the tree of agent {root} has {found} agents; the limit is {limit}")]
+    /// The tree has as many living agents as its limit allows.
+    #[error("the tree of agent {root} has {found} living agents; the limit is {limit}")]
     TreeFull {
         /// The top of the tree.
         root: AgentId,
@@ -74,8 +90,18 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
-    /// The agent has as many children as its limit allows.
-    #[error("agent {parent} has {found} children; the limit is {limit}")]
+    /// The tree got as many new agents of late as its limit allows.
+    #[error("the tree of agent {root} got {found} new agents of late; the limit is {limit}")]
+    TooManyCreated {
+        /// The top of the tree.
+        root: AgentId,
+        /// How many it got.
+        found: u32,
+        /// How many it may get.
+        limit: u32,
+    },
+    /// The agent has as many living children as its limit allows.
+    #[error("agent {parent} has {found} living children; the limit is {limit}")]
     TooManyChildren {
         /// Which agent.
         parent: AgentId,
@@ -83,6 +109,30 @@ pub enum Error {
         found: u32,
         /// How many it may have.
         limit: u32,
+    },
+    /// The agent was deleted.
+    #[error("agent {agent} was deleted")]
+    Deleted {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// The agent has a child that was not deleted.
+    #[error("agent {parent} has a child that was not deleted")]
+    HasChildren {
+        /// Which agent.
+        parent: AgentId,
+    },
+    /// The agent has not ended, or has something to read or a wake-up.
+    #[error("agent {agent} has not ended")]
+    NotEnded {
+        /// Which agent.
+        agent: AgentId,
+    },
+    /// An agent was created in the tree since the author of a commit read it.
+    #[error("the tree of agent {root} has grown")]
+    HasGrown {
+        /// The top of the tree.
+        root: AgentId,
     },
     /// An agent in the tree has something to do, or has changed recently.
     #[error("the tree of agent {root} is not at rest")]

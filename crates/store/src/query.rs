@@ -1,6 +1,8 @@
 //! The queries of a store. An absent condition does not restrict.
 
-use entourage_types::{AgentId, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally, WaitingOn};
+use entourage_types::{
+    AgentId, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally, WaitingOn,
+};
 
 /// A page of a list: how many rows, and after which row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,11 +132,13 @@ pub struct EntityQuery {
     pub records: RecordSelector,
     /// Of this tree.
     pub root: Option<AgentId>,
-    /// Of this agent.
-    pub parent: Option<AgentId>,
+    /// Of this agent or record.
+    pub parent: Option<Parent>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
+    /// Also reads the texts by which the records are found. A list of long documents need not.
+    pub with_texts: bool,
     /// Those that are due soonest first, then those that are never due, oldest first. Only for questions.
     pub soonest_first: bool,
     /// Which page. With `text` and unless it is newest first, only its `limit` counts: the best matches are
@@ -163,6 +167,7 @@ impl EntityQuery {
             root: None,
             parent: None,
             text: None,
+            with_texts: false,
             soonest_first: false,
             page: Page::default(),
         }

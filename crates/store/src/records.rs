@@ -1,6 +1,6 @@
 //! Records read by their type: a store itself knows only entities.
 
-use entourage_types::{AgentId, Entity, Record, Scope};
+use entourage_types::{AgentId, Entity, Parent, Record, Scope};
 
 use crate::{EntityQuery, Error, Page, Result, Store};
 
@@ -8,13 +8,15 @@ use crate::{EntityQuery, Error, Page, Result, Store};
 pub struct RecordFilter<R: Record> {
     /// Of this tree.
     pub root: Option<AgentId>,
-    /// Of this agent.
-    pub agent: Option<AgentId>,
+    /// Of this agent or record.
+    pub parent: Option<Parent>,
     /// In this status.
     pub status: Option<R::Status>,
     /// With all of these words, the last of which may be a prefix. Unless the page is newest first, the best
     /// matches come first, and of the page only its limit counts.
     pub words: Option<String>,
+    /// Also reads the texts by which the records are found, for nouns that keep their long text nowhere else.
+    pub with_texts: bool,
     /// Those that are due soonest first, then the others, oldest first. Only for questions.
     pub soonest_first: bool,
     /// Which page.
@@ -23,20 +25,35 @@ pub struct RecordFilter<R: Record> {
 
 impl<R: Record> Clone for RecordFilter<R> {
     fn clone(&self) -> Self {
-        let Self { root, agent, status, words, soonest_first, page } = self;
-        let (words, page) = (words.clone(), page.clone());
-        Self { root: *root, agent: *agent, status: *status, words, soonest_first: *soonest_first, page }
+        let Self { root, parent, status, words, with_texts, soonest_first, page } = self;
+        let (root, parent, status) = (*root, parent.clone(), *status);
+        let (with_texts, soonest_first) = (*with_texts, *soonest_first);
+        Self { root, parent, status, words: words.clone(), with_texts, soonest_first, page: page.clone() }
     }
 }
 
 impl<R: Record> Default for RecordFilter<R> {
     fn default() -> Self {
         let page = Page::default();
-        Self { root: None, agent: None, status: None, words: None, soonest_first: false, page }
+        Self {
+            root: None,
+            parent: None,
+            status: None,
+            words: None,
+            with_texts: false,
+            soonest_first: false,
+            page,
+        }
     }
 }
 
 impl<R: Record> RecordFilter<R> {
+    /// The records that belong to this agent or record.
+    #[must_use]
+    pub fn of(parent: impl Into<Parent>) -> Self {
+        Self { parent: Some(parent.into()), ..Self::default() }
+    }
+
     /// The records in one status.
     #[must_use]
     pub fn in_status(status: R::Status) -> Self {
@@ -46,9 +63,9 @@ impl<R: Record> RecordFilter<R> {
 
 impl<R: Record> From<RecordFilter<R>> for EntityQuery {
     fn from(filter: RecordFilter<R>) -> Self {
-        let RecordFilter { root, agent, status, words, soonest_first, page } = filter;
+        let RecordFilter { root, parent, status, words, with_texts, soonest_first, page } = filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent: agent, text: words, soonest_first, page, ..records }
+        Self { root, parent, text: words, with_texts, soonest_first, page, ..records }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_types::{AgentId, CallId, Effect, Kind, Owner, Time};
+use entourage_types::{AgentId, CallId, Effect, Kind, Owner, Time, WorksFor};
 use tokio_util::sync::CancellationToken;
 
 use crate::Reader;
@@ -18,8 +18,8 @@ pub struct Context {
     pub agent: AgentId,
     /// The root of the agent's tree.
     pub root: AgentId,
-    /// Whether the agent talks to a person rather than to a parent.
-    pub is_root: bool,
+    /// The agent's counterpart.
+    pub works_for: WorksFor,
     /// The agent's owner.
     pub owner: Owner,
     /// The agent's kind.

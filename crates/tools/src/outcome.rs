@@ -86,10 +86,23 @@ impl Done {
     /// # Errors
     /// None in practice: records are plain data.
     pub fn with(mut self, record: &impl Record) -> Result<Self> {
-        let written = RecordWrite::of(record);
-        self.records.push(written.map_err(|error| Error::Failed(format!("it cannot be stored: {error}")))?);
+        self.records.push(stored(record)?);
         Ok(self)
     }
+
+    /// Adds a record to store that must still have this version, with which it was read; 0 if it is to be new. If
+    /// it was written since, nothing is stored, and the call has an error as its output.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub fn with_version(mut self, record: &impl Record, version: u64) -> Result<Self> {
+        self.records.push(stored(record)?.at_version(version));
+        Ok(self)
+    }
+}
+
+fn stored(record: &impl Record) -> Result<RecordWrite> {
+    RecordWrite::of(record).map_err(|error| Error::Failed(format!("it cannot be stored: {error}")))
 }
 
 impl Outcome {

@@ -1,7 +1,7 @@
 //! What a tool may read of the store.
 
 use async_trait::async_trait;
-use entourage_types::{Entity, EntityKind, Record, RecordSelector};
+use entourage_types::{Entity, EntityKind, Parent, Record, RecordSelector};
 
 use crate::{Error, Result};
 
@@ -27,6 +27,8 @@ pub struct RecordQuery {
     pub of: RecordScope,
     /// With all of these words; the last one may be a prefix.
     pub words: Option<String>,
+    /// Also reads the texts by which the records are found, for nouns that keep their long text nowhere else.
+    pub with_texts: bool,
     /// Newest first.
     pub newest_first: bool,
     /// At most this many.
@@ -34,7 +36,7 @@ pub struct RecordQuery {
 }
 
 /// Whose records a query selects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecordScope {
     /// The caller's own.
     Agent,
@@ -42,6 +44,8 @@ pub enum RecordScope {
     Tree,
     /// Those of all trees of its owner.
     Owner,
+    /// Those of its owner that belong to this agent or record.
+    Below(Parent),
 }
 
 impl RecordQuery {
@@ -58,7 +62,7 @@ impl RecordQuery {
     }
 
     fn select(records: RecordSelector, of: RecordScope) -> Self {
-        Self { records, of, words: None, newest_first: false, limit: 100 }
+        Self { records, of, words: None, with_texts: false, newest_first: false, limit: 100 }
     }
 }
 

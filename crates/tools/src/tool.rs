@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::{Effect, Kind, Owner, ToolSpec};
+use entourage_types::{Effect, Kind, Owner, ToolSpec, WorksFor};
 use serde_json::Value;
 
 use crate::{Address, Context, Error, Outcome, Result, Source};
@@ -66,8 +66,8 @@ pub struct Caller<'a> {
     pub kind: &'a Kind,
     /// The kinds it may write to, with their descriptions.
     pub peers: &'a [Arc<Kind>],
-    /// Whether it talks to a person rather than to a parent.
-    pub is_root: bool,
+    /// Its counterpart.
+    pub works_for: WorksFor,
     /// Whether it has closed sessions.
     pub has_sessions: bool,
     /// Whether something in its session was too long to show whole.

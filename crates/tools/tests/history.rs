@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entourage_tools::{Caller, Context, Outcome, ReadOutput, Result, SearchAgentHistory, Tool};
-use entourage_types::{AgentId, Owner, Session, SessionEnd, SessionId, Time};
+use entourage_types::{AgentId, Owner, Session, SessionEnd, SessionId, Time, WorksFor};
 use serde_json::{Value, json};
 
 use crate::support::{Shelf, call_in, context, kind};
@@ -83,7 +83,7 @@ async fn a_long_output_is_read_in_parts_to_its_end() {
 fn history_tools_are_offered_only_if_there_is_something_to_read() {
     let kind = kind("helper", &[]);
     let offered = |has_sessions, has_cuts| {
-        let caller = Caller { kind: &kind, peers: &[], is_root: true, has_sessions, has_cuts };
+        let caller = Caller { kind: &kind, peers: &[], works_for: WorksFor::Person, has_sessions, has_cuts };
         (SearchAgentHistory.offer(&caller).is_some(), ReadOutput.offer(&caller).is_some())
     };
     assert_eq!(

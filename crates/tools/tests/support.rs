@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use entourage_tools::{
     ArgumentValidator, Caller, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, Result, Tool,
 };
-use entourage_types::{AgentId, CallId, Entity, EntityKind, Kind, Owner, Record, Reply, Time, ToolSpec};
+use entourage_types::{
+    AgentId, CallId, Entity, EntityKind, Kind, Owner, Record, Reply, Time, ToolSpec, WorksFor,
+};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -61,14 +63,18 @@ pub(crate) fn speaker(peers: &[&str]) -> Kind {
     Kind { reply: Reply::SendMessage, ..kind("speaker", peers) }
 }
 
-pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
+fn counterpart(is_of_person: bool) -> WorksFor {
+    if is_of_person { WorksFor::Person } else { WorksFor::Parent }
+}
+
+pub(crate) fn context(kind: Kind, is_of_person: bool) -> Context {
     let agent = AgentId::new();
     Context {
         call: CallId::new(),
         effect: Effect::Unsafe,
         agent,
         root: agent,
-        is_root,
+        works_for: counterpart(is_of_person),
         owner: Owner::local(),
         kind: Arc::new(kind),
         now: Time::from_micros(0),
@@ -77,14 +83,20 @@ pub(crate) fn context(kind: Kind, is_root: bool) -> Context {
     }
 }
 
-pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_root: bool) -> Option<ToolSpec> {
+pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_of_person: bool) -> Option<ToolSpec> {
     let peers: Vec<Arc<Kind>> = kind.peers.iter().map(|name| Arc::new(self::kind(name, &[]))).collect();
-    tool.offer(&Caller { kind, peers: &peers, is_root, has_sessions: true, has_cuts: true })
+    tool.offer(&Caller {
+        kind,
+        peers: &peers,
+        works_for: counterpart(is_of_person),
+        has_sessions: true,
+        has_cuts: true,
+    })
 }
 
 /// Calls a tool as the engine does: only if it is offered, and only with valid arguments.
 pub(crate) async fn call_in(context: &Context, tool: &dyn Tool, arguments: Value) -> Result<Outcome> {
-    let spec = offered(tool, &context.kind, context.is_root).expect("the tool is not offered");
+    let spec = offered(tool, &context.kind, context.works_for.is_person()).expect("the tool is not offered");
     let renamed = tool.renamed(&arguments);
     ArgumentValidator::new(&spec)?.check(renamed.as_ref().unwrap_or(&arguments))?;
     tool.call(&Context { effect: tool.effect(), ..context.clone() }, arguments).await

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn};
+use crate::{AgentId, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, status::words};
 
-/// One instance of a kind, with one transcript and one counterpart: the user if it has no parent,
-/// otherwise its parent.
+/// One instance of a kind, with one transcript and one counterpart: the person or the agent that it
+/// [works for](WorksFor).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
     /// Its id.
@@ -15,8 +15,11 @@ pub struct Agent {
     /// The id of its tree: the first agent created in the tree, which is the agent itself if it is
     /// the root. In a chat, the threads that people open are siblings at the top of one tree.
     pub root: AgentId,
-    /// The agent that created it; none if a person did.
+    /// The agent above it, whose limits bound it and with which it is deleted; none at the top of a
+    /// tree.
     pub parent: Option<AgentId>,
+    /// Its counterpart. At the top of a tree always the person.
+    pub works_for: WorksFor,
     /// The number of its ancestors.
     pub depth: u16,
     /// The name of its kind.
@@ -63,6 +66,7 @@ impl Agent {
             owner,
             root: id,
             parent: None,
+            works_for: WorksFor::Person,
             depth: 0,
             kind: kind.into(),
             key: None,
@@ -78,7 +82,7 @@ impl Agent {
         }
     }
 
-    /// Creates an agent below this one, in the same tree and with the same owner.
+    /// Creates an agent below this one that works for it, in the same tree and with the same owner.
     #[must_use]
     pub fn child(
         &self,
@@ -90,9 +94,28 @@ impl Agent {
         Self {
             root: self.root,
             parent: Some(self.id),
+            works_for: WorksFor::Parent,
             depth: self.depth.saturating_add(1),
             key,
             ..Self::root(self.owner.clone(), kind, title, now)
         }
+    }
+}
+
+words! {
+    /// Who an agent's counterpart is: who gives it work, reads what it sends and gets its answer.
+    WorksFor, "counterpart" {
+        /// The person who owns it, wherever it is in its tree.
+        Person => "person",
+        /// The agent above it.
+        Parent => "parent",
+    }
+}
+
+impl WorksFor {
+    /// Whether it is the person.
+    #[must_use]
+    pub const fn is_person(self) -> bool {
+        matches!(self, Self::Person)
     }
 }

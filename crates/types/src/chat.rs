@@ -55,6 +55,7 @@ impl Record for Chat {
             status: self.status().as_str(),
             created: self.created,
             updated: self.updated,
+            name: None,
             text: None,
         }
     }

@@ -46,6 +46,7 @@ impl Record for Counter {
             status: CounterStatus::Counting.as_str(),
             created: self.updated,
             updated: self.updated,
+            name: None,
             text: None,
         }
     }

@@ -139,6 +139,7 @@ impl Record for Delivery {
             status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
+            name: None,
             text: None,
         }
     }

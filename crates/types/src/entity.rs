@@ -10,7 +10,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{AgentId, EventBody, Owner, Time};
+use crate::{AgentId, EventBody, Owner, Parent, Time, UniqueName};
 
 /// The noun that a stored entity is. The nouns of the engine are constants; an application adds its own with
 /// [`EntityKind::new`].
@@ -59,6 +59,8 @@ kinds! {
     PENDING_SAVE => "pending_save",
     /// The last integer id given under a name.
     COUNTER => "counter",
+    /// What is left of an agent or a record that was forgotten while its tree lives on.
+    TOMBSTONE => "tombstone",
 }
 
 impl EntityKind {
@@ -152,10 +154,10 @@ pub struct Entity {
     pub id: String,
     /// The user that owns it.
     pub owner: Owner,
-    /// The tree it belongs to.
+    /// The tree it belongs to: its events have their numbers there, and it is removed with the tree.
     pub root: Option<AgentId>,
-    /// The agent it belongs to.
-    pub parent: Option<AgentId>,
+    /// What it belongs to, in that tree or anywhere of its owner.
+    pub parent: Option<Parent>,
     /// Its status.
     pub status: String,
     /// When it was created.
@@ -164,7 +166,9 @@ pub struct Entity {
     pub updated: Time,
     /// How many times it was written. The store counts: what a write says here has no meaning.
     pub version: u64,
-    /// The text that full-text search indexes.
+    /// The key of its [unique name](UniqueName), if it has one.
+    pub name: Option<String>,
+    /// The text that full-text search indexes. None, too, where a list left it out.
     pub text: Option<String>,
     /// The record itself, as JSON.
     pub body: String,
@@ -177,17 +181,20 @@ pub struct Columns {
     pub id: String,
     /// The user that owns it.
     pub owner: Owner,
-    /// The tree it belongs to.
+    /// The tree it belongs to: its events have their numbers there, and it is removed with the tree.
     pub root: Option<AgentId>,
-    /// The agent it belongs to.
-    pub parent: Option<AgentId>,
+    /// What it belongs to, in that tree or anywhere of its owner.
+    pub parent: Option<Parent>,
     /// Its status.
     pub status: &'static str,
     /// When it was created.
     pub created: Time,
     /// When it last changed.
     pub updated: Time,
-    /// The text that full-text search indexes.
+    /// The name that no other record may have.
+    pub name: Option<UniqueName>,
+    /// The text that full-text search indexes. A long one need not be in the record's JSON as well:
+    /// [`Record::from_entity`] may take it from here, and a list need not read it.
     pub text: Option<String>,
 }
 
@@ -195,9 +202,9 @@ impl Columns {
     /// The stored form of a record with these columns.
     #[must_use]
     pub fn entity(self, kind: EntityKind, body: String) -> Entity {
-        let Self { id, owner, root, parent, status, created, updated, text } = self;
-        let (status, version) = (status.to_owned(), 1);
-        Entity { kind, id, owner, root, parent, status, created, updated, version, text, body }
+        let Self { id, owner, root, parent, status, created, updated, name, text } = self;
+        let (status, version, name) = (status.to_owned(), 1, name.map(String::from));
+        Entity { kind, id, owner, root, parent, status, created, updated, version, name, text, body }
     }
 }
 
@@ -230,6 +237,7 @@ impl RecordEvent {
 pub struct RecordWrite {
     entity: Entity,
     event: Option<Box<RecordEvent>>,
+    version: Option<u64>,
 }
 
 impl RecordWrite {
@@ -238,7 +246,29 @@ impl RecordWrite {
     /// # Errors
     /// None in practice: records are plain data.
     pub fn of<R: Record>(record: &R) -> serde_json::Result<Self> {
-        Ok(Self { entity: record.entity()?, event: record.event()?.map(Box::new) })
+        Ok(Self { entity: record.entity()?, event: record.event()?.map(Box::new), version: None })
+    }
+
+    /// Lets the write happen only if the record still has this version, with which it was read; 0 if it did not
+    /// exist.
+    #[must_use]
+    pub fn at_version(self, version: u64) -> Self {
+        Self { version: Some(version), ..self }
+    }
+
+    /// The version that the record must still have, if the write depends on that.
+    #[must_use]
+    pub const fn version(&self) -> Option<u64> {
+        self.version
+    }
+
+    /// Whether a store may refuse the write for what other writers did: it depends on a version, on a name that is
+    /// free, or on another record.
+    #[must_use]
+    pub const fn is_conditional(&self) -> bool {
+        self.version.is_some()
+            || self.entity.name.is_some()
+            || matches!(self.entity.parent, Some(Parent::Record(..)))
     }
 
     /// The stored form.

@@ -70,6 +70,7 @@ impl Record for JobRun {
             status: status.as_str(),
             created: at,
             updated: at,
+            name: None,
             text: None,
         }
     }

@@ -47,6 +47,9 @@ pub struct Kind {
     pub reply: Reply,
     /// What the engine does with a message that arrives during a run.
     pub input: Input,
+    /// What a limit means for a run that meets it.
+    #[serde(skip_serializing_if = "OnLimit::is_default", default)]
+    pub on_limit: OnLimit,
     /// The guardrails on what it reads and what it answers.
     #[serde(skip_serializing_if = "Guardrails::is_default", default)]
     pub guardrails: Guardrails,
@@ -89,6 +92,7 @@ impl Kind {
             conversational: false,
             reply: Reply::FinalText,
             input: Input::Steer,
+            on_limit: OnLimit::Answer,
             guardrails: Guardrails::default(),
             context: ContextPolicy::default(),
             limits: Limits::default(),
@@ -139,5 +143,27 @@ words! {
         FinalText => "final_text",
         /// The texts sent with `send_message`; plain text is never shown.
         SendMessage => "send_message",
+    }
+}
+
+words! {
+    /// What a limit means for the run that meets it.
+    #[derive(Default)]
+    OnLimit, "meaning of a limit" {
+        /// One more model call, without tools: its answer is the run's. Without an answer the run fails.
+        #[default]
+        Answer => "answer",
+        /// The same, and the run succeeds without an answer, too: what it did is what there is.
+        Finish => "finish",
+        /// The run fails, without another model call.
+        Fail => "fail",
+    }
+}
+
+impl OnLimit {
+    /// Whether a kind need not say it.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }

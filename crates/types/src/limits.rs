@@ -26,9 +26,9 @@ pub struct Limits {
     pub max_cost: Option<Cost>,
     /// Levels of agents below the root.
     pub max_depth: u16,
-    /// Agents that one agent may have created.
+    /// Agents below one agent that have not ended, or have something to read.
     pub max_children: u32,
-    /// Agents in one tree.
+    /// Agents in one tree that have not ended, or have something to read.
     pub max_tree: u32,
     /// Characters of a tool's output that the model reads.
     pub max_output_chars: usize,

@@ -40,10 +40,11 @@ impl Record for Note {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: NoteStatus::Kept.as_str(),
             created: self.created,
             updated: self.created,
+            name: None,
             text: Some(format!("{}\n{}", self.title, self.content)),
         }
     }

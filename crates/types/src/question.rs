@@ -248,10 +248,11 @@ impl Record for Question {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
+            name: None,
             text: None,
         }
     }

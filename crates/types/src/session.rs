@@ -68,10 +68,11 @@ impl Record for Session {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: SessionStatus::Closed.as_str(),
             created: self.started,
             updated: self.completed,
+            name: None,
             text: Some(self.summary.clone()),
         }
     }

@@ -102,10 +102,11 @@ impl Record for Task {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.from),
+            parent: Some(self.from.into()),
             status: self.status.as_str(),
             created: self.created,
             updated: self.updated,
+            name: None,
             text: None,
         }
     }

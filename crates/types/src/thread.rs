@@ -48,10 +48,11 @@ impl Record for KeptThread {
             id: self.agent.to_string(),
             owner: self.key.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: KeptThreadStatus::Kept.as_str(),
             created: self.since,
             updated: self.since,
+            name: None,
             text: None,
         }
     }
@@ -98,10 +99,11 @@ impl Record for PendingSave {
             id: self.id(),
             owner: self.owner.clone(),
             root: None,
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: PendingSaveStatus::Pending.as_str(),
             created: self.at,
             updated: self.at,
+            name: None,
             text: None,
         }
     }

@@ -1,4 +1,5 @@
-//! A noun of one's own: goals, with a tool that sets them, events, a list and a search.
+//! Nouns of one's own: goals, with a tool that sets them, events, a list and a search; and the numbered documents of
+//! a goal, whose names are unique and whose long texts a list leaves out.
 
 use entourage::{
     Client, Tool, async_trait,
@@ -7,7 +8,9 @@ use entourage::{
     serde::{Deserialize, Serialize},
     serde_json::{self, Value},
     tools::{self, Caller, Context, Done, Effect, Outcome, RecordQuery, RecordScope, find, parse, spec_of},
-    types::{AgentId, Columns, EntityKind, Owner, Record, RecordEvent, Time, ToolSpec},
+    types::{
+        AgentId, Columns, Entity, EntityKind, Owner, Parent, Record, RecordEvent, Time, ToolSpec, UniqueName,
+    },
 };
 
 /// Something that an agent wants to reach.
@@ -39,10 +42,11 @@ impl Record for Goal {
             id: self.id.clone(),
             owner: self.owner.clone(),
             root: Some(self.root),
-            parent: Some(self.agent),
+            parent: Some(self.agent.into()),
             status: if self.reached { "reached" } else { "open" },
             created: self.created,
             updated: self.created,
+            name: None,
             text: Some(self.text.clone()),
         }
     }
@@ -50,6 +54,73 @@ impl Record for Goal {
     fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
         RecordEvent::of(self, self.root, self.agent).map(Some)
     }
+}
+
+/// A document of a goal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(crate = "entourage::serde")]
+pub struct Document {
+    /// Its number, which no other document of its owner ever has.
+    pub number: u64,
+    /// The user that owns it.
+    pub owner: Owner,
+    /// The goal that it belongs to.
+    pub goal: String,
+    /// Its name, which no other document of the goal has.
+    pub name: String,
+    /// What it says; none where a list left it out.
+    #[serde(skip)]
+    pub content: Option<String>,
+    /// When it last changed.
+    pub updated: Time,
+}
+
+impl Record for Document {
+    const KIND: EntityKind = EntityKind::new("goal_document");
+    type Status = &'static str;
+
+    fn columns(&self) -> Columns {
+        let goal = Parent::record::<Goal>(&self.goal);
+        Columns {
+            id: format!("{}/{}", self.owner, self.number),
+            owner: self.owner.clone(),
+            root: None,
+            name: Some(UniqueName::below(&goal, &self.name)),
+            parent: Some(goal),
+            status: "current",
+            created: self.updated,
+            updated: self.updated,
+            text: self.content.clone(),
+        }
+    }
+
+    fn from_entity(entity: &Entity) -> serde_json::Result<Self> {
+        Ok(Self { content: entity.text.clone(), ..serde_json::from_str(&entity.body)? })
+    }
+}
+
+/// Adds a document to a goal, with the next number.
+///
+/// # Errors
+/// When the goal has a document of this name, or does not exist, or the store fails.
+pub async fn add_document(client: &Client, goal: &Goal, name: &str, content: &str) -> engine::Result<Document> {
+    let document = |number| Document {
+        number,
+        owner: goal.owner.clone(),
+        goal: goal.id.clone(),
+        name: name.to_owned(),
+        content: Some(content.to_owned()),
+        updated: goal.created,
+    };
+    client.save_numbered("documents", document).await
+}
+
+/// The documents of a goal, without their texts.
+///
+/// # Errors
+/// When the store fails.
+pub async fn documents(client: &Client, goal: &Goal) -> engine::Result<Vec<Document>> {
+    client.records(RecordFilter::of(Parent::record::<Goal>(&goal.id))).await
 }
 
 /// Sets a goal, unless the tree has one with the same words.

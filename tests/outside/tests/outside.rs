@@ -10,9 +10,9 @@ use entourage::{
     models::{self, Deltas, Message, Reply, Request},
     serde_json::{self, Value, json},
     tools::Toolbox,
-    types::{CallId, Event, EventBody, Kind, StopReason, ToolCall, Usage},
+    types::{CallId, Event, EventBody, Kind, Record as _, StopReason, ToolCall, Usage},
 };
-use outside::goals::{Goal, SetGoal, open_goals};
+use outside::goals::{Document, Goal, SetGoal, add_document, documents, open_goals};
 
 /// A custom model, two tools, a store layer and a guardrail work together.
 #[test]
@@ -112,7 +112,7 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         let engine = Engine::builder(store, Arc::new(Eager)).kinds(kinds).tools(tools).build();
         let client = engine.client(Owner::local());
         let kind = || Some("eager".to_owned());
-        let new = |text: &str| NewAgent { kind: kind(), message: Some(text.into()), title: None };
+        let new = |text: &str| NewAgent { kind: kind(), message: Some(text.into()), title: None, parent: None };
         let agent = client.create(new("learn to sail"), None).await?;
         engine.advance(agent.id).await?;
         client.send(agent.id, "learn to sail", None).await?;
@@ -126,6 +126,16 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         assert!(open_goals(&engine.client(Owner::new("eve")), None).await?.is_empty());
 
         let goal = open_goals(&client, Some("sail")).await?.remove(0);
+        for (number, name) in (1..).zip(["Knots", "Winds"]) {
+            let document = add_document(&client, &goal, name, &"text ".repeat(100)).await?;
+            assert_eq!(document.number, number);
+        }
+        assert!(add_document(&client, &goal, " KNOTS", "").await.is_err(), "the name is taken");
+        let listed = documents(&client, &goal).await?;
+        let names = listed.iter().map(|document| (document.name.as_str(), document.content.is_some()));
+        assert_eq!(names.collect::<Vec<_>>(), [("Knots", false), ("Winds", false)]);
+        let winds = client.record::<Document>(listed[1].columns().id).await?;
+        assert_eq!(winds.content, Some("text ".repeat(100)));
         let Versioned { record: goal, version } = client.versioned::<Goal>(goal.id).await?;
         let reached = Goal { reached: true, ..goal.clone() };
         client.save(&reached, version).await?;

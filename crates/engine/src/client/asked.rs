@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use entourage_store::{ItemQuery, Page, RecordFilter};
-use entourage_types::{About, Agent, AgentId, CallId, ItemBody, Question, QuestionId, QuestionStatus};
+use entourage_types::{
+    About, Agent, AgentId, CallId, ItemBody, Parent, Question, QuestionId, QuestionStatus,
+};
 
 use super::{Client, Narrowed};
 use crate::Result;
@@ -52,7 +54,8 @@ impl Client {
     /// When the store fails.
     pub async fn find_questions(&self, filter: QuestionFilter) -> Result<Narrowed<AskedQuestion>> {
         let QuestionFilter { root, agent, status, about, soonest_first, page } = filter;
-        let filter = RecordFilter { root, agent, status, words: None, soonest_first, page };
+        let parent = agent.map(Parent::from);
+        let filter = RecordFilter { root, parent, status, soonest_first, page, ..RecordFilter::default() };
         let fits = |question: &Question| about.is_none_or(|about| about == question.about);
         let found = self.filtered(filter, fits).await?;
         let (mut rows, mut known) = (Vec::with_capacity(found.rows.len()), HashMap::new());

@@ -6,9 +6,6 @@ use entourage_types::{Action, Agent, AgentId, Chat, ChatStatus, EntityKind, Post
 use super::{Client, intervene::intervention};
 use crate::{Error, Result, pages::pages, thread};
 
-/// A page size above the most threads that people can open in one chat; the limits of a tree are far lower.
-const THREADS: u32 = 10_000;
-
 impl Client {
     /// Returns the root of a chat's tree, also if the chat does not exist yet; for a deleted chat, the root
     /// of its last tree.
@@ -61,7 +58,7 @@ impl Client {
                 Err(Error::Store(
                     StoreError::Exists { kind: EntityKind::CHAT, .. }
                     | StoreError::NotInStatus { kind: EntityKind::CHAT, .. }
-                    | StoreError::TreeFull { .. },
+                    | StoreError::HasGrown { .. },
                 )) => {}
                 root => break root?,
             }
@@ -94,8 +91,7 @@ impl Client {
         let tree = self.engine.store().agents(&self.scope, query).await?;
         // A thread that was opened since would be deleted with the chat without a post about that: the commit
         // fails then.
-        let no_more =
-            Expect::TreeBelow(root, u32::try_from(tree.len()).unwrap_or(u32::MAX).saturating_add(1));
+        let no_more = Expect::LastCreated(root, tree.last().map_or(root, |last| last.id));
         let mut commit = Commit::new(now).expect(expect).expect(no_more).write(Write::record(&deleted)?);
         for thread in tree.into_iter().filter(is_open_thread) {
             let (record, post) = intervention(&thread, Action::Delete, None, None, now);
@@ -161,8 +157,7 @@ impl Client {
 
     /// The threads that people opened in a chat and that were not deleted, oldest first.
     async fn opened(&self, root: AgentId) -> Result<Vec<Agent>> {
-        let page = Page { limit: THREADS, ..Page::default() };
-        let query = AgentQuery { root: Some(root), roots: true, page, ..AgentQuery::default() };
+        let query = AgentQuery { root: Some(root), roots: true, page: Page::all(), ..AgentQuery::default() };
         let mut threads = self.engine.store().agents(&self.scope, query).await?;
         threads.retain(is_open_thread);
         Ok(threads)

@@ -1,7 +1,7 @@
-//! Creating a root agent, with or without its first message.
+//! Creating an agent, at the top of a new tree or below another agent, with or without its first message.
 
-use entourage_store::{Commit, Write};
-use entourage_types::{Agent, AgentId, Author, Post, PostBody};
+use entourage_store::{Commit, Error as StoreError, Expect, Write};
+use entourage_types::{Agent, AgentId, Author, Limits, Post, PostBody, Status, WorksFor};
 use serde::Serialize;
 
 use super::{Client, checked_name, checked_text};
@@ -16,7 +16,16 @@ pub struct NewAgent {
     pub title: Option<String>,
     /// Its first message.
     pub message: Option<String>,
+    /// The agent below which it is put. It works for the person all the same: the agent above bounds it, and takes
+    /// it along when it is deleted, but gives it no work and reads no result.
+    // Left out if there is none: databases keep digests of earlier requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<AgentId>,
 }
+
+/// Why no agent can be put below another one.
+const FULL: &str =
+    "as many agents live below it as its kind's limits allow; wait until one has ended, or delete one";
 
 /// The kind that a person talks to unless another is named.
 const DEFAULT_KIND: &str = "assistant";
@@ -29,7 +38,9 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::UnknownKind`], [`Error::Invalid`] for an empty message and a long title,
-    /// [`Error::KeyReused`], [`Error::Forgotten`] if the agent of the first request was pruned.
+    /// [`Error::KeyReused`], [`Error::Forgotten`] if the agent of the first request was pruned. For one below another
+    /// agent also [`Error::NotFound`], [`Error::Gone`] if that was deleted, and [`Error::NotNow`] if its limits leave no
+    /// room.
     pub async fn create(&self, new: NewAgent, key: Option<&str>) -> Result<Agent> {
         let request = serde_json::to_string(&new)?;
         if let Some(first) = self.first_answer(key, &request).await? {
@@ -45,15 +56,50 @@ impl Client {
         }
         let now = self.engine.now();
         let title = new.title.clone().or_else(|| new.message.as_deref().map(title_of)).unwrap_or_default();
-        let agent = Agent::root(self.owner.clone(), &kind.name, title, now);
-        let mut commit = Commit::new(now).write(Write::NewAgent(agent.clone()));
+        let mut commit = Commit::new(now);
+        let agent = match new.parent {
+            None => Agent::root(self.owner.clone(), &kind.name, title, now),
+            Some(above) => {
+                let (above, limits) = self.above(above).await?;
+                commit.expect.extend([
+                    Expect::NotDeleted(above.id),
+                    Expect::ChildrenBelow(above.id, limits.max_children),
+                    Expect::TreeBelow(above.root, limits.max_tree),
+                ]);
+                let child = above.child(&kind.name, title, None, now);
+                Agent { works_for: WorksFor::Person, ..child }
+            }
+        };
+        commit.push(Write::NewAgent(agent.clone()));
         if let Some(text) = &new.message {
             commit.post(message_post(&agent, text.clone(), false), &self.owner);
         }
-        match self.commit_once(key, &request, agent.id, commit).await? {
-            Some(first) => self.made_before(first).await,
-            None => Ok(agent),
+        match self.commit_once(key, &request, agent.id, commit).await {
+            Ok(Some(first)) => self.made_before(first).await,
+            Ok(None) => Ok(agent),
+            Err(Error::Store(
+                StoreError::TooManyChildren { parent: agent, .. } | StoreError::TreeFull { root: agent, .. },
+            )) => Err(Error::NotNow { agent, why: FULL }),
+            Err(Error::Store(StoreError::Deleted { agent })) => Err(Error::Gone(agent)),
+            Err(Error::Store(StoreError::NoAgent { agent })) => Err(Error::not_found("agent", agent)),
+            Err(error) => Err(error),
         }
+    }
+
+    /// The agent below which another is to be put, and the limits that it sets.
+    async fn above(&self, id: AgentId) -> Result<(Agent, Limits)> {
+        let above = self.agent(id).await?;
+        if above.status == Status::Cancelled {
+            return Err(Error::Gone(id));
+        }
+        let limits = self.engine.kinds().get(&above.kind).map(|kind| kind.limits.clone()).unwrap_or_default();
+        if above.depth >= limits.max_depth {
+            return Err(Error::NotNow {
+                agent: id,
+                why: "it is as deep in its tree as its kind's limits allow",
+            });
+        }
+        Ok((above, limits))
     }
 
     /// The agent of the first request with a key.

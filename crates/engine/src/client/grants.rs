@@ -20,7 +20,8 @@ impl Client {
         status: Option<GrantStatus>,
         page: Page,
     ) -> Result<Vec<Grant>> {
-        self.records(RecordFilter { root, agent, status, page, ..RecordFilter::default() }).await
+        let parent = agent.map(Into::into);
+        self.records(RecordFilter { root, parent, status, page, ..RecordFilter::default() }).await
     }
 
     /// Revokes a grant: the engine asks again about the next call that its rule holds back. Revoking twice is
@@ -46,8 +47,8 @@ impl Client {
     pub(super) async fn covered_with(&self, question: &Question, answer: &Answer) -> Result<Vec<Question>> {
         let grants = answer.verdict() == Some(Verdict::ApproveAlways);
         let Some(granted) = question.proposal.as_ref().filter(|_| grants) else { return Ok(Vec::new()) };
-        let (agent, status) = (Some(question.agent), Some(QuestionStatus::Open));
-        let filter = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(question.agent.into()), Some(QuestionStatus::Open));
+        let filter = RecordFilter { parent, status, page: Page::all(), ..RecordFilter::default() };
         let mut open: Vec<Question> = self.records(filter).await?;
         let is_covered =
             |other: &Proposal| (&other.tool, &other.held_by) == (&granted.tool, &granted.held_by);

@@ -56,6 +56,7 @@ impl Client {
                 status: "answered",
                 created: commit.at,
                 updated: commit.at,
+                name: None,
                 text: None,
             };
             // The first expectation: if another one fails, the other request may have caused that.

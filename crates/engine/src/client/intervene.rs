@@ -106,7 +106,7 @@ impl Client {
     /// [`Error::NotFound`].
     pub async fn interventions(&self, id: AgentId, page: Page) -> Result<Vec<Intervention>> {
         let agent = self.agent(id).await?;
-        self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
+        self.records(RecordFilter { parent: Some(agent.id.into()), page, ..RecordFilter::default() }).await
     }
 
     async fn check_allowed(&self, agent: &Agent, action: Action) -> Result<()> {
@@ -124,7 +124,7 @@ impl Client {
             Action::Resume if !paused && !self.is_about_to(agent, Action::Pause).await? => {
                 Err(Error::NotNow { agent: agent.id, why: "it is not paused" })
             }
-            Action::CloseSession if agent.parent.is_some() => Err(Error::NotNow {
+            Action::CloseSession if !agent.works_for.is_person() => Err(Error::NotNow {
                 agent: agent.id,
                 why: "its session belongs to its task and ends with it",
             }),

@@ -1,7 +1,7 @@
 //! What agents remember, for their owner to see.
 
 use entourage_store::{Page, RecordFilter};
-use entourage_types::{Action, AgentId, Intervention, Learning, LearningStatus, Note, Session};
+use entourage_types::{Action, AgentId, Intervention, Learning, LearningStatus, Note, Parent, Session};
 
 use super::{Client, Narrowed};
 use crate::Result;
@@ -22,7 +22,7 @@ impl Client {
     /// [`crate::Error::NotFound`].
     pub async fn sessions(&self, agent: AgentId, page: Page) -> Result<Vec<Session>> {
         let agent = self.agent(agent).await?;
-        self.records(RecordFilter { agent: Some(agent.id), page, ..RecordFilter::default() }).await
+        self.records(RecordFilter { parent: Some(agent.id.into()), page, ..RecordFilter::default() }).await
     }
 
     /// A page of notes, newest first: of one tree or of all, with all of these words if any are given.
@@ -48,7 +48,8 @@ impl Client {
         words: Option<String>,
         page: Page,
     ) -> Result<Narrowed<Session>> {
-        self.searched(RecordFilter { agent, words, page, ..RecordFilter::default() }).await
+        let parent = agent.map(Parent::from);
+        self.searched(RecordFilter { parent, words, page, ..RecordFilter::default() }).await
     }
 
     /// A page of learnings, newest first: of one tree or of all, in one status or in any, with all of these words.

@@ -9,6 +9,7 @@ mod context;
 mod create;
 mod events;
 mod find;
+mod forget;
 mod grants;
 mod idempotency;
 mod intervene;

@@ -69,8 +69,8 @@ impl Client {
             return Ok(tasks);
         }
         let calls: HashSet<CallId> = items.iter().flat_map(calls_of).collect();
-        let (agent, status) = (Some(run.agent), Some(Status::Queued));
-        let filter = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(run.agent.into()), Some(Status::Queued));
+        let filter = RecordFilter { parent, status, page: Page::all(), ..RecordFilter::default() };
         for task in self.records::<Task>(filter).await? {
             if calls.contains(&task.call) && !tasks.iter().any(|other| other.id == task.id) {
                 tasks.push(task);

@@ -109,7 +109,12 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn questions_of(&self, agent: AgentId) -> Result<Vec<Question>> {
-        self.records(RecordFilter { agent: Some(agent), page: Page::all(), ..RecordFilter::default() }).await
+        self.records(RecordFilter {
+            parent: Some(agent.into()),
+            page: Page::all(),
+            ..RecordFilter::default()
+        })
+        .await
     }
 
     /// One task.

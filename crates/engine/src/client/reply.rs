@@ -16,8 +16,8 @@ impl Client {
     /// As for [`Client::send`].
     pub async fn tell(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
-        let (agent, status) = (Some(to), Some(QuestionStatus::Open));
-        let open = RecordFilter { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(to.into()), Some(QuestionStatus::Open));
+        let open = RecordFilter { parent, status, page: Page::all(), ..RecordFilter::default() };
         let mut asked: Vec<Question> = self.records(open).await?;
         let question = asked.pop().filter(|last| asked.is_empty() && last.about == About::Information);
         let Some(question) = question else { return self.send(to, text, key).await };

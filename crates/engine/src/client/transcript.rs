@@ -112,7 +112,7 @@ impl Client {
             }
         }
         let last_told = before.and_then(|before| before.told);
-        if agent.parent.is_none() {
+        if agent.works_for.is_person() {
             let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
             let since = if from > 0 { at(from) } else { None };
             // The last question that was shown marks the place where the questions go on more exactly than a

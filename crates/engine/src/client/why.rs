@@ -171,7 +171,8 @@ impl Client {
 
     async fn last_pause(&self, agent: &Agent) -> Result<Option<Intervention>> {
         let page = Page { limit: INTERVENTIONS, newest_first: true, ..Page::default() };
-        let latest = RecordFilter { agent: Some(agent.id), page, ..RecordFilter::<Intervention>::default() };
+        let latest =
+            RecordFilter { parent: Some(agent.id.into()), page, ..RecordFilter::<Intervention>::default() };
         Ok(self.records(latest).await?.into_iter().find(|done| done.action == Action::Pause))
     }
 }

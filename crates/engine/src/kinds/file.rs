@@ -6,7 +6,8 @@
 
 use entourage_tools::TextSchema;
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, ProgramName, Reply, Verdict,
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, ProgramName, Reply,
+    Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +21,7 @@ use super::{
 use crate::digest::digest;
 
 /// Keys of this engine; any other gets a remark.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "name",
     "description",
     "model",
@@ -34,6 +35,7 @@ const KEYS: [&str; 18] = [
     "conversational",
     "reply",
     "input",
+    "on_limit",
     "guardrails",
     "context",
     "limits",
@@ -65,6 +67,8 @@ struct FrontMatter {
     conversational: bool,
     reply: Option<Reply>,
     input: Option<Input>,
+    #[serde(default)]
+    on_limit: OnLimit,
     #[serde(default)]
     guardrails: Guardrails,
     #[serde(default)]
@@ -154,6 +158,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
+        on_limit: matter.on_limit,
         guardrails: matter.guardrails,
         context: matter.context,
         limits: matter.limits,

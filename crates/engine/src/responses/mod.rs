@@ -45,9 +45,10 @@ pub enum StreamEvent {
 }
 
 /// The sender of a thread: the part of its key after the recipient. The sender of an agent that was spawned
-/// for a piece of work is its parent.
+/// for a piece of work is its parent; that of one that a person put below another is the person.
 #[must_use]
 pub fn sender_of(thread: &Agent) -> String {
     let sender = named(thread).map(|named| named.sender.to_owned());
-    sender.or_else(|| thread.parent.map(|parent| parent.to_string())).unwrap_or_else(|| USER.to_owned())
+    let parent = thread.parent.filter(|_| !thread.works_for.is_person());
+    sender.or_else(|| parent.map(|parent| parent.to_string())).unwrap_or_else(|| USER.to_owned())
 }

@@ -171,7 +171,7 @@ impl Engine {
     /// The pending saves of a thread, in order.
     async fn pending(&self, agent: AgentId, limit: u32) -> Result<Vec<PendingSave>, ThreadStoreError> {
         let page = RowPage { limit, ..RowPage::default() };
-        let of_thread = RecordFilter { agent: Some(agent), page, ..RecordFilter::default() };
+        let of_thread = RecordFilter { parent: Some(agent.into()), page, ..RecordFilter::default() };
         Ok(self.store().records(&Scope::All, of_thread).await?)
     }
 }

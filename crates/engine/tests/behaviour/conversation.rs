@@ -136,7 +136,8 @@ async fn a_request_repeated_under_its_idempotency_key_takes_effect_once() {
 async fn an_unknown_kind_or_an_invalid_message_is_refused_and_creates_no_agent() {
     let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;
     let client = world.client();
-    let unknown = NewAgent { kind: Some("oracle".into()), message: Some("hi".into()), title: None };
+    let unknown =
+        NewAgent { kind: Some("oracle".into()), message: Some("hi".into()), title: None, parent: None };
     let error = client.create(unknown, None).await.unwrap_err().to_string();
     assert_eq!(error, "there is no kind `oracle`; there are: assistant, general, orchestrator, researcher");
     let blank = NewAgent { message: Some(" \n ".into()), ..NewAgent::default() };

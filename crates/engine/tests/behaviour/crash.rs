@@ -325,7 +325,7 @@ async fn assert_stored_with_its_output(tool: &str, arguments: fn(&str, &str) -> 
         kept.extend(
             client.notes(Some(root.id), Page::default()).await.unwrap().into_iter().map(|note| note.title),
         );
-        let learnings = EntityQuery { parent: Some(root.id), ..EntityQuery::records::<Learning>() };
+        let learnings = EntityQuery { parent: Some(root.id.into()), ..EntityQuery::records::<Learning>() };
         for entity in world.store().entities(&Scope::All, learnings).await.unwrap() {
             let learning = Learning::from_entity(&entity).unwrap();
             match learning.text.strip_prefix(BEFORE) {

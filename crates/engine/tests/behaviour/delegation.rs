@@ -254,7 +254,10 @@ async fn max_children_refuses_a_second_child_requested_in_the_same_turn() {
         .collect();
     assert_eq!(
         outputs,
-        ["output: here", "output!: you have 1 agents, the most allowed; write to one of them"]
+        [
+            "output: here",
+            "output!: you have 1 agents at work, the most allowed; wait for one of them to end, or write to one of them"
+        ]
     );
     assert_eq!(world.client().tree(root.id).await.unwrap().len(), 2);
     assert_eq!(world.audit().await, []);

@@ -11,7 +11,9 @@ use entourage_llm::{Message, Price, Request, Script, ScriptedModel, ToolChoice};
 use entourage_store::Page;
 use entourage_testkit::{FakeClock, HeldModel, World, plain};
 use entourage_tools::{Effect, Outcome, Toolbox, Wait};
-use entourage_types::{Agent, Limits, Run, RunOptions, Status, StopReason, Usage};
+use entourage_types::{
+    Agent, ItemBody, Limits, NoticeCode, OnLimit, Run, RunOptions, Status, StopReason, Usage,
+};
 use serde_json::json;
 
 /// Runs a model that never stops calling, under these limits; returns the reason and the calls
@@ -239,5 +241,79 @@ async fn max_seconds_cuts_off_a_model_call_and_leaves_a_last_one() {
         assert_eq!(status, if answers { Status::Succeeded } else { Status::Failed });
         let runs = world.client().runs(root.id, Page::default()).await.unwrap();
         assert_eq!(runs[0].stop_reason, Some(StopReason::MaxTime));
+    }
+}
+
+/// Runs a model that calls a tool in every turn, also in its last one, under a limit of three model calls.
+async fn three_calls(on_limit: OnLimit) -> (World, Agent, Run, ScriptedModel) {
+    let turn = AtomicUsize::new(0);
+    let model = ScriptedModel::deciding(move |_: &Request| {
+        let n = turn.fetch_add(1, Ordering::SeqCst);
+        Some(Ok(Script::text(format!("Looking {n}.")).and_call("a", json!({"n": n}))))
+    });
+    let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
+    let kinds = one_kind(|kind| (kind.limits.max_steps, kind.on_limit) = (3, on_limit));
+    let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
+    let root = world.ask("Search.").await;
+    let root = world.ended(root.id).await;
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    assert_eq!(world.audit().await, []);
+    (world, root, run, model)
+}
+
+#[tokio::test]
+async fn a_kind_says_what_a_limit_means() {
+    for (on_limit, status, without_tools) in [
+        (OnLimit::Answer, Status::Failed, 1),
+        (OnLimit::Finish, Status::Succeeded, 1),
+        (OnLimit::Fail, Status::Failed, 0),
+    ] {
+        let (world, root, run, model) = three_calls(on_limit).await;
+        let requests = model.requests();
+        assert_eq!(requests.len(), 3, "{on_limit}");
+        let last_calls = requests.iter().filter(|request| request.tool_choice == ToolChoice::None).count();
+        assert_eq!(last_calls, without_tools, "{on_limit}");
+        assert_eq!((run.status, run.stop_reason), (status, Some(StopReason::MaxSteps)), "{on_limit}");
+        assert_eq!(run.error.is_some(), status == Status::Failed, "{on_limit}");
+        assert_eq!(root.status, status);
+        let items = world.client().items(root.id, 0, 100).await.unwrap();
+        let is_error = |body: &ItemBody| matches!(body, ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::Ended(_)));
+        assert_eq!(items.iter().any(|item| is_error(&item.body)), status == Status::Failed, "{on_limit}");
+    }
+}
+
+/// A parent gets what a helper wrote before its limit, and no error, if the helper's kind finishes at its limits;
+/// without any text it gets how the run ended.
+#[tokio::test]
+async fn a_helper_that_finishes_at_its_limit_reports_what_it_has() {
+    for (text, expected) in [
+        ("So far: red.", "So far: red."),
+        ("", "It ended at a limit, without an answer: 0 of 1 model calls were made"),
+    ] {
+        let model = ScriptedModel::deciding(move |request: &Request| {
+            Some(Ok(match (request.system.starts_with("helper"), request.messages.last()) {
+                (true, _) => Script::text(text).and_call("a", json!({"n": 1})),
+                (false, Some(Message::User(_))) => {
+                    Script::call("send_message", json!({"recipient": "helper", "message": "look"}))
+                }
+                _ => Script::text("Done."),
+            }))
+        });
+        let mut helper = entourage_types::Kind::bare("helper");
+        (helper.instructions, helper.on_limit) = ("helper: looks.".into(), OnLimit::Finish);
+        helper.limits.max_steps = 1;
+        let kinds = one_kind(|kind| kind.peers = vec!["helper".into()]).with(helper);
+        let toolbox = crate::kit::first_tools().with(TestTool::new("a", Effect::Pure, &Effects::default()));
+        let world = World::builder(model).tools(toolbox).kinds(kinds).start().await;
+        let root = world.ask("Look.").await;
+        world.ended(root.id).await;
+        let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.strip_prefix("output: ").is_some_and(|line| line.contains(expected))),
+            "{lines:?}"
+        );
+        assert_eq!(world.audit().await, []);
     }
 }

@@ -293,6 +293,7 @@ async fn one_prune_deletes_more_records_than_a_page() {
         created: world.clock().now(),
         updated: world.clock().now(),
         version: 1,
+        name: None,
         text: None,
         body: "{}".into(),
     };

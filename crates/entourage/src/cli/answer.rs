@@ -239,6 +239,8 @@ mod tests {
             otherwise: None,
             status: QuestionStatus::Open,
             answer: None,
+            path: Vec::new(),
+            because: None,
             created: Time::now(),
             updated: Time::now(),
         }

@@ -24,6 +24,7 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage, i
         output_schema: kind.output_schema.clone(),
         temperature: kind.temperature,
         input: kind.input,
+        on_limit: kind.on_limit,
         limits: kind.limits.clone(),
         context: kind.context.clone(),
         effects: kind.effects.clone(),

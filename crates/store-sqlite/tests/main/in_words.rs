@@ -58,6 +58,12 @@ fn in_words(file: &Connection, questions: &[Question]) {
             file.execute(sql, params![id, words]).unwrap();
         }
     }
+    // What a later migration adds, which is applied again.
+    file.execute_batch(
+        "DROP INDEX living_of_root; DROP INDEX living_of_parent;
+         ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;",
+    )
+    .unwrap();
     file.pragma_update(None, "user_version", 24).unwrap();
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 27] = [
+pub(crate) const MIGRATIONS: [&str; 28] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: [&str; 27] = [
     include_str!("../../migrations/0025_typed_answers_and_grants.sql"),
     include_str!("../../migrations/0026_ends_of_tasks.sql"),
     include_str!("../../migrations/0027_reads.sql"),
+    include_str!("../../migrations/0028_wider_records.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.

@@ -35,7 +35,7 @@ pub async fn a_reopened_store_has_the_same_rows_and_numbers(place: impl Backing)
     assert_eq!(store.events(&Scope::All, known.root, 0, 100).await?, events);
     assert_eq!(store.due(at(9), None, 10).await?, std::slice::from_ref(&wake));
     let text = Some("chest".to_owned());
-    let query = EntityQuery { text, ..EntityQuery::records::<Note>() };
+    let query = EntityQuery { text, with_texts: true, ..EntityQuery::records::<Note>() };
     assert_eq!(store.entities(&Scope::All, query).await?, [note]);
     let refused = store.commit(Commit::fenced(&before, at(3))).await;
     assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");

@@ -27,11 +27,12 @@ pub async fn every_field_of_an_entity_reads_back(place: impl Backing) -> Result<
         id: "an id ' of any sort".to_owned(),
         owner: owner(),
         root: Some(root.id),
-        parent: Some(root.id),
+        parent: Some(root.id.into()),
         status: "kept".to_owned(),
         created: at(1),
         updated: at(2),
         version: 1,
+        name: Some("a name ' of any sort".to_owned()),
         text: Some("some words".to_owned()),
         body: r#"{"any":["body",null]}"#.to_owned(),
     };
@@ -39,7 +40,8 @@ pub async fn every_field_of_an_entity_reads_back(place: impl Backing) -> Result<
     let same_id = request(&owner(), &entity.id, "done");
     keep(&store, &same_id).await?;
     assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, &entity.id).await?.as_ref(), Some(&entity));
-    entity = Entity { root: None, parent: None, text: None, updated: at(9), version: 2, ..entity };
+    entity =
+        Entity { root: None, parent: None, name: None, text: None, updated: at(9), version: 2, ..entity };
     entity.status = "changed".to_owned();
     entity.body = "[]".to_owned();
     keep(&store, &entity).await?;
@@ -65,10 +67,10 @@ pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Backin
         (all.clone(), vec![&a, &b, &c]),
         (EntityQuery::records::<Note>(), vec![]),
         (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b]),
-        (EntityQuery { parent: Some(child.id), ..all.clone() }, vec![&b]),
+        (EntityQuery { parent: Some(child.id.into()), ..all.clone() }, vec![&b]),
         (EntityQuery::in_status::<Task>(Status::Queued), vec![&a, &c]),
         (EntityQuery { root: Some(one.id), ..EntityQuery::in_status::<Task>(Status::Succeeded) }, vec![&b]),
-        (EntityQuery { root: Some(two.id), parent: Some(one.id), ..all }, vec![]),
+        (EntityQuery { root: Some(two.id), parent: Some(one.id.into()), ..all }, vec![]),
     ] {
         let found = ids(&store, &Scope::All, query.clone()).await?;
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query:?}");

@@ -38,8 +38,12 @@ pub mod events;
 pub mod fencing;
 pub mod handles;
 pub mod inbox;
+pub mod living;
+mod nouns;
 pub mod races;
 pub mod random;
+pub mod record_races;
+pub mod records;
 pub mod retention;
 mod sample;
 pub mod scopes;
@@ -78,6 +82,14 @@ macro_rules! conformance_of_handles {
                 a_commit_or_the_next_one_reports_a_concurrent_post,
                 two_writers_may_write_two_trees_in_opposite_order,
                 a_handle_sends_hints_of_its_own_commits_only,
+            ];
+            record_races: [
+                two_writers_cannot_both_take_a_name,
+                numbered_records_get_each_number_once,
+                nothing_is_left_below_a_removed_record,
+                two_writers_cannot_both_take_the_last_living_place,
+                no_agent_is_put_below_a_deleted_one,
+                a_child_is_either_forgotten_or_written_to,
             ];
         }
 
@@ -162,6 +174,22 @@ macro_rules! conformance {
                 search_text_is_never_query_syntax,
                 search_finds_a_changed_entity_by_its_new_text,
             ];
+            records: [
+                records_are_found_by_the_record_that_they_belong_to,
+                a_record_below_a_missing_or_foreign_record_is_refused,
+                a_name_is_unique_in_its_scope,
+                lists_leave_out_texts_unless_asked,
+                what_belongs_to_a_removed_record_is_removed_with_it,
+                a_counter_is_never_removed,
+                names_and_parents_of_records_have_a_bounded_length,
+            ];
+            living: [
+                an_agent_lives_until_it_has_ended_and_has_nothing_to_read,
+                an_agent_that_is_woken_again_needs_room,
+                a_tree_gets_no_more_new_agents_than_a_limit,
+                expectations_about_the_end_of_agents_hold_or_refuse,
+                who_an_agent_works_for_never_changes,
+            ];
             trees: [
                 agents_are_found_by_tree_parent_kind_key_and_status,
                 stopped_agents_are_found_apart_from_failed_ones,
@@ -173,6 +201,7 @@ macro_rules! conformance {
             retention: [
                 pruned_events_keep_their_numbers,
                 a_pruned_agent_leaves_no_rows,
+                a_child_forgotten_in_a_living_tree_leaves_its_events,
                 an_event_outlives_the_item_that_it_names,
                 a_pruned_entity_is_removed,
                 a_tree_with_open_work_is_not_at_rest,

@@ -13,7 +13,7 @@ use crate::{
     AgentQuery, Commit, Committed, Error, Expect, ItemQuery, Result, Store, Write, counter::next_number,
 };
 
-const ROUNDS: u64 = 200;
+pub(super) const ROUNDS: u64 = 200;
 
 /// Runs both at once; which of them starts first alternates from round to round.
 async fn at_once<A: Send + 'static, B: Send + 'static>(
@@ -35,10 +35,10 @@ async fn at_once<A: Send + 'static, B: Send + 'static>(
 /// Counts how often each of two orders occurred. Both must occur: otherwise the rule for one of them is not
 /// tested.
 #[derive(Default)]
-struct Orders(u64, u64);
+pub(super) struct Orders(u64, u64);
 
 impl Orders {
-    fn saw(&mut self, first: bool) {
+    pub(super) fn saw(&mut self, first: bool) {
         if first { self.0 += 1 } else { self.1 += 1 }
     }
 }
@@ -52,12 +52,12 @@ impl Drop for Orders {
 }
 
 /// Opens the two handles, to be shared with spawned tasks.
-async fn two<P: Handles>(place: &P) -> Result<[Arc<P::Store>; 2]> {
+pub(super) async fn two<P: Handles>(place: &P) -> Result<[Arc<P::Store>; 2]> {
     Ok(place.open_two().await?.map(Arc::new))
 }
 
 /// Runs two commits at once, each through its own handle.
-async fn both<S: Store>(
+pub(super) async fn both<S: Store>(
     handles: &[Arc<S>; 2],
     round: u64,
     one: Commit,
@@ -68,7 +68,7 @@ async fn both<S: Store>(
 }
 
 /// Asserts that one of two commits succeeded and that the other was refused as expected.
-fn one_of(outcomes: &(Result<Committed>, Result<Committed>), is_refusal: fn(&Error) -> bool) {
+pub(super) fn one_of(outcomes: &(Result<Committed>, Result<Committed>), is_refusal: fn(&Error) -> bool) {
     match outcomes {
         (Ok(_), Err(refusal)) | (Err(refusal), Ok(_)) if is_refusal(refusal) => {}
         other => panic!("not one of two: {other:?}"),

@@ -1,10 +1,12 @@
 //! Any history of commits, claims and restarts reads as it does in the simplest store, the one in memory.
 
+mod acts;
+
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Post, QuestionStatus, Run, Scope, Status, Step, Tally,
-    Task, Usage, UsageBy, WaitingOn, Wakeup,
+    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope, Status, Step,
+    Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -19,94 +21,11 @@ use crate::{
     AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, MemoryStore, Page, Result, RunQuery, Store,
     UsageQuery, Write,
 };
-
-/// One act of a history. Numbers select among what exists by then.
-#[derive(Debug, Clone)]
-enum Act {
-    Claim(usize),
-    Commit { by: Option<usize>, stale: bool, expect: Option<RandomExpect>, writes: Vec<RandomWrite> },
-    Restart,
-}
-
-/// What a commit expects.
-#[derive(Debug, Clone)]
-enum RandomExpect {
-    Agent(usize),
-    Absent(u8),
-    Status(u8, bool),
-    Version(u8, u64),
-    Room(usize, u32),
-    Children(usize, u32),
-}
-
-/// What a commit writes.
-#[derive(Debug, Clone)]
-enum RandomWrite {
-    Root { stranger: bool },
-    Child { of: usize, key: Option<u8> },
-    Row { status: usize, waiting: bool, session: bool },
-    Item { skip: bool },
-    Run { new: bool, status: usize, calls: u8 },
-    Step { key: u8, done: bool },
-    Post { to: usize },
-    Read { nth: usize },
-    Wake { whom: usize, due: u64, again: bool },
-    Woken { nth: usize },
-    Task { from: usize, to: usize },
-    Question { of: usize, open: bool },
-    Record { id: u8, stranger: bool, open: bool, text: Option<u8> },
-    Prune { of: usize },
-}
+use acts::{Act, RandomExpect, RandomWrite, act};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 const STATUSES: [Status; 4] = [Status::Running, Status::Waiting, Status::Succeeded, Status::Failed];
-
-fn deed() -> impl Strategy<Value = RandomWrite> {
-    let any_agent = 0..64_usize;
-    prop_oneof![
-        1 => any::<bool>().prop_map(|stranger| RandomWrite::Root { stranger }),
-        1 => (any_agent.clone(), prop::option::of(0..2_u8)).prop_map(|(of, key)| RandomWrite::Child { of, key }),
-        4 => (0..4_usize, any::<bool>(), prop::bool::weighted(0.2))
-            .prop_map(|(status, waiting, session)| RandomWrite::Row { status, waiting, session }),
-        4 => prop::bool::weighted(0.1).prop_map(|skip| RandomWrite::Item { skip }),
-        3 => (any::<bool>(), 0..4_usize, 0..6_u8)
-            .prop_map(|(new, status, calls)| RandomWrite::Run { new, status, calls }),
-        2 => (0..4_u8, any::<bool>()).prop_map(|(key, done)| RandomWrite::Step { key, done }),
-        3 => any_agent.clone().prop_map(|to| RandomWrite::Post { to }),
-        2 => (0..4_usize).prop_map(|nth| RandomWrite::Read { nth }),
-        2 => (any_agent.clone(), 0..20_u64, any::<bool>())
-            .prop_map(|(whom, due, again)| RandomWrite::Wake { whom, due, again }),
-        2 => (0..4_usize).prop_map(|nth| RandomWrite::Woken { nth }),
-        1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
-        1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),
-        1 => any_agent.prop_map(|of| RandomWrite::Prune { of }),
-        2 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), prop::option::of(0..3_u8))
-            .prop_map(|(id, stranger, open, text)| RandomWrite::Record { id, stranger, open, text }),
-    ]
-}
-
-fn act() -> impl Strategy<Value = Act> {
-    let hope = prop_oneof![
-        (0..64_usize).prop_map(RandomExpect::Agent),
-        (0..4_u8).prop_map(RandomExpect::Absent),
-        (0..4_u8, any::<bool>()).prop_map(|(id, open)| RandomExpect::Status(id, open)),
-        (0..4_u8, 0..4_u64).prop_map(|(id, version)| RandomExpect::Version(id, version)),
-        (0..64_usize, 1..6_u32).prop_map(|(of, limit)| RandomExpect::Room(of, limit)),
-        (0..64_usize, 0..4_u32).prop_map(|(of, limit)| RandomExpect::Children(of, limit)),
-    ];
-    let commit = (
-        prop::option::weighted(0.7, 0..64_usize),
-        prop::bool::weighted(0.1),
-        prop::option::weighted(0.3, hope),
-        prop::collection::vec(deed(), 1..8),
-    );
-    prop_oneof![
-        4 => (0..64_usize).prop_map(Act::Claim),
-        20 => commit.prop_map(|(by, stale, expect, writes)| Act::Commit { by, stale, expect, writes }),
-        1 => Just(Act::Restart),
-    ]
-}
 
 /// A history so far: the simplest store with its results, and the time.
 struct World {
@@ -227,8 +146,11 @@ impl Known {
                 }
                 Write::record(&question).ok()?
             }
-            RandomWrite::Record { id, stranger, open, text } => Write::entity(Entity {
+            RandomWrite::Forget { id } => Write::PruneEntity(EntityKind::REQUEST, id.to_string()),
+            RandomWrite::Record { id, stranger, open, text, name, below } => Write::entity(Entity {
                 text: text.map(|text| format!("word{text}")),
+                name: name.map(|name| format!("name{name}")),
+                parent: below.map(|id| Parent::Record(EntityKind::REQUEST, id.to_string())),
                 updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
@@ -368,7 +290,7 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{:?}", store.inbox(agent.id).await?));
         }
         for kind in [EntityKind::TASK, EntityKind::QUESTION, EntityKind::REQUEST] {
-            let query = EntityQuery { page: everything(), ..EntityQuery::of(kind) };
+            let query = EntityQuery { with_texts: true, page: everything(), ..EntityQuery::of(kind) };
             read.push(format!("{:?}", store.entities(&scope, query.clone()).await?));
             let text = Some("word1".to_owned());
             let mut found = store.entities(&scope, EntityQuery { text, ..query }).await?;

@@ -1,12 +1,13 @@
 //! Removal: numbers are never given twice, an agent at work loses nothing, and the remaining rows are
 //! unchanged.
 
-use entourage_types::{Agent, EntityKind, EventBody, Note, RunId, Scope, Status};
+use entourage_types::{Agent, EntityKind, EventBody, Note, Parent, RunId, Scope, Status, Task, Tombstone};
 
 use super::{
     Backing,
     sample::{
-        at, claim, new_child, new_root, note, open, owner, post, question, request, run, say, step, wakeup,
+        at, claim, new_child, new_root, note, open, owner, post, question, request, run, say, step, task,
+        wakeup,
     },
 };
 use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, Result, RunQuery, Store, Write};
@@ -112,6 +113,59 @@ pub async fn a_pruned_agent_leaves_no_rows(place: impl Backing) -> Result<()> {
     Ok(())
 }
 
+/// A child is removed from a living tree with the records that belong to it, and a tombstone is left: the events of
+/// the tree keep their numbers and are read without its items, and the tree goes on.
+pub async fn a_child_forgotten_in_a_living_tree_leaves_its_events(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let tree = new_root(&store, owner()).await?;
+    let child = new_child(&store, &tree).await?;
+    let mut agent = claim(&store, child.id).await?.agent;
+    let item = say(&mut agent, RunId::new(), "hello");
+    let (own, assigned) = (note(&child, "depth", "two metres"), task(&tree, child.id));
+    agent.status = Status::Succeeded;
+    let commit = Commit::fenced(&agent, at(2))
+        .write(Write::Item(item))
+        .write(Write::record(&own)?)
+        .write(Write::record(&assigned)?)
+        .write(Write::Agent(agent.clone()));
+    store.commit(commit).await?;
+    let before = store.events(&Scope::All, tree.id, 0, 100).await?;
+
+    let (of, owner, root) = (Parent::from(child.id), child.owner.clone(), tree.id);
+    let left = Tombstone { of, owner, root, agent: child.id, at: at(3) };
+    let forget = || Commit::new(at(3)).expect(Expect::Ended(child.id)).write(Write::PruneAgent(child.id));
+    store.commit(forget().write(Write::record(&left)?)).await?;
+    let after = store.events(&Scope::All, tree.id, 0, 100).await?;
+    assert!(after.iter().map(|event| event.seq).eq(1..=before.len() as u64 + 1), "{after:?}");
+    for (before, after) in before.iter().zip(&after) {
+        let body = match &before.body {
+            EventBody::Item { item_seq, .. } => EventBody::Item { item_seq: *item_seq, item: None },
+            body => body.clone(),
+        };
+        assert_eq!((&body, before.agent), (&after.body, after.agent));
+    }
+    assert!(
+        matches!(after.last().map(|event| &event.body), Some(EventBody::Record { kind, .. }) if kind == "tombstone")
+    );
+    assert_eq!(store.agent(&Scope::All, child.id).await?, None);
+    assert_eq!(store.entities(&Scope::All, EntityQuery::records::<Note>()).await?, []);
+    assert_eq!(store.entities(&Scope::All, EntityQuery::records::<Task>()).await?.len(), 1, "its parent's");
+    assert_eq!((&store as &dyn Store).record::<Tombstone>(&Scope::All, &left.of).await?, Some(left.clone()));
+
+    let again = store.commit(forget()).await;
+    assert!(matches!(again, Err(Error::NoAgent { agent }) if agent == child.id), "{again:?}");
+    drop(store);
+    let store = place.open().await?;
+    let next = new_child(&store, &tree).await?;
+    assert_eq!(
+        store.items(&Scope::All, ItemQuery::of(next.id, 0, 100)).await?,
+        [],
+        "nothing is left to the next one"
+    );
+    assert_eq!(numbers(&store, tree.id).await?.last(), Some(&(before.len() as u64 + 2)));
+    Ok(())
+}
+
 /// If the last event of a tree is about an item of a removed agent, as after a tree was removed in part, the
 /// tree's events can still be read, without that item.
 pub async fn an_event_outlives_the_item_that_it_names(place: impl Backing) -> Result<()> {
@@ -130,16 +184,16 @@ pub async fn an_event_outlives_the_item_that_it_names(place: impl Backing) -> Re
     Ok(())
 }
 
-/// An entity of no tree is removed, even twice, and can be created again; one of a tree stays with the tree,
-/// and no activation removes an entity.
+/// An entity is removed, in a tree or not, even twice, and can be created again; no activation removes one.
 pub async fn a_pruned_entity_is_removed(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let tree = new_root(&store, owner()).await?;
-    let kept = note(&tree, "depth", "two metres");
+    let (kept, gone) = (note(&tree, "depth", "two metres"), note(&tree, "width", "one metre"));
     let new = Commit::new(at(2))
         .write(Write::entity(request(&owner(), "old", "done")))
         .write(Write::entity(request(&owner(), "young", "done")))
-        .write(Write::record(&kept)?);
+        .write(Write::record(&kept)?)
+        .write(Write::record(&gone)?);
     store.commit(new).await?;
     let [old, young] = ["old", "young"].map(|key| request(&owner(), key, "done").id);
     let own = claim(&store, tree.id).await?.agent;
@@ -147,11 +201,12 @@ pub async fn a_pruned_entity_is_removed(place: impl Backing) -> Result<()> {
     assert!(matches!(fenced, Err(Error::RuleViolation(_))), "{fenced:?}");
     for _ in 0..2 {
         let commit = Commit::new(at(3)).write(forget(EntityKind::REQUEST, &old));
-        store.commit(commit.write(forget(EntityKind::NOTE, &kept.id.to_string()))).await?;
+        store.commit(commit.write(forget(EntityKind::NOTE, &gone.id.to_string()))).await?;
     }
     let left = store.entities(&Scope::All, EntityQuery::of(EntityKind::REQUEST)).await?;
     assert_eq!(left.iter().map(|left| left.id.as_str()).collect::<Vec<_>>(), [young]);
-    assert_eq!(store.entities(&Scope::All, EntityQuery::records::<Note>()).await?.len(), 1);
+    let notes = store.entities(&Scope::All, EntityQuery::records::<Note>()).await?;
+    assert_eq!(notes.iter().map(|left| left.id.clone()).collect::<Vec<_>>(), [kept.id.to_string()]);
     let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::REQUEST, old));
     store.commit(again).await?;
     Ok(())

@@ -176,6 +176,7 @@ pub(crate) fn request(owner: &Owner, id: &str, status: &str) -> Entity {
         created: at(1),
         updated: at(1),
         version: 1,
+        name: None,
         text: None,
         body: "{}".to_owned(),
     }

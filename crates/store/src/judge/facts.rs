@@ -27,11 +27,35 @@ pub trait Facts {
     /// The state of a record, if it exists.
     fn record_state(&mut self, kind: EntityKind, id: &str) -> Result<Option<RecordState>, Self::Error>;
 
-    /// How many agents the tree of this root has.
-    fn count_in_tree(&mut self, root: AgentId) -> Result<u32, Self::Error>;
+    /// The id of the record of this noun and owner that has this name, if one has it.
+    fn holder_of_name(
+        &mut self,
+        kind: EntityKind,
+        owner: &Owner,
+        name: &str,
+    ) -> Result<Option<String>, Self::Error>;
 
-    /// How many children an agent has.
-    fn count_children(&mut self, parent: AgentId) -> Result<u32, Self::Error>;
+    /// Whether an agent lives: it exists, and has not ended or has something to read.
+    fn is_living(&mut self, id: AgentId) -> Result<bool, Self::Error>;
+
+    /// How many living agents the tree of this root has. Its cost does not grow with what has ended.
+    fn count_living_in_tree(&mut self, root: AgentId) -> Result<u32, Self::Error>;
+
+    /// How many living children an agent has. Its cost does not grow with what has ended.
+    fn count_living_children(&mut self, parent: AgentId) -> Result<u32, Self::Error>;
+
+    /// How many agents the tree of this root has that were created at this time or later and were not deleted. Its
+    /// cost does not grow with what was created before.
+    fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32, Self::Error>;
+
+    /// Whether an agent has a child that was not deleted.
+    fn has_undeleted_child(&mut self, parent: AgentId) -> Result<bool, Self::Error>;
+
+    /// Whether an agent has posts or wake-ups.
+    fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool, Self::Error>;
+
+    /// The last agent that was created in the tree of this root, of those that are still there.
+    fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>, Self::Error>;
 
     /// Whether any agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has
     /// changed after this time.

@@ -3,9 +3,10 @@
 //! store applies an accepted commit.
 
 mod facts;
+mod records;
 mod rules;
 
-use entourage_types::{Agent, AgentId, Entity, EventBody};
+use entourage_types::{Agent, AgentId, EventBody, Status};
 
 pub use facts::{Facts, RecordState, Rejection};
 
@@ -96,12 +97,35 @@ impl<F: Facts> Judge<'_, F> {
                 holds(found == expected, Error::OtherVersion { kind: *kind, id, expected, found })
             }
             Expect::TreeBelow(root, limit) => {
-                let found = read(facts.count_in_tree(*root))?;
-                holds(found < *limit, Error::TreeFull { root: *root, found, limit: *limit })
+                let found = read(facts.count_living_in_tree(*root))?;
+                let has_room = found < *limit || self.posts_to_the_living_alone()?;
+                holds(has_room, Error::TreeFull { root: *root, found, limit: *limit })
             }
             Expect::ChildrenBelow(parent, limit) => {
-                let found = read(facts.count_children(*parent))?;
-                holds(found < *limit, Error::TooManyChildren { parent: *parent, found, limit: *limit })
+                let found = read(facts.count_living_children(*parent))?;
+                let has_room = found < *limit || self.posts_to_the_living_alone()?;
+                holds(has_room, Error::TooManyChildren { parent: *parent, found, limit: *limit })
+            }
+            Expect::CreatedBelow(root, limit, since) => {
+                let found = read(facts.count_created(*root, *since))?;
+                holds(found < *limit, Error::TooManyCreated { root: *root, found, limit: *limit })
+            }
+            Expect::NotDeleted(agent) => match read(facts.agent(*agent))? {
+                None => Err(Error::NoAgent { agent: *agent }),
+                Some(found) => holds(found.status != Status::Cancelled, Error::Deleted { agent: *agent }),
+            },
+            Expect::ChildrenDeleted(parent) => {
+                let is_left = read(facts.has_undeleted_child(*parent))?;
+                holds(!is_left, Error::HasChildren { parent: *parent })
+            }
+            Expect::Ended(agent) => {
+                let found = read(facts.agent(*agent))?.ok_or(Error::NoAgent { agent: *agent })?;
+                let is_idle = found.status.is_terminal() && !read(facts.has_posts_or_wakeups(*agent))?;
+                holds(is_idle, Error::NotEnded { agent: *agent })
+            }
+            Expect::LastCreated(root, last) => {
+                let found = read(facts.last_created(*root))?;
+                holds(found == Some(*last), Error::HasGrown { root: *root })
             }
             Expect::AtRest(root, since) => {
                 let is_active = read(facts.is_active_since(*root, *since))?;
@@ -111,12 +135,25 @@ impl<F: Facts> Judge<'_, F> {
         Ok(checked?)
     }
 
+    /// Whether the commit posts, creates no agent, and posts only to agents that live: these are counted already.
+    fn posts_to_the_living_alone(&mut self) -> Result<bool, F> {
+        let mut posts = false;
+        for write in &self.commit.writes {
+            match write {
+                Write::NewAgent(_) => return Ok(false),
+                Write::Post(post) if !read(self.facts.is_living(post.agent))? => return Ok(false),
+                Write::Post(_) => posts = true,
+                _ => {}
+            }
+        }
+        Ok(posts)
+    }
+
     /// Refuses writes that the existing rows forbid: a second agent of one id or key, a post to an agent that
     /// does not exist, a run or record that would change its agent or owner, the removal of a parent before its
     /// children.
     fn check_writes(&mut self) -> Result<(), F> {
         let writes = &self.commit.writes;
-        let mut records: Vec<&Entity> = Vec::new();
         for (at, write) in writes.iter().enumerate() {
             let before = &writes[..at];
             match write {
@@ -144,17 +181,7 @@ impl<F: Facts> Judge<'_, F> {
                 Write::Post(post) => self.check_agent_exists(post.agent)?,
                 Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
                 Write::PruneAgent(agent) => self.check_no_dependents(*agent, before)?,
-                Write::Record(record, _) => {
-                    let is_theirs = |other: &&Entity| {
-                        (other.kind, &other.id) == (record.kind, &record.id) && other.owner != record.owner
-                    };
-                    let state = read(self.facts.record_state(record.kind, &record.id))?;
-                    if state.is_some_and(|state| state.owner != record.owner) || records.iter().any(is_theirs)
-                    {
-                        return Err(Error::Exists { kind: record.kind, id: record.id.clone() }.into());
-                    }
-                    records.push(record);
-                }
+                Write::Record(record, _) => self.check_record(record, before)?,
                 _ => {}
             }
         }

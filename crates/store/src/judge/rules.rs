@@ -1,6 +1,6 @@
 //! The rules that need no stored row but the writer's own: which writer may write what.
 
-use entourage_types::{Agent, AgentId, Entity, LONGEST_NAME};
+use entourage_types::{Agent, AgentId, Entity, EntityKind, LONGEST_NAME};
 
 use crate::{Commit, Error, Result, Write};
 
@@ -44,7 +44,11 @@ fn check_stored_names(write: &Write) -> Result<()> {
         Write::Record(Entity { kind, id, root, .. }, Some(event)) if *root != Some(event.root) => {
             refuse(format!("{kind} {id} has an event in another tree, that of agent {}", event.root))
         }
-        Write::Record(entity, _) => check(&[entity.owner.as_str(), &entity.id, &entity.status]),
+        Write::Record(entity, _) => {
+            let parent = entity.parent.as_ref().map(ToString::to_string).unwrap_or_default();
+            let name = entity.name.as_deref().unwrap_or_default();
+            check(&[entity.owner.as_str(), &entity.id, &entity.status, &parent, name])
+        }
         _ => Ok(()),
     }
 }
@@ -118,6 +122,7 @@ fn check_activation(agent: &Agent, writes: &[Write], created: &[AgentId]) -> Res
 /// Whether the immutable columns of two rows of an agent are equal.
 fn are_immutable_columns_equal(before: &Agent, after: &Agent) -> bool {
     (before.id, before.root, before.parent, before.depth) == (after.id, after.root, after.parent, after.depth)
+        && before.works_for == after.works_for
         && (&before.owner, &before.kind, &before.key) == (&after.owner, &after.kind, &after.key)
         && before.created == after.created
 }
@@ -138,8 +143,17 @@ fn check_outsider(writes: &[Write], created: &[AgentId]) -> Result<()> {
         Some(write) => refuse(format!(
             "a commit without a fence has a write that only an activation may make: {write:?}"
         )),
-        None => Ok(()),
+        None => check_counters_stay(writes),
     }
+}
+
+/// Refuses to remove a counter: its numbers would be given twice.
+fn check_counters_stay(writes: &[Write]) -> Result<()> {
+    let removed = writes.iter().find_map(|write| match write {
+        Write::PruneEntity(EntityKind::COUNTER, id) => Some(id),
+        _ => None,
+    });
+    removed.map_or(Ok(()), |id| refuse(format!("counter {id} is removed, and would give its numbers twice")))
 }
 
 fn refuse(why: String) -> Result<()> {

@@ -265,21 +265,29 @@ impl Store for MemoryStore {
                 && (query.parent.is_none() || query.parent == entity.parent)
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
+        let bare = |mut found: Vec<Entity>| {
+            if !query.with_texts {
+                found.iter_mut().for_each(|entity| entity.text = None);
+            }
+            found
+        };
         if query.soonest_first {
             let mut rows: Vec<&Entity> = of_kind.collect();
             rows.sort_by_key(|entity| due_first(&entity.body));
             let in_order = Page { newest_first: false, ..query.page.clone() };
-            return page(rows.into_iter(), scope, &in_order, fits);
+            return page(rows.into_iter(), scope, &in_order, fits).map(bare);
         }
         let Some(text) = &query.text else {
-            return page(of_kind, scope, &query.page, fits);
+            return page(of_kind, scope, &query.page, fits).map(bare);
         };
         if query.page.newest_first {
-            return page(of_kind, scope, &query.page, |entity| fits(entity) && search::finds(entity, text));
+            let fits = |entity: &Entity| fits(entity) && search::finds(entity, text);
+            return page(of_kind, scope, &query.page, fits).map(bare);
         }
         let all = Page { limit: u32::MAX, ..Page::default() };
         let mut found = search::best(page(of_kind, scope, &all, fits)?, text);
         found.truncate(query.page.limit as usize);
+        let found = bare(found);
         Ok(found)
     }
 

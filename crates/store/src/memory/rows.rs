@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, DailyUsage, Entity, EntityKind, Event, EventBody, Item, Post, Run, RunId, Status, Step,
-    Time, Wakeup, WakeupId,
+    Agent, AgentId, DailyUsage, Entity, EntityKind, Event, EventBody, Item, Owner, Parent, Post, Run, RunId,
+    Status, Step, Time, Wakeup, WakeupId,
 };
 
 use crate::{
@@ -138,7 +138,9 @@ impl Rows {
             left.extend(self.agents.iter().filter(|other| other.parent == Some(id)).map(|other| other.id));
             sums.agents[agent.shown().index()] += 1;
             let is_open = |entity: &&Entity| {
-                entity.kind == EntityKind::QUESTION && entity.parent == Some(id) && entity.status == "open"
+                entity.kind == EntityKind::QUESTION
+                    && entity.parent == Some(Parent::from(id))
+                    && entity.status == "open"
             };
             sums.open_questions += self.entities.iter().filter(is_open).count() as u64;
             let own = self.runs.iter().filter(|run| run.agent == id);
@@ -200,7 +202,7 @@ impl Rows {
             }
             Write::PruneAgent(id) => self.prune(id),
             Write::PruneEntity(kind, id) => {
-                self.entities.retain(|kept| kept.root.is_some() || (kept.kind, &kept.id) != (kind, &id));
+                self.prune_records(|record| (record.kind, &record.id) == (kind, &id));
             }
             Write::Record(mut entity, _) => {
                 entity.version = self.entity(entity.kind, &entity.id).map_or(0, |known| known.version) + 1;
@@ -231,7 +233,25 @@ impl Rows {
                 *item = None;
             }
         }
-        self.entities.retain(|entity| entity.root != Some(id));
+        self.prune_records(|record| record.root == Some(id) || record.parent == Some(Parent::Agent(id)));
+    }
+
+    /// Removes records, with all that belong to them.
+    fn prune_records(&mut self, is_pruned: impl Fn(&Entity) -> bool) {
+        let (mut gone, mut kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.entities).into_iter().partition(|record| is_pruned(record));
+        while let Some(record) = gone.pop() {
+            let parent = Some(Parent::Record(record.kind, record.id));
+            let (below, others) = kept.into_iter().partition(|other: &Entity| other.parent == parent);
+            gone.extend::<Vec<_>>(below);
+            kept = others;
+        }
+        self.entities = kept;
+    }
+
+    /// Whether an agent has not ended, or has something to read.
+    fn lives(&self, agent: &Agent) -> bool {
+        !agent.status.is_terminal() || self.has_posts(agent.id)
     }
 }
 
@@ -263,12 +283,41 @@ impl Facts for &Rows {
         Ok(self.entity(kind, id).map(state))
     }
 
-    fn count_in_tree(&mut self, root: AgentId) -> Result<u32> {
-        Ok(self.count_agents(|agent| agent.root == root))
+    fn holder_of_name(&mut self, kind: EntityKind, owner: &Owner, name: &str) -> Result<Option<String>> {
+        let has_it = |record: &&Entity| {
+            (record.kind, &record.owner, record.name.as_deref()) == (kind, owner, Some(name))
+        };
+        Ok(self.entities.iter().find(has_it).map(|record| record.id.clone()))
     }
 
-    fn count_children(&mut self, parent: AgentId) -> Result<u32> {
-        Ok(self.count_agents(|agent| agent.parent == Some(parent)))
+    fn is_living(&mut self, id: AgentId) -> Result<bool> {
+        Ok(Rows::agent(self, id).is_some_and(|agent| self.lives(agent)))
+    }
+
+    fn count_living_in_tree(&mut self, root: AgentId) -> Result<u32> {
+        Ok(self.count_agents(|agent| agent.root == root && self.lives(agent)))
+    }
+
+    fn count_living_children(&mut self, parent: AgentId) -> Result<u32> {
+        Ok(self.count_agents(|agent| agent.parent == Some(parent) && self.lives(agent)))
+    }
+
+    fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32> {
+        let is_recent = |agent: &Agent| agent.created >= since && agent.status != Status::Cancelled;
+        Ok(self.count_agents(|agent| agent.root == root && is_recent(agent)))
+    }
+
+    fn has_undeleted_child(&mut self, parent: AgentId) -> Result<bool> {
+        let is_left = |agent: &Agent| agent.parent == Some(parent) && agent.status != Status::Cancelled;
+        Ok(self.agents.iter().any(is_left))
+    }
+
+    fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool> {
+        Ok(self.has_posts(agent) || self.is_woken(agent))
+    }
+
+    fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {
+        Ok(self.agents.iter().rfind(|agent| agent.root == root).map(|agent| agent.id))
     }
 
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {

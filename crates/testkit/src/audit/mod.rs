@@ -4,6 +4,7 @@
 
 mod effects;
 mod fences;
+mod forgotten;
 mod owners;
 mod posts;
 mod snapshot;
@@ -19,6 +20,7 @@ use entourage_store::{Result, Store};
 use entourage_types::AgentId;
 
 use crate::Witness;
+use forgotten::Counts;
 use snapshot::Snapshot;
 
 pub(crate) use transcripts::well_formed;
@@ -34,11 +36,12 @@ enum Invariant {
     Messages = 3,
     /// 4: an open run has a wake-up or an open wait.
     NothingStuck = 4,
-    /// 5: no agent outlives a deleted parent, and no effect starts after a deletion.
+    /// 5: no agent outlives a deleted parent, no effect starts after a deletion, and what is forgotten leaves a
+    /// tombstone.
     Deletion = 5,
     /// 6: a parent reads its children's results, and no other agent's.
     Results = 6,
-    /// 7: what has ended stays as it ended.
+    /// 7: what has ended stays as it ended, and is not counted with the living.
     Ended = 7,
     /// 8: usage adds up.
     Usage = 8,
@@ -98,6 +101,7 @@ impl Found {
 /// # Errors
 /// If the store cannot be read.
 pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<Violation>> {
+    let counts = Counts::read(store).await?;
     // The store and the facts are compared at one moment.
     let _still = match witness {
         Some(witness) => Some(witness.still().await),
@@ -111,6 +115,8 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     statuses::check(&whole, &mut found);
     usage::check(&whole, &mut found);
     owners::check(&whole, &mut found);
+    forgotten::check(&whole, &mut found);
+    counts.check(&whole, &mut found);
     if let Some(witness) = witness {
         let facts = witness.facts();
         fences::check(&facts, &mut found);

@@ -48,7 +48,7 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
         });
         if let PostBody::Done { task, .. } = &post.body {
             let asked = whole.tasks.iter().any(|row| row.id == *task && row.from == post.agent);
-            found.must(asked, Results, post.agent, || {
+            found.must(asked || whole.is_forgotten(post.agent), Results, post.agent, || {
                 format!("it received the result of {task}, which it did not assign")
             });
         }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
 use entourage_types::{
-    Agent, AgentId, Event, Item, Post, Question, Record, Run, RunId, Scope, Step, Task, Time, Wakeup,
+    Agent, AgentId, Event, Item, Parent, Post, Question, Record, Run, RunId, Scope, Step, Task, Time,
+    Tombstone, Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -17,6 +18,7 @@ pub(super) struct Snapshot {
     pub(super) wakeups: Vec<Wakeup>,
     pub(super) tasks: Vec<Task>,
     pub(super) questions: Vec<Question>,
+    pub(super) tombstones: Vec<Tombstone>,
     /// By the root of their tree.
     pub(super) events: BTreeMap<AgentId, Vec<Event>>,
 }
@@ -44,6 +46,7 @@ impl Snapshot {
             wakeups: store.due(Time::from_micros(i64::MAX), None, u32::MAX).await?,
             tasks: records(store).await?,
             questions: records(store).await?,
+            tombstones: records(store).await?,
             agents,
             items,
             runs,
@@ -55,6 +58,11 @@ impl Snapshot {
 
     pub(super) fn agent(&self, id: AgentId) -> Option<&Agent> {
         self.agents.iter().find(|agent| agent.id == id)
+    }
+
+    /// Whether an agent was forgotten while its tree lived on.
+    pub(super) fn is_forgotten(&self, id: AgentId) -> bool {
+        self.tombstones.iter().any(|tombstone| tombstone.of == Parent::Agent(id))
     }
 
     pub(super) fn items(&self, agent: AgentId) -> &[Item] {

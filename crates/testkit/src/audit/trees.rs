@@ -26,7 +26,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                         Some(task.id) == message.task
                             && [(task.from, task.to), (task.to, task.from)].contains(&(*id, agent.id))
                     });
-                    found.must(known, Results, agent.id, || {
+                    found.must(known || whole.is_forgotten(*id), Results, agent.id, || {
                         format!(
                             "item {} is a message from {id} that belongs to no task between the two",
                             item.seq

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{Kind, OnEnd, Reply, ToolSpec};
+use entourage_types::{Kind, OnEnd, Reply, ToolSpec, WorksFor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -33,10 +33,10 @@ struct Arguments {
     message: String,
 }
 
-/// Whether an agent of this kind may talk to the user. Agents below the root have no user, only a parent,
-/// which gets the final text.
-fn talks_to_user(kind: &Kind, is_root: bool) -> bool {
-    is_root && (kind.conversational || kind.reply == Reply::SendMessage)
+/// Whether an agent of this kind may talk to the user. An agent that works for its parent has no user: the parent
+/// gets the final text.
+fn talks_to_user(kind: &Kind, works_for: WorksFor) -> bool {
+    works_for.is_person() && (kind.conversational || kind.reply == Reply::SendMessage)
 }
 
 #[async_trait]
@@ -46,9 +46,9 @@ impl Tool for SendMessage {
     }
 
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
-        let to_user = talks_to_user(caller.kind, caller.is_root);
+        let to_user = talks_to_user(caller.kind, caller.works_for);
         // An agent that people talk to is the one that its kind's name reaches: it cannot write to itself.
-        let is_itself = |peer: &Kind| caller.is_root && peer.name == caller.kind.name;
+        let is_itself = |peer: &Kind| caller.works_for.is_person() && peer.name == caller.kind.name;
         let peers: Vec<Arc<Kind>> = caller.peers.iter().filter(|peer| !is_itself(peer)).cloned().collect();
         let description = match (&peers[..], to_user) {
             ([], false) => return None,
@@ -122,7 +122,7 @@ impl Tool for SendMessage {
 
 /// Returns the recipient that the caller named. Only a caller whose sole recipient is the user may omit it.
 fn addressee(context: &Context, named: Option<String>) -> Result<String> {
-    let to_user = talks_to_user(&context.kind, context.is_root).then_some(USER);
+    let to_user = talks_to_user(&context.kind, context.works_for).then_some(USER);
     let allowed: Vec<&str> = context.kind.peers.iter().map(String::as_str).chain(to_user).collect();
     let choice = || allowed.join(", ");
     match (named, allowed.as_slice()) {

@@ -121,8 +121,8 @@ impl Run<'_> {
         if calls.is_empty() {
             return Ok(Vec::new());
         }
-        let (agent, status) = (Some(self.agent.id), Some(Status::Queued));
-        let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(self.agent.id.into()), Some(Status::Queued));
+        let queued = RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
         let mut tasks = self.engine.inner.store.records(&self.scope(), queued).await?;
         tasks.retain(|task| calls.contains(&task.call) && is_wanted(task));
         tasks.sort_by_key(|task| task.id);

@@ -70,8 +70,9 @@ impl Run<'_> {
             if agent == self.agent.id {
                 return Ok(true);
             }
-            let (agent, status) = (Some(agent), Some(Status::Queued));
-            let queued = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
+            let (parent, status) = (Some(agent.into()), Some(Status::Queued));
+            let queued =
+                RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
             for task in self.engine.inner.store.records(&Scope::All, queued).await? {
                 if task.is_awaited() && seen.insert(task.to) {
                     left.push(task.to);

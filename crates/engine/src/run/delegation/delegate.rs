@@ -1,6 +1,8 @@
 //! Delegates work to another agent: the only way to have children. Agent, task, message and wake-up are one
 //! commit with the step of the call that asked for them.
 
+use std::time::Duration;
+
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
@@ -17,6 +19,10 @@ use crate::{
     thread::{self, ThreadSlot},
     titles::title_of,
 };
+
+/// A tree gets no more new agents within this time than may live in it. Agents that end at once and leave their places
+/// to others would multiply without end.
+const RECENT: Duration = Duration::from_secs(3600);
 
 impl Run<'_> {
     /// Delegates work to another agent. If that is not possible, the output says why, and nothing else changes.
@@ -83,13 +89,12 @@ impl Run<'_> {
             self.flush().await?;
         }
         let mut commit = self.fenced(at);
-        // The store may refuse the commit of a new agent; the writes of the batch then go into the next
-        // commit.
-        let waiting = if is_new { commit.writes.clone() } else { Vec::new() };
+        // The store may refuse the commit; the writes of the batch then go into the next commit.
+        let waiting = commit.writes.clone();
+        commit.expect.extend(self.room_for(&child));
         if is_new {
-            let limits = &self.kind.limits;
-            commit.expect.push(Expect::ChildrenBelow(self.agent.id, limits.max_children));
-            commit.expect.push(Expect::TreeBelow(self.agent.root, limits.max_tree));
+            let (root, most) = (self.agent.root, self.kind.limits.max_tree);
+            commit.expect.push(Expect::CreatedBelow(root, most, at - RECENT));
             commit.push(Write::NewAgent(child.clone()));
         }
         commit.writes.extend(kept);
@@ -113,12 +118,17 @@ impl Run<'_> {
         }
         match self.apply(commit).await {
             Err(Interrupt::Store(
-                full @ (StoreError::TreeFull { .. } | StoreError::TooManyChildren { .. }),
+                full @ (StoreError::TreeFull { .. }
+                | StoreError::TooManyCreated { .. }
+                | StoreError::TooManyChildren { .. }),
             )) => {
                 self.batch.extend(waiting);
                 let why = match full {
                     StoreError::TooManyChildren { limit, .. } => {
-                        format!("you have {limit} agents, the most allowed; write to one of them")
+                        format!(
+                            "you have {limit} agents at work, the most allowed; wait for one of them to end, or \
+                             write to one of them"
+                        )
                     }
                     full => full.to_string(),
                 };
@@ -126,6 +136,11 @@ impl Run<'_> {
             }
             // Another agent of the same kind has just created the same thread: this one writes in it, too.
             Err(Interrupt::Store(StoreError::AgentExists { .. })) if is_new => {
+                self.batch.extend(waiting);
+                Box::pin(self.try_to_delegate(calls, index, again)).await
+            }
+            // The agent of the thread has just been forgotten: a new one takes its place.
+            Err(Interrupt::Store(StoreError::NoAgent { agent })) if !is_new && agent == child.id => {
                 self.batch.extend(waiting);
                 Box::pin(self.try_to_delegate(calls, index, again)).await
             }
@@ -141,6 +156,14 @@ impl Run<'_> {
             }
             Err(interrupt) => Err(interrupt.into()),
         }
+    }
+
+    /// Returns the expectations that an agent, new or woken again, has room beside those that live.
+    pub(in crate::run) fn room_for(&self, child: &Agent) -> impl Iterator<Item = Expect> + use<> {
+        let limits = &self.kind.limits;
+        let is_own = child.parent == Some(self.agent.id);
+        let children = is_own.then_some(Expect::ChildrenBelow(self.agent.id, limits.max_children));
+        children.into_iter().chain([Expect::TreeBelow(self.agent.root, limits.max_tree)])
     }
 
     /// Whether every other call of the turn is done, or waits too, but not for an agent that could wait for

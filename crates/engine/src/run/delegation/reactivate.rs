@@ -1,14 +1,14 @@
 //! More work for an existing sub-agent: its task is reactivated, or its question answered. No task and no
 //! agent is created, and everything is one commit with the call's output.
 
-use entourage_store::{AgentQuery, Commit, Expect, Page, RecordFilter, Write};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     About, Agent, AgentId, Answer, Author, Output, OutputEffect, Post, PostBody, Question, QuestionId,
     QuestionStatus, Status, Task, ToolCall,
 };
 
 use crate::run::{
-    Result, Run, StepError,
+    Interrupt, Result, Run, StepError,
     step_error::CallRejected,
     tools::output_limits::{failed, succeeded},
 };
@@ -33,6 +33,7 @@ impl Run<'_> {
         let question = which(asked, named)?;
         // The store may refuse the commit that follows, so the batch must not be part of it.
         self.flush().await?;
+        self.check_room(&child).await?;
         let at = self.engine.now();
         let worker = format!("{} {}", child.kind, child.id);
         let mut commit = Commit::new(at);
@@ -68,6 +69,26 @@ impl Run<'_> {
         Ok(self.finish(calls, index, output, commit.writes).await?)
     }
 
+    /// Refuses to wake an agent that has ended and has no room beside those that live. Only this agent wakes its own
+    /// children, so that they stay within its limit although this is a commit of its own.
+    async fn check_room(&mut self, child: &Agent) -> Result<(), StepError<CallRejected>> {
+        let store = &self.engine.inner.store;
+        if !child.status.is_terminal() || !store.inbox(child.id).await?.is_empty() {
+            return Ok(());
+        }
+        let mut asks = self.fenced(self.engine.now());
+        asks.expect.extend(self.room_for(child));
+        match self.apply(asks).await {
+            Err(Interrupt::Store(
+                full @ (StoreError::TreeFull { .. } | StoreError::TooManyChildren { .. }),
+            )) => {
+                let why = format!("{full}; wait for one of them to end");
+                Err(CallRejected(why).into())
+            }
+            done => Ok(done?),
+        }
+    }
+
     /// Returns the output of a call that writes to an agent which waits for a verdict on a call. No agent may
     /// give one: the output says where the user can.
     fn leave_to_user(&self, call: &ToolCall, child: &Agent, question: &Question) -> Output {
@@ -100,7 +121,8 @@ impl Run<'_> {
             return Err(CallRejected(format!("agent {id} was cancelled")).into());
         }
         let page = Page { newest_first: true, ..Page::all() };
-        let own = RecordFilter::<Task> { agent: Some(self.agent.id), page, ..RecordFilter::default() };
+        let own =
+            RecordFilter::<Task> { parent: Some(self.agent.id.into()), page, ..RecordFilter::default() };
         let tasks = store.records(&scope, own).await?;
         let last = tasks.into_iter().find(|task| task.to == id && task.status != Status::Cancelled);
         last.map(|task| (child, task))

@@ -1,11 +1,12 @@
 //! The limits of a run, checked before each model call. The first one that is met leaves one more call,
 //! without tools: what the model answers then is the run's answer. The run ends with the limit as its reason.
+//! Its kind may say that a limit means something else ([`OnLimit`]).
 
 use std::time::Duration;
 
-use entourage_types::{Item, ItemBody, Notice, NoticeCode, StepKey, StopReason, ToolCall};
+use entourage_types::{Item, ItemBody, Notice, NoticeCode, OnLimit, StepKey, StopReason, ToolCall};
 
-use crate::run::{Interrupt, Result, Run, guards::loop_detection};
+use crate::run::{Interrupt, Result, Run, Stop, guards::loop_detection};
 
 /// How long the last model call may take: what is said by then is worth more than nothing.
 const LAST_CALL: Duration = Duration::from_secs(60);
@@ -36,7 +37,7 @@ impl Run<'_> {
             return if is_made { Err(stopped(notice)) } else { Ok(()) };
         }
         let Some(ReachedLimit { reason, said, leaves_one }) = self.met() else { return Ok(()) };
-        if !leaves_one {
+        if !leaves_one || !self.has_last_call() {
             return Err(Interrupt::stopped(reason, said));
         }
         let notice = Notice::new(NoticeCode::LastCall(reason), said);
@@ -88,11 +89,13 @@ impl Run<'_> {
         if let Some((reason, said)) = self.overspent() {
             return Some(ReachedLimit { reason, said, leaves_one: false });
         }
-        if made + 1 == most {
+        if self.has_last_call() && made + 1 == most {
             let said = format!("{made} of {most} model calls were made");
             return Some(ReachedLimit::leaving_one(StopReason::MaxSteps, said));
         }
-        if let Some((reason, said)) = self.nearly_spent() {
+        if self.has_last_call()
+            && let Some((reason, said)) = self.nearly_spent()
+        {
             return Some(ReachedLimit::leaving_one(reason, said));
         }
         if self.worked() >= Duration::from_secs(limits.max_seconds) {
@@ -105,6 +108,33 @@ impl Run<'_> {
         }
         let said = loop_detection::found(self.items(), limits.max_repeats as usize)?;
         Some(ReachedLimit::leaving_one(StopReason::Stalled, said))
+    }
+
+    /// Whether a limit leaves the run one more model call, for which the last one is kept.
+    fn has_last_call(&self) -> bool {
+        self.kind().on_limit != OnLimit::Fail
+    }
+
+    /// Returns what a run that a limit ended leaves as its result, if its kind takes that for an end like any other:
+    /// the last text that it wrote, unless a guardrail or a schema would have had to accept it; otherwise how it ended.
+    pub(in crate::run) fn finished_at_limit(&self, stop: &Stop) -> Option<String> {
+        let finishes = self.kind().on_limit == OnLimit::Finish && stop.reason.is_limit();
+        let is_unchecked = || {
+            let kind = self.kind();
+            kind.guardrails.output.is_empty()
+                && kind.guardrails.min_calls == 0
+                && kind.output_schema.is_none()
+        };
+        let written = || {
+            let mut turns = self.latest_first().filter_map(|item| match &item.body {
+                ItemBody::Turn(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
+                _ => None,
+            });
+            turns.next().filter(|_| is_unchecked())
+        };
+        finishes.then(|| {
+            written().unwrap_or_else(|| format!("It ended at a limit, without an answer: {}", stop.text))
+        })
     }
 
     /// Returns the items of this run, latest first.

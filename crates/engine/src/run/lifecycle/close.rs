@@ -22,9 +22,15 @@ impl Run<'_> {
                 let reason = self.last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
                 self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await
             }
-            Err(Interrupt::Stopped(Stop { reason, text, cause })) => {
-                self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
-            }
+            Err(Interrupt::Stopped(stop)) => match self.finished_at_limit(&stop) {
+                Some(text) => {
+                    self.end(Status::Succeeded, stop.reason, TaskResult::Text(text), Some(stop.cause)).await
+                }
+                None => {
+                    let Stop { reason, text, cause } = stop;
+                    self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
+                }
+            },
             Err(Interrupt::Suspended(on)) => self.sleep(on).await,
             // The wake-ups stay in the store: the next process continues from here.
             Err(Interrupt::Stopping) if self.engine.stopping().is_cancelled() => self.end_in_order().await,
@@ -93,12 +99,19 @@ impl Run<'_> {
             // them are consumed.
             writes.push(self.wake_at(at));
         }
-        if let (TaskResult::Error(text), Some(cause)) = (&result, cause) {
-            self.close_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
-            let notice = Notice::new(NoticeCode::Ended(reason), text);
-            let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
-            writes.push(self.append(ItemBody::Notice(notice), at));
-            self.record.set_error(plain(cause));
+        match (&result, cause) {
+            (TaskResult::Error(text), Some(cause)) => {
+                self.close_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
+                let notice = Notice::new(NoticeCode::Ended(reason), text);
+                let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
+                writes.push(self.append(ItemBody::Notice(notice), at));
+                self.record.set_error(plain(cause));
+            }
+            // A limit without an answer, which its kind takes for an end like any other: no error is shown.
+            (TaskResult::Text(_), Some(cause)) => {
+                self.close_open_calls(&format!("the run ended ({cause})"), &mut writes).await?;
+            }
+            (_, None) => {}
         }
         // Nobody would read what they come to.
         let unjoined = self.unjoined_tasks().await?;
@@ -161,6 +174,8 @@ impl Run<'_> {
         writes.push(self.agent_row(Status::Cancelled, None, at));
         writes.extend(self.inbox.consume_served().chain(wakeups.into_iter().map(Write::ConsumeWakeup)));
         let mut commit = self.fenced(at);
+        // A person may have put an agent below it meanwhile.
+        commit.expect.push(Expect::ChildrenDeleted(self.agent.id));
         if !has_run {
             // Without the version of its kind, which is stored for a run alone.
             commit.writes.clear();

@@ -32,7 +32,7 @@ pub(crate) fn is_over(agent: &Agent, kind: &Kind, items: &[Item], now: Time) -> 
 }
 
 fn ends_by_idleness(agent: &Agent, kind: &Kind) -> bool {
-    agent.parent.is_none() && kind.context.sessions == Sessions::Idle
+    agent.works_for.is_person() && kind.context.sessions == Sessions::Idle
 }
 
 fn idleness(kind: &Kind) -> Duration {

@@ -40,7 +40,8 @@ impl Run<'_> {
         let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
         let rendered = prompt::render_transcript(&view, most);
         let rendered: String = escaped(&rendered).chars().take(most.saturating_mul(3) / 2).collect();
-        let somebody_waits = self.agent.parent.is_none() && (self.record.is_open() || !self.inbox.is_empty());
+        let somebody_waits =
+            self.agent.works_for.is_person() && (self.record.is_open() || !self.inbox.is_empty());
         let request = Request {
             model,
             system: wanted.task.into(),

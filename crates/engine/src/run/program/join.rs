@@ -89,8 +89,8 @@ impl Run<'_> {
 
     /// Returns another open task of the group that this one belongs to, if there is one.
     async fn open_sibling(&self, task: &Task) -> Result<Option<Task>, StoreError> {
-        let (agent, status) = (Some(task.from), Some(Status::Queued));
-        let open = RecordFilter::<Task> { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(task.from.into()), Some(Status::Queued));
+        let open = RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
         let open = self.engine.inner.store.records(&self.scope(), open).await?;
         Ok(open.into_iter().find(|other| other.group == task.group && other.id != task.id))
     }

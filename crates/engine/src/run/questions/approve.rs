@@ -55,8 +55,8 @@ impl Run<'_> {
 
     /// Returns what standing grants exempt this agent's calls of a tool from.
     async fn granted(&self, tool: &str) -> Result<HashSet<GrantSubject>, StoreError> {
-        let (agent, status) = (Some(self.agent.id), Some(GrantStatus::Standing));
-        let standing = RecordFilter::<Grant> { agent, status, page: Page::all(), ..RecordFilter::default() };
+        let (parent, status) = (Some(self.agent.id.into()), Some(GrantStatus::Standing));
+        let standing = RecordFilter::<Grant> { parent, status, page: Page::all(), ..RecordFilter::default() };
         let grants = self.engine.inner.store.records(&self.scope(), standing).await?;
         Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.subject).collect())
     }

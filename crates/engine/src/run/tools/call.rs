@@ -65,6 +65,7 @@ impl Run<'_> {
             }
             self.apply_interventions().await?;
         }
+        self.join_outputs(calls).await?;
         if !self.all_answered(calls) {
             let begun = self.take_posts(calls).await?;
             let (mut running, mut order) = self.dispatch(calls, &begun).await?;
@@ -245,9 +246,8 @@ impl Run<'_> {
                 {
                     return self.finish(calls, index, failed(call, why), vec![]).await;
                 }
-                let kept = done.records.into_iter().map(Write::from).collect();
                 let output = Output { effect, details: done.details, ..succeeded(call, done.text) };
-                self.finish(calls, index, output, kept).await
+                self.finish_with_records(calls, index, output, done.records).await
             }
             Ok(Outcome::Ask(ask)) => {
                 self.ask(call, QuestionRequest::information(ask.text, ask.options), vec![]).await
@@ -285,7 +285,7 @@ impl Run<'_> {
             effect,
             agent: self.agent.id,
             root: self.agent.root,
-            is_root: self.agent.parent.is_none(),
+            works_for: self.agent.works_for,
             owner: self.agent.owner.clone(),
             kind: Arc::clone(&self.kind),
             now,

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use entourage_store::Write;
-use entourage_types::{Checkpoint, Output, StepKey, StepState, ToolCall};
+use entourage_store::{Error as StoreError, Write};
+use entourage_types::{Checkpoint, Output, RecordWrite, StepKey, StepState, ToolCall};
 
 use crate::metrics;
 use crate::run::{Interrupt, Result, Run, tools::output_limits::failed};
@@ -19,6 +19,55 @@ impl Run<'_> {
         writes: Vec<Write>,
     ) -> Result<()> {
         self.finish_all(calls, BTreeMap::from([(index, output)]), writes).await
+    }
+
+    /// The same with records that the call returned. If the store refuses these for what other writers did, none is
+    /// stored, and the call's output says why.
+    pub(in crate::run) async fn finish_with_records(
+        &mut self,
+        calls: &[ToolCall],
+        index: usize,
+        mut output: Output,
+        records: Vec<RecordWrite>,
+    ) -> Result<()> {
+        if !records.iter().any(RecordWrite::is_conditional) {
+            let writes = records.into_iter().map(Write::from).collect();
+            return self.finish(calls, index, output, writes).await;
+        }
+        // The batch must not be refused with them.
+        self.flush().await?;
+        self.prepare(&calls[index], &mut output);
+        let at = self.engine.now();
+        let kept = StepState::Done(Some(Checkpoint::Output(Box::new(output.clone()))));
+        let mut commit = self.fenced(at);
+        records.into_iter().for_each(|write| commit.record(write));
+        commit.push(Write::Step(self.steps.row(StepKey::Tool(calls[index].id), kept, at)));
+        match self.apply(commit).await {
+            Err(Interrupt::Store(
+                refusal @ (StoreError::OtherVersion { .. }
+                | StoreError::NameTaken { .. }
+                | StoreError::NoParent { .. }
+                | StoreError::Exists { .. }),
+            )) => {
+                let why = format!("{refusal}; nothing was stored");
+                self.finish(calls, index, failed(&calls[index], why), vec![]).await
+            }
+            refused_or_done => {
+                refused_or_done?;
+                metrics::tool_step_done();
+                self.trace_call(&calls[index], &output);
+                self.join_outputs(calls).await
+            }
+        }
+    }
+
+    /// Lets the outputs of a turn join the transcript if all of them are on record and have not joined it.
+    pub(in crate::run) async fn join_outputs(&mut self, calls: &[ToolCall]) -> Result<()> {
+        let has_joined = calls.iter().all(|call| self.steps.is_answered(call.id));
+        if has_joined || !calls.iter().all(|call| self.is_done(call)) {
+            return Ok(());
+        }
+        self.keep_outputs(calls, &BTreeMap::new(), vec![]).await
     }
 
     /// Gives the calls from index `from` on this output without making them, in one commit.
@@ -46,13 +95,7 @@ impl Run<'_> {
         writes: Vec<Write>,
     ) -> Result<()> {
         for (index, output) in &mut outputs {
-            self.transcript.keep_within(output, self.kind.limits.max_output_chars);
-            // The transcript keeps the arguments that the agent gave; the output names those that a person
-            // gave.
-            if let Some(arguments) = self.edited(&calls[*index]) {
-                let text = &output.text;
-                output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
-            }
+            self.prepare(&calls[*index], output);
         }
         self.keep_outputs(calls, &outputs, writes).await?;
         for (index, output) in &outputs {
@@ -60,6 +103,16 @@ impl Run<'_> {
             self.trace_call(&calls[*index], output);
         }
         Ok(())
+    }
+
+    /// Makes an output what the transcript keeps of it.
+    fn prepare(&mut self, call: &ToolCall, output: &mut Output) {
+        self.transcript.keep_within(output, self.kind.limits.max_output_chars);
+        // The transcript keeps the arguments that the agent gave; the output names those that a person gave.
+        if let Some(arguments) = self.edited(call) {
+            let text = &output.text;
+            output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
+        }
     }
 
     async fn keep_outputs(

@@ -103,7 +103,7 @@ impl Run<'_> {
 
     /// Whether only what is sent to the user is an answer, and nothing was sent.
     fn is_unsent(&self) -> bool {
-        let sends = self.kind.reply == Reply::SendMessage && self.offered.position().is_root;
+        let sends = self.kind.reply == Reply::SendMessage && self.offered.position().works_for.is_person();
         sends && self.offered.tools().named(SENDS).is_ok() && self.last_said().is_none()
     }
 

@@ -21,7 +21,7 @@ pub(crate) use planted_at_node::PlantedAtNode;
 pub(crate) use program::{WithProgram, programmed};
 pub(crate) use simulation::Simulation;
 pub(crate) use tool::{Effects, TestTool};
-pub(crate) use world::{Database, WorldBuilderExt, WorldExt, at_once, death_of, eventually, within};
+pub(crate) use world::{Database, WorldBuilderExt, WorldExt, at_once, death_of, eventually, insist, within};
 
 /// The built-in tools that need no setup.
 #[must_use]

@@ -2,7 +2,7 @@
 
 use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
-use entourage_engine::{Clock, Engine, Guardrail, NewAgent, Signal, dispatch};
+use entourage_engine::{Clock, Engine, Error, Guardrail, NewAgent, Signal, dispatch};
 use entourage_llm::ScriptedModel;
 use entourage_store::{Layered, Store};
 use entourage_store_sqlite::{Durability, Settings, SqliteStore};
@@ -46,6 +46,21 @@ pub(crate) fn at_once(concurrency: usize) -> [dispatch::Settings; 1] {
 /// Waits until the process with these faults has died.
 pub(crate) async fn death_of(faults: &Faults) {
     faults.unless_dead(std::future::pending::<()>()).await;
+}
+
+/// Does something in a world whose process may die meanwhile: then it is done again in the next process.
+pub(crate) async fn insist<T>(world: World, does: impl AsyncFn(&World) -> Result<T, Error>) -> (World, T) {
+    let mut world = world;
+    loop {
+        let faults = world.faults().clone();
+        match faults.unless_dead(does(&world)).await {
+            Some(done) => {
+                let done = done.unwrap_or_else(|error| panic!("{error:?}"));
+                return (world, done);
+            }
+            None => world = world.restart(Faults::default()).await,
+        }
+    }
 }
 
 pub(crate) trait WorldExt {

@@ -71,7 +71,7 @@ impl Backend {
             return Err(running.busy());
         }
         let (kind, message) = (kind.map(str::to_owned), Some(message.to_owned()));
-        let new = CreateAgent { kind, title: None, message };
+        let new = CreateAgent { kind, title: None, message, parent: None };
         self.post_once("agents", &new, key, "entourage agents").await
     }
 

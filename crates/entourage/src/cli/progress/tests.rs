@@ -186,6 +186,8 @@ fn a_tree_does_not_rest_while_an_answer_is_unread() {
         otherwise: None,
         status: QuestionStatus::Open,
         answer: None,
+        path: Vec::new(),
+        because: None,
         created: Time::now(),
         updated: Time::now(),
     };

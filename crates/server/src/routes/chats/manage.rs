@@ -56,7 +56,7 @@ async fn create(
     Body(new): Body<CreateChat>,
 ) -> Result<impl IntoResponse, Problem> {
     let CreateChat { title, message } = new;
-    let new = NewAgent { kind: Some(ORCHESTRATOR.to_owned()), title, message };
+    let new = NewAgent { kind: Some(ORCHESTRATOR.to_owned()), title, message, parent: None };
     let agent = caller.client.create(new, key.as_deref()).await?;
     let location = format!("/api/chats/{}", agent.id);
     Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(ChatView::from(agent))))

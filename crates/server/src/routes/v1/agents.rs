@@ -51,8 +51,8 @@ async fn create(
     key: IdempotencyKey,
     Body(new): Body<CreateAgent>,
 ) -> Result<impl IntoResponse, Problem> {
-    let CreateAgent { kind, title, message } = new;
-    let agent = caller.client.create(NewAgent { kind, title, message }, key.as_deref()).await?;
+    let CreateAgent { kind, title, message, parent } = new;
+    let agent = caller.client.create(NewAgent { kind, title, message, parent }, key.as_deref()).await?;
     let location = format!("/v1/agents/{}", agent.id);
     Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Agent::from(agent))))
 }

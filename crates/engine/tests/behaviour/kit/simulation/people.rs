@@ -108,7 +108,7 @@ impl People {
                 }
                 To::New(kind) => {
                     let kind = Some(kind.to_owned());
-                    let new = NewAgent { kind, message: Some(wish.text.clone()), title: None };
+                    let new = NewAgent { kind, message: Some(wish.text.clone()), title: None, parent: None };
                     node.came_of(Request::Create, client.create(new, key).await.map(|agent| agent.id))
                 }
             };

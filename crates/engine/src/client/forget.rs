@@ -1,0 +1,81 @@
+//! Forgetting an agent that has ended, while its tree lives on.
+
+use std::cmp::Reverse;
+
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
+use entourage_types::{Agent, AgentId, Note, Parent, Scope, Tombstone};
+
+use super::Client;
+use crate::{Error, Result, thread};
+
+/// Agents that one commit forgets.
+const AGENTS: usize = 16;
+
+impl Client {
+    /// Forgets an agent that has ended, and all below it: their transcripts, runs and records are removed, and of each
+    /// a [`Tombstone`] is left, with its event. The events of the tree keep their numbers; those of the forgotten
+    /// agents are read without their items. Their notes are the parent's then. The task that the parent assigned stays,
+    /// with its result. A repeated call forgets what is left.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotNow`] if one of them has not ended or has something left to do, or if the agent
+    /// is at the top of its tree, which retention removes as a whole.
+    pub async fn forget(&self, id: AgentId) -> Result<()> {
+        loop {
+            let Some(agent) = self.engine.store().agent(&self.scope, id).await? else {
+                return self.record::<Tombstone>(Parent::from(id)).await.map(drop).map_err(
+                    |error| match error {
+                        Error::NotFound { .. } => Error::not_found("agent", id),
+                        error => error,
+                    },
+                );
+            };
+            match self.forget_below(&agent).await {
+                // Another caller forgets the same.
+                Err(Error::Store(StoreError::NoAgent { .. })) => {}
+                Err(Error::Store(StoreError::NotEnded { agent })) => {
+                    let why = "it has not ended, or has something left to do; stop or delete it first";
+                    return Err(Error::NotNow { agent, why });
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn forget_below(&self, top: &Agent) -> Result<()> {
+        let Some(above) = top.parent else {
+            return Err(Error::NotNow { agent: top.id, why: "it is at the top of its tree" });
+        };
+        let tree = self.tree(top.id).await?;
+        let below = thread::below(&tree, top.id);
+        let mut gone: Vec<Agent> = tree.into_iter().filter(|agent| below.contains(&agent.id)).collect();
+        gone.sort_by_key(|agent| Reverse(agent.depth));
+        // Nothing is forgotten if one of them is still at work.
+        let expect = gone.iter().map(|agent| Expect::Ended(agent.id)).collect();
+        self.engine.commit(Commit { expect, ..Commit::new(self.engine.now()) }).await?;
+        for part in gone.chunks(AGENTS) {
+            let mut commit = Commit::new(self.engine.now());
+            for agent in part {
+                self.forget_one(agent, above, &mut commit).await?;
+            }
+            self.engine.commit(commit).await?;
+            for agent in part {
+                drop(self.engine.inner.transcripts.take(agent.id));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to a commit what forgets one agent. The tree searches its notes: they become those of the agent `above`.
+    async fn forget_one(&self, agent: &Agent, above: AgentId, commit: &mut Commit) -> Result<()> {
+        let own = RecordFilter::<Note> { page: Page::all(), ..RecordFilter::of(agent.id) };
+        for note in self.engine.store().records(&Scope::from(&agent.owner), own).await? {
+            commit.push(Write::record(&Note { agent: above, ..note })?);
+        }
+        commit.expect.push(Expect::Ended(agent.id));
+        commit.push(Write::PruneAgent(agent.id));
+        let (of, owner, root) = (Parent::from(agent.id), agent.owner.clone(), agent.root);
+        commit.push(Write::record(&Tombstone { of, owner, root, agent: agent.id, at: commit.at })?);
+        Ok(())
+    }
+}

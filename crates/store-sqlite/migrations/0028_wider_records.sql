@@ -1,0 +1,110 @@
+-- Records belong to records, too, and have names that no other has; an agent below another may work for a person;
+-- and a row says whether its agent lives, so that the living are counted whatever has ended.
+
+-- The text comes last, so that a list that leaves it out reads none of its pages.
+DROP VIEW task_list;
+DROP VIEW question_list;
+DROP VIEW note_list;
+DROP VIEW learning_list;
+DROP VIEW session_list;
+
+CREATE TABLE entities_with_names (
+    n       INTEGER PRIMARY KEY,
+    kind    TEXT    NOT NULL,
+    id      TEXT    NOT NULL,
+    owner   TEXT    NOT NULL,
+    root    TEXT,
+    -- The id of an agent, or the noun and the id of a record with a slash between them.
+    parent  TEXT,
+    status  TEXT    NOT NULL,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    version INTEGER NOT NULL DEFAULT 1,
+    -- Folded, with its scope.
+    name    TEXT,
+    body    TEXT    NOT NULL,
+    text    TEXT,
+    UNIQUE (kind, id)
+) STRICT;
+INSERT INTO entities_with_names
+    SELECT n, kind, id, owner, root, parent, status, created, updated, version, NULL, body, text
+    FROM entities ORDER BY n;
+-- The index of the words stays: the numbers of the rows are the same.
+DROP TABLE entities;
+ALTER TABLE entities_with_names RENAME TO entities;
+
+CREATE INDEX entities_of_owner ON entities (kind, owner);
+CREATE INDEX entities_of_root ON entities (kind, root) WHERE root IS NOT NULL;
+CREATE INDEX entities_of_parent ON entities (kind, parent) WHERE parent IS NOT NULL;
+CREATE INDEX entities_of_record ON entities (parent, kind, status) WHERE instr(parent, '/') > 0;
+CREATE UNIQUE INDEX entities_by_name ON entities (kind, owner, name) WHERE name IS NOT NULL;
+CREATE INDEX open_entities ON entities (kind, status)
+    WHERE status = 'open' OR status = 'pending' OR status = 'queued' OR status = 'running' OR status = 'waiting'
+        OR status = 'standing';
+CREATE INDEX ended_entities ON entities (kind, owner, status)
+    WHERE status = 'succeeded' OR status = 'failed' OR status = 'cancelled' OR status = 'answered'
+        OR status = 'declined' OR status = 'expired' OR status = 'applied' OR status = 'given_up'
+        OR status = 'revoked' OR status = 'retired';
+CREATE INDEX entities_without_tree ON entities (kind)
+    WHERE kind = 'request' OR kind = 'delivery' OR kind = 'pending_save';
+
+CREATE TRIGGER entity_text_added AFTER INSERT ON entities WHEN new.text IS NOT NULL BEGIN
+    INSERT INTO entity_text (rowid, text) VALUES (new.n, new.text);
+END;
+CREATE TRIGGER entity_text_dropped AFTER DELETE ON entities WHEN old.text IS NOT NULL BEGIN
+    INSERT INTO entity_text (entity_text, rowid, text) VALUES ('delete', old.n, old.text);
+END;
+CREATE TRIGGER entity_text_changed AFTER UPDATE ON entities WHEN old.text IS NOT new.text BEGIN
+    INSERT INTO entity_text (entity_text, rowid, text)
+        SELECT 'delete', old.n, old.text WHERE old.text IS NOT NULL;
+    INSERT INTO entity_text (rowid, text)
+        SELECT new.n, new.text WHERE new.text IS NOT NULL;
+END;
+
+CREATE VIEW task_list AS
+SELECT id, status, body ->> '$.kind' AS kind, body ->> '$.instruction' AS instruction,
+    coalesce(body ->> '$.result.text', body ->> '$.result.error') AS result,
+    body ->> '$.from' AS "from", body ->> '$.to' AS "to", owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
+    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
+FROM entities WHERE kind = 'task';
+
+CREATE VIEW question_list AS
+SELECT id, status, body ->> '$.kind' AS kind, body ->> '$.text' AS text,
+    CASE json_type(body, '$.answer')
+        WHEN 'object' THEN coalesce(body ->> '$.answer.text', (SELECT key FROM json_each(body, '$.answer')))
+        ELSE body ->> '$.answer'
+    END AS answer,
+    parent AS agent, root, owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
+    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
+FROM entities WHERE kind = 'question';
+
+CREATE VIEW note_list AS
+SELECT id, body ->> '$.title' AS title, body ->> '$.content' AS content, parent AS agent, root, owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created
+FROM entities WHERE kind = 'note';
+
+CREATE VIEW learning_list AS
+SELECT id, status, body ->> '$.text' AS text, parent AS agent, root, owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
+    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
+FROM entities WHERE kind = 'learning';
+
+CREATE VIEW session_list AS
+SELECT id, body ->> '$.number' AS number, body ->> '$.reason' AS reason, body ->> '$.summary' AS summary,
+    body ->> '$.messages' AS messages, body ->> '$.tokens' AS tokens, parent AS agent, root, owner,
+    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS started,
+    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS completed
+FROM entities WHERE kind = 'session';
+
+-- Who an agent's counterpart is: before, always its parent if it had one.
+ALTER TABLE agents ADD COLUMN works_for TEXT NOT NULL DEFAULT 'person';
+-- Whether it has not ended, or has something to read.
+ALTER TABLE agents ADD COLUMN living INTEGER NOT NULL DEFAULT 1;
+UPDATE agents SET works_for = 'parent' WHERE parent IS NOT NULL;
+UPDATE agents SET living = 0
+WHERE status <> 'idle' AND status <> 'queued' AND status <> 'running' AND status <> 'waiting'
+    AND id NOT IN (SELECT agent FROM inbox);
+CREATE INDEX living_of_root ON agents (root) WHERE living = 1;
+CREATE INDEX living_of_parent ON agents (parent) WHERE living = 1 AND parent IS NOT NULL;
