@@ -184,7 +184,8 @@ impl Stream {
 }
 
 async fn connect(backend: &Backend, root: AgentId, after: Option<u64>) -> Result<Pieces> {
-    let response = backend.begin(&format!("agents/{root}/events"), &Begin { after }).await?;
+    let response =
+        backend.begin(&format!("agents/{root}/events"), &Begin { after, ..Begin::default() }).await?;
     Ok(response.bytes_stream().map(|piece| piece.map(Vec::from)).boxed())
 }
 
