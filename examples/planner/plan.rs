@@ -10,10 +10,10 @@ use entourage::{
 };
 
 /// The kind of the agents that work on the parts.
-pub const WORKER: &str = "Worker";
+pub(crate) const WORKER: &str = "Worker";
 
 /// The program.
-pub struct Planner;
+pub(crate) struct Planner;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "entourage::serde")]

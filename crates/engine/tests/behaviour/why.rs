@@ -13,9 +13,9 @@ use entourage_engine::{Cause, Engine, Kinds};
 use entourage_llm::ScriptedModel;
 use entourage_store::{Commit, Layered, MemoryStore, Result as StoreResult, Store, StoreLayer, Write};
 use entourage_types::{
-    About, Action, Agent, Author, CallId, Intervention, InterventionId, InterventionStatus, OpenQuestion,
-    Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId, Status, Step, StepKey,
-    StepState, Task, TaskId, Time, Usage, Wait, WaitingOn,
+    About, Action, Agent, Author, CallId, Intervention, InterventionId, InterventionStatus, OnEnd,
+    OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId, Status,
+    Step, StepKey, StepState, Task, TaskId, Time, Usage, Wait, WaitingOn,
 };
 
 /// Counts the calls of a store.
@@ -138,7 +138,8 @@ impl Rows {
             from: from.id,
             to,
             call: CallId::new(),
-            wait: true,
+            on_end: OnEnd::Answer,
+            group: None,
             kind: "researcher".into(),
             instruction: "look".into(),
             status: Status::Queued,

@@ -122,6 +122,8 @@ fn question_event(root: AgentId) -> (Question, Event) {
         answer: None,
         created: at,
         updated: at,
+        path: Vec::new(),
+        because: None,
     };
     let body = EventBody::Question { question: Box::new(question.clone()) };
     (question, Event { root, seq: 1, agent: root, at, body })
