@@ -50,7 +50,7 @@ macro_rules! words {
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId }
 words! { Status ShownStatus WaitingOn StopReason StepStatus QuestionStatus Program Reply Input Action InterventionStatus
-LearningStatus SessionEnd About Verdict GrantStatus Occasion }
+LearningStatus Section SessionEnd About Verdict GrantStatus Occasion }
 
 schema! {
     /// The schema of a chat's id: its orchestrator's.

@@ -52,8 +52,8 @@ mod with_timeout;
 pub use agencies::{Agency, Chart};
 pub use client::{
     AcceptedMessage, AgentFilter, Block, ChatMessage, Client, Entry, FailedAttempt, FoundInconsistency,
-    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, ReceiverRecord, Role, Seen,
-    TranscriptRenderer, TreeUsage,
+    JobRecord, KindUsage, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, PrefixBreak, RebuiltRequest,
+    ReceiverRecord, RequestBefore, Role, Seen, TranscriptRenderer, TreeUsage,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
@@ -71,6 +71,9 @@ pub use versions::{Reloaded, Source};
 
 /// The store's queries and its error: part of this crate's own interface.
 pub use entourage_store::{Error as StoreError, ItemQuery, Page, RecordFilter, UsageQuery, Versioned};
+
+/// What a model receives: part of this crate's own interface, too.
+pub use entourage_llm::{Message as ModelMessage, Request as ModelRequest};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -2,25 +2,30 @@
 //! byte-identical until the kinds or tools change.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
+use entourage_store::{Result as StoreResult, Write};
 use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Source, Tool, Toolbox};
-use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ToolSpec};
+use entourage_types::{
+    Agent, ApprovalRule, Columns, Effect, Entity, EntityKind, Item, Kind, Owner, Sha256, Time, ToolSpec,
+};
 use serde_json::Value;
 
 use crate::{
     Kinds,
     approval::{concerns, holds},
     kinds::pattern,
-    prompt::is_cut,
+    prompt::{is_cut, of_tools},
 };
 
 /// The tools of the engine, and the offers built from them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
     made: Mutex<BuiltOffers>,
+    /// The lists of tools that are known to be in the store.
+    kept: Mutex<HashSet<Sha256>>,
 }
 
 /// The offers that were built since the kinds or tools have changed.
@@ -67,6 +72,8 @@ pub(crate) struct Toolset {
     pub(crate) specs: Arc<[ToolSpec]>,
     /// Their approximate size, in bytes.
     pub(crate) weight: usize,
+    /// The digest under which the list is stored.
+    pub(crate) sha256: Sha256,
     tools: HashMap<String, OfferedTool>,
     kind: Arc<Kind>,
     /// The MCP servers whose tools are not known now.
@@ -87,7 +94,7 @@ pub(crate) struct OfferedTool {
 
 impl Toolsets {
     pub(crate) fn new(tools: Toolbox) -> Self {
-        Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default() }
+        Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default(), kept: Mutex::default() }
     }
 
     fn tools(&self) -> Arc<Toolbox> {
@@ -150,6 +157,35 @@ impl Toolsets {
         self.tools().get(tool).map(|tool| tool.source())
     }
 
+    /// Returns the write that stores a list of tools, so that the requests in which it was offered can be
+    /// rebuilt; none if it is known to be in the store.
+    pub(crate) fn keep(&self, offer: &Toolset, at: Time) -> StoreResult<Option<Write>> {
+        if self.lists().contains(&offer.sha256) {
+            return Ok(None);
+        }
+        let columns = Columns {
+            id: offer.sha256.to_string(),
+            owner: Owner::engine(),
+            root: None,
+            parent: None,
+            status: "kept",
+            created: at,
+            updated: at,
+            text: None,
+        };
+        let body = serde_json::to_string(&offer.specs)?;
+        Ok(Some(Write::entity(columns.entity(EntityKind::TOOL_LIST, body))))
+    }
+
+    /// Notes the lists of tools among these writes, which are in the store now.
+    pub(crate) fn kept(&self, writes: &[Entity]) {
+        self.lists().extend(writes.iter().filter_map(|list| list.id.parse::<Sha256>().ok()));
+    }
+
+    fn lists(&self) -> MutexGuard<'_, HashSet<Sha256>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn make(
         &self,
         kind: &Arc<Kind>,
@@ -188,7 +224,8 @@ impl Toolsets {
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
         let kind = Arc::clone(kind);
-        Toolset { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools, kind, away }
+        let (weight, sha256) = (specs.iter().map(weight).sum(), of_tools(&specs));
+        Toolset { weight, sha256, specs: specs.into(), tools, kind, away }
     }
 }
 

@@ -16,7 +16,7 @@ mod witness;
 mod world;
 
 pub use audit::{Violation, audit};
-pub use builder::WorldBuilder;
+pub use builder::{WorldBuilder, quiet};
 pub use clock::FakeClock;
 pub use faults::{Fault, Faults};
 pub use held::HeldModel;

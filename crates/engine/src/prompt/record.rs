@@ -32,7 +32,7 @@ pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
             ItemBody::Output(output) => (format!("{} returned", output.tool), output.text.clone()),
             ItemBody::Decision(decision) => ("Agent".to_owned(), decision.value.to_string()),
             ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
-            ItemBody::Digest(_) => continue,
+            ItemBody::Digest(_) | ItemBody::Context(_) => continue,
         };
         let _ = writeln!(out, "{who}: {}", cut(text.trim(), ITEM, None));
     }

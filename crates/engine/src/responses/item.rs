@@ -178,8 +178,8 @@ impl RunItem {
                 text: notice.text.clone(),
                 at,
             })],
-            // The model sees it instead of older items, which stay in the transcript.
-            ItemBody::Digest(_) => Vec::new(),
+            // What the model reads beside what was said, or instead of older items, which stay in the transcript.
+            ItemBody::Digest(_) | ItemBody::Context(_) => Vec::new(),
         }
     }
 }

@@ -24,12 +24,15 @@ mod transcript;
 use std::sync::Arc;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Agent, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn};
+use entourage_types::{
+    Agent, Entity, EntityKind, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn,
+};
 
 pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
 pub use tools::output::TurnOutcome;
 
+pub(crate) use guards::limits::is_last_announced;
 pub(crate) use guards::taint::TaintCache;
 pub(crate) use lifecycle::session;
 
@@ -46,6 +49,7 @@ use crate::{
     Engine,
     activations::ActivationGuard,
     programs,
+    prompt::Chain,
     restart::{ExclusiveTurn, ended_in_order, has_worked},
     toolset::Position,
     versions::is_kind,
@@ -78,7 +82,7 @@ impl<'e> Run<'e> {
     /// If the version of the kind that the run started with cannot be read.
     pub(crate) async fn open(
         engine: &'e Engine,
-        claim: Claim,
+        (claim, chain): (Claim, Option<Chain>),
         by: Time,
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
@@ -95,7 +99,7 @@ impl<'e> Run<'e> {
         let message = inbox::run_options::message_of(&items, &record);
         control.set_answers(message.and_then(|message| message.post));
         record.set_options(message.and_then(|message| message.options.clone()));
-        let transcript = Transcript::new(items, &steps);
+        let transcript = Transcript::new(items, chain, &steps);
         Ok(Self {
             engine,
             kind,
@@ -194,8 +198,10 @@ impl<'e> Run<'e> {
 
     /// Returns the agent and its session for the transcript cache; no items if the last writes were not
     /// committed.
-    pub(crate) fn into_committed(self) -> (Agent, Vec<Item>) {
-        (self.agent, if self.batch.has_writes() { Vec::new() } else { self.transcript.into_items() })
+    pub(crate) fn into_committed(self) -> (Agent, Vec<Item>, Option<Chain>) {
+        let (items, chain) =
+            if self.batch.has_writes() { Default::default() } else { self.transcript.into_parts() };
+        (self.agent, items, chain)
     }
 
     /// Whether the program still replays steps that were finished before the activation: until it has passed
@@ -251,11 +257,13 @@ impl<'e> Run<'e> {
             })
             .collect();
         let brings_kind = commit.writes.iter().any(is_kind);
+        let tool_lists: Vec<Entity> = commit.writes.iter().filter_map(tool_list).cloned().collect();
         let committed = self.engine.inner.store.commit(commit).await?;
         self.control.committed(self.engine.now());
         if brings_kind {
             self.engine.kept(&self.kind);
         }
+        self.engine.inner.toolsets.kept(&tool_lists);
         self.inbox.committed(committed.inbox);
         self.steps.committed(steps);
         Ok(())
@@ -302,6 +310,14 @@ impl<'e> Run<'e> {
             self.inbox.replace(posts);
         }
         Ok(())
+    }
+}
+
+/// Returns the list of tools that a write stores, if it stores one.
+fn tool_list(write: &Write) -> Option<&Entity> {
+    match write {
+        Write::Record(entity, _) if entity.kind == EntityKind::TOOL_LIST => Some(entity),
+        _ => None,
     }
 }
 

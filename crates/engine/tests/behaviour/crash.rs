@@ -1,11 +1,11 @@
 //! Deaths at every commit: at any moment, the engine continues by itself, nothing is lost or done
 //! twice, and no invariant is violated.
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, contexts, first_tools, one_kind};
 use entourage_engine::{Kinds, NewAgent, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Page, Write};
-use entourage_testkit::{Fault, PersonAction, Story, World};
+use entourage_testkit::{Fault, PersonAction, Story, World, quiet};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
     About, Agent, Answer, ItemBody, Learning, LearningId, LearningStatus, Record, Scope, Sessions, Status,
@@ -62,7 +62,7 @@ fn delegation() -> Story {
     };
     Story::new(["Go."], move |witness| {
         let pay = TestTool::new("pay", Effect::Unsafe, &Effects::seen_by(witness));
-        let kinds = Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parse("researcher.md", RESEARCHER).0.unwrap());
         World::builder(answers(model)).tools(first_tools().with(pay)).kinds(kinds)
     })
     .person(|question| {
@@ -174,7 +174,7 @@ fn approvals() -> Story {
 /// words, and after the result requests more from the same researcher.
 fn chat() -> Story {
     let agent = |request: &Request| {
-        let tail = request.tail.clone().unwrap_or_default();
+        let tail = contexts(request);
         let id = tail.split("<sub_agent id=\"").nth(1).and_then(|rest| rest.split('"').next());
         id.unwrap_or("nobody").to_owned()
     };
@@ -201,7 +201,7 @@ fn chat() -> Story {
     };
     let model = move |request: &Request| if is_researcher(request) { work(request) } else { lead(request) };
     Story::new(["Go.", "More."], move |_| {
-        let builtin = Kinds::builtin();
+        let builtin = quiet(Kinds::builtin());
         let kinds = ["orchestrator", "researcher"].into_iter().filter_map(|name| builtin.get(name));
         let kinds = kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone()));
         World::builder(answers(model)).tools(first_tools()).kinds(kinds)

@@ -15,7 +15,7 @@ use entourage_engine::{
     kinds::{names_tool, parse},
 };
 use entourage_llm::{Request, Script, ScriptedModel};
-use entourage_testkit::{Faults, PersonAction, Story, World, plain};
+use entourage_testkit::{Faults, PersonAction, Story, World, plain, quiet};
 use entourage_tools::{
     Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Source, Tool, Toolbox, builtin,
 };
@@ -150,7 +150,7 @@ fn injected_delegation(trap: &MaliciousSite) -> Story {
     Story::new(["Go."], move |witness| {
         World::builder(model.clone())
             .tools(trap.tools(&Effects::seen_by(witness), None))
-            .kinds(Kinds::builtin().with(parse("assistant.md", LEAD).0.unwrap()))
+            .kinds(quiet(Kinds::builtin()).with(parse("assistant.md", LEAD).0.unwrap()))
     })
     .person(|question| match question.about {
         About::Approval => PersonAction::Answer(Verdict::Reject.into()),
@@ -187,7 +187,7 @@ async fn injected_orders_on_a_page_send_and_pay_nothing_without_approval() {
 #[tokio::test]
 async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
     let mut tried = Vec::new();
-    for kind in Kinds::builtin().iter() {
+    for kind in quiet(Kinds::builtin()).iter() {
         if !kind.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, "bank__pay"))) {
             continue;
         }

@@ -12,7 +12,7 @@ use entourage_engine::{
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
-use entourage_testkit::{Story, World, plain};
+use entourage_testkit::{Story, World, plain, quiet};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
 use entourage_types::{Answer, Guardrails, ItemBody, Output, OutputEffect, Program, Reply, Status, TaskId};
 use serde_json::json;
@@ -276,7 +276,7 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
         }
     };
     let story = Story::new(["Go."], move |_| {
-        let kinds = Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parse("assistant.md", ASSISTANT).0.unwrap());
         let builder = World::builder(answers(model)).tools(first_tools()).kinds(kinds);
         builder.store(MemoryStore::default())
     });

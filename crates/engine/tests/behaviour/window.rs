@@ -20,7 +20,7 @@ const WINDOW: u32 = 4_096;
 /// The number of tokens of a request, at four bytes each.
 fn tokens(request: &Request) -> usize {
     let messages = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Notice(text) => text.len(),
+        Message::User(text) | Message::Notice(text) | Message::Context(text) => text.len(),
         Message::Assistant { text, calls } => {
             text.len()
                 + calls.iter().map(|call| call.tool.len() + call.arguments.to_string().len()).sum::<usize>()
@@ -31,8 +31,7 @@ fn tokens(request: &Request) -> usize {
         .tools
         .iter()
         .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-    let tail = request.tail.as_ref().map_or(0, String::len);
-    (messages.sum::<usize>() + tools.sum::<usize>() + tail + request.system.len()) / 4
+    (messages.sum::<usize>() + tools.sum::<usize>() + request.system.len()) / 4
 }
 
 fn is_summary(request: &Request) -> bool {
@@ -151,7 +150,7 @@ async fn a_digest_never_separates_a_call_from_its_output() {
                     }
                 }
                 Message::Output { .. } => panic!("an output without its turn: {message:?}"),
-                Message::User(_) | Message::Notice(_) => {}
+                Message::User(_) | Message::Notice(_) | Message::Context(_) => {}
             }
         }
     }

@@ -35,6 +35,7 @@ mod pieces;
 mod progress;
 mod prune;
 mod question;
+mod request;
 mod run;
 mod screen;
 mod serve;
@@ -118,6 +119,7 @@ enum Command {
     Delete(intervene::AgentAndReason),
     Session(sessions::Sessions),
     Context(context::Context),
+    Request(request::Request),
     Agents(agents::Agents),
     Usage(usage::Usage),
     Models(models::Models),
@@ -196,6 +198,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Delete(plain) => plain.run(Action::Delete, &globals).await,
         Command::Session(sessions) => sessions.run(&globals).await,
         Command::Context(context) => context.run(&globals).await,
+        Command::Request(request) => request.run(&globals).await,
         Command::Agents(agents) => agents.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,

@@ -9,6 +9,7 @@ mod entry;
 mod job;
 mod kind;
 mod receiver;
+mod request;
 mod response;
 mod tree;
 
@@ -19,5 +20,6 @@ pub(crate) use entry::{entry, posted};
 pub(crate) use job::{inconsistency, job};
 pub(crate) use kind::{kind, reloaded};
 pub(crate) use receiver::receiver;
+pub(crate) use request::request;
 pub(crate) use response::{asking, ended, final_text, run_item, run_text};
 pub(crate) use tree::{tree, tree_usage};

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{Database, Effects, TestTool, first_tools};
+use crate::kit::{Database, Effects, TestTool, bare, first_tools};
 use entourage_engine::{Clock, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
@@ -96,7 +96,7 @@ impl OldDatabase {
             .into_iter()
             .fold(first_tools(), |tools, name| tools.with(TestTool::new(name, Effect::Unsafe, &effects)));
         let kinds =
-            ["worker", "helper"].into_iter().fold(Kinds::none(), |kinds, name| kinds.with(Kind::bare(name)));
+            ["worker", "helper"].into_iter().fold(Kinds::none(), |kinds, name| kinds.with(bare(name)));
         let model = ScriptedModel::deciding(|request| Some(Ok(repeats_last_input(request))));
         let world = World::builder(model).tools(tools).kinds(kinds).store(database.open()).start().await;
         let page = Page { limit: 100, newest_first: false, ..Page::default() };

@@ -2,12 +2,13 @@
 
 use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, Grant, Inconsistency, Intervene,
-    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions, Page,
-    PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session, UsageReport,
+    Intervention, Item, ItemPage, Job, Kind, List, ListAgents, ListGrants, ListItems, ListQuestions,
+    ModelRequest, Page, PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, SendMessage, Session,
+    UsageReport,
 };
 use entourage_engine::Error;
 use entourage_types::{
-    Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus, ShownStatus,
+    Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus, RunId, ShownStatus,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
@@ -218,6 +219,11 @@ impl Backend {
     /// What an agent's model sees, block by block.
     pub(crate) async fn context(&self, agent: AgentId) -> Result<Context> {
         self.get(&format!("agents/{agent}/context")).await
+    }
+
+    /// What a model received in one call of a run.
+    pub(crate) async fn model_request(&self, run: RunId, number: u32) -> Result<ModelRequest> {
+        self.get(&format!("runs/{run}/requests/{number}")).await
     }
 
     /// The closed sessions of an agent, newest first; at most so many.

@@ -19,7 +19,7 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-use crate::kit::{Bug, Dice, Effects};
+use crate::kit::{Bug, Dice, Effects, bare};
 
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
@@ -121,7 +121,7 @@ fn edition(second: bool) -> Kinds {
             limits: limits.clone(),
             approval: vec![dear()],
             version: format!("{name} {second}"),
-            ..Kind::bare(name)
+            ..bare(name)
         }
     };
     KINDS.into_iter().zip(inputs).fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))
