@@ -23,4 +23,4 @@ pub use held::HeldModel;
 pub use plain::plain;
 pub use story::{PersonAction, Story, StoryOutcome};
 pub use witness::{Fact, Witness};
-pub use world::World;
+pub use world::{World, inexact_requests};

@@ -1,15 +1,15 @@
 //! Deaths at every commit: at any moment, the engine continues by itself, nothing is lost or done
 //! twice, and no invariant is violated.
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, contexts, first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, contexts, conversation, first_tools, one_kind};
 use entourage_engine::{Kinds, NewAgent, kinds::parse};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Page, Write};
 use entourage_testkit::{Fault, PersonAction, Story, World, quiet};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
-    About, Agent, Answer, ItemBody, Learning, LearningId, LearningStatus, Record, Scope, Sessions, Status,
-    Verdict,
+    About, Agent, Answer, ItemBody, Kind, Learning, LearningId, LearningStatus, Record, Scope, Section,
+    Sessions, Status, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -115,6 +115,38 @@ fn digests() -> Story {
         });
         let model = answers(model).with_window(4_096);
         World::builder(model).tools(Toolbox::new().with(bulk)).kinds(one_kind(|_| {}))
+    })
+}
+
+/// What another agent writes down while a run waits is told before its next call; between runs the person
+/// writes again.
+fn told() -> Story {
+    let lead = |request: &Request| match conversation(request).last() {
+        Some(Message::User(text)) if text == "Go." => {
+            Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
+        }
+        Some(Message::User(_)) => Script::call("save_learning", json!({"text": "They want more."})),
+        Some(Message::Output { tool, .. }) if tool == "send_message" => {
+            Script::text(format!("Found: {}", contexts(request).matches("<note ").count()))
+        }
+        Some(Message::Output { .. }) => Script::text("Learned."),
+        other => Script::text(format!("unexpected {other:?}")),
+    };
+    let look = |request: &Request| match conversation(request).last() {
+        Some(Message::User(_)) => Script::call("create_note", json!({"title": "t", "content": "c"})),
+        _ => Script::text("looked"),
+    };
+    let model = move |request: &Request| if is_researcher(request) { look(request) } else { lead(request) };
+    Story::new(["Go.", "More."], move |_| {
+        let mut kinds = quiet(Kinds::builtin());
+        for (name, instructions) in [("assistant", "Ask."), ("researcher", "You are the Researcher.")] {
+            let mut kind = Kind { instructions: instructions.into(), ..Kind::bare(name) };
+            kind.context.sections = vec![Section::Time, Section::Notes, Section::Learnings];
+            kind.context.time_minutes = 1_000;
+            kind.peers = if name == "assistant" { vec!["researcher".into()] } else { Vec::new() };
+            kinds.add(kind);
+        }
+        World::builder(answers(model)).tools(first_tools()).kinds(kinds)
     })
 }
 
@@ -246,6 +278,20 @@ async fn a_chat_with_question_and_reactivation_survives_a_crash_at_every_commit(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() {
     println!("{}", forks().survives(1..=3, STRIDE).await);
+}
+
+/// A context item is on record with the turn that read it, or neither is: the same is told, once.
+///
+/// Shows: INV-11.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn context_items_survive_a_crash_at_every_commit() {
+    let outcome = told().run(1, &[]).await;
+    let lines = &outcome.transcripts[0];
+    assert_eq!(lines[0], "context: 2026-01-01T00:00Z", "{outcome:#?}");
+    let notes: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains("<note ")).collect();
+    assert_eq!(notes, [4], "behind the output, before the next turn: {outcome:#?}");
+    assert_eq!(lines[5], "turn: Found: 1[]", "{outcome:#?}");
+    println!("{}", told().survives(1..=3, STRIDE).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

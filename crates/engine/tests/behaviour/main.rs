@@ -31,6 +31,7 @@ mod proofs;
 mod questions;
 mod races;
 mod receivers;
+mod requests;
 mod restarts;
 mod retention;
 mod retries;

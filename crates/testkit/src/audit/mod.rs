@@ -6,6 +6,7 @@ mod effects;
 mod fences;
 mod owners;
 mod posts;
+mod requests;
 mod snapshot;
 mod statuses;
 mod transcripts;
@@ -46,6 +47,8 @@ enum Invariant {
     Owners = 9,
     /// 10: no unsafe effect happens twice unless a person asked for that.
     Effects = 10,
+    /// 11: what a model received can be rebuilt.
+    Requests = 11,
 }
 
 /// A violated invariant.
@@ -111,6 +114,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     statuses::check(&whole, &mut found);
     usage::check(&whole, &mut found);
     owners::check(&whole, &mut found);
+    requests::check(&whole, &mut found);
     if let Some(witness) = witness {
         let facts = witness.facts();
         fences::check(&facts, &mut found);

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
 use entourage_types::{
-    Agent, AgentId, Event, Item, Post, Question, Record, Run, RunId, Scope, Step, Task, Time, Wakeup,
+    Agent, AgentId, EntityKind, Event, Item, Post, Question, Record, Run, RunId, Scope, Step, Task, Time,
+    Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -17,6 +18,8 @@ pub(super) struct Snapshot {
     pub(super) wakeups: Vec<Wakeup>,
     pub(super) tasks: Vec<Task>,
     pub(super) questions: Vec<Question>,
+    /// The digests of the stored lists of tools.
+    pub(super) tool_lists: BTreeSet<String>,
     /// By the root of their tree.
     pub(super) events: BTreeMap<AgentId, Vec<Event>>,
 }
@@ -44,6 +47,7 @@ impl Snapshot {
             wakeups: store.due(Time::from_micros(i64::MAX), None, u32::MAX).await?,
             tasks: records(store).await?,
             questions: records(store).await?,
+            tool_lists: tool_lists(store).await?,
             agents,
             items,
             runs,
@@ -79,6 +83,13 @@ impl Snapshot {
     pub(super) fn is_woken(&self, agent: AgentId) -> bool {
         self.wakeups.iter().any(|wakeup| wakeup.agent == agent)
     }
+}
+
+/// The ids of all stored lists of tools.
+async fn tool_lists(store: &dyn Store) -> Result<BTreeSet<String>> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let query = EntityQuery { page, ..EntityQuery::of(EntityKind::TOOL_LIST) };
+    Ok(store.entities(&Scope::All, query).await?.into_iter().map(|list| list.id).collect())
 }
 
 async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {
