@@ -37,8 +37,8 @@ pub struct Seen {
 /// One part of what a model sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section, of
-    /// which it holds what the model has not read yet.
+    /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section, whose
+    /// lines stand between the items of the conversation.
     pub name: String,
     /// The numbers of its first and last item, if it consists of items.
     pub items: Option<(u64, u64)>,
@@ -83,7 +83,8 @@ impl Client {
         let sections = memory.sections(&kind, &offer).await?;
         let unread = sections.unread(&kind.context, &view, engine.now()).unwrap_or_default();
         for section in &kind.context.sections {
-            let entries = unread.entries.iter().filter(|entry| entry.section == *section);
+            let read = view.contexts().flat_map(|(_, context)| &context.entries);
+            let entries = read.chain(&unread.entries).filter(|entry| entry.section == *section);
             parts.push(part(section.as_str(), entries.map(|entry| entry.text.len()).sum()));
         }
         let beside = parts.iter().filter(|part| part.items.is_none()).map(|part| part.bytes).sum();
@@ -166,7 +167,8 @@ fn conversation(view: &View<'_>) -> Vec<Part> {
         .filter_map(|(begin, end)| {
             let items = &view.items[begin..end];
             let (first, last) = (items.first()?.seq, items.last()?.seq);
-            let bytes = View { items, digest: None, opening: None, ..*view }.weight();
+            let view = View { items, digest: None, opening: None, ..*view };
+            let bytes = view.weight() - view.weight_of_contexts();
             Some(Part { name: "conversation".to_owned(), items: Some((first, last)), bytes })
         })
         .collect()
