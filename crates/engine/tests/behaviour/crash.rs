@@ -1,8 +1,8 @@
 //! Deaths at every commit: at any moment, the engine continues by itself, nothing is lost or done
 //! twice, and no invariant is violated.
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, contexts, conversation, first_tools, one_kind};
-use entourage_engine::{Kinds, NewAgent, kinds::parse};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, contexts, conversation, first_tools, one_kind, parsed};
+use entourage_engine::{Kinds, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Page, Write};
 use entourage_testkit::{Fault, PersonAction, Story, World, quiet};
@@ -62,7 +62,7 @@ fn delegation() -> Story {
     };
     Story::new(["Go."], move |witness| {
         let pay = TestTool::new("pay", Effect::Unsafe, &Effects::seen_by(witness));
-        let kinds = quiet(Kinds::builtin()).with(parse("researcher.md", RESEARCHER).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parsed("researcher.md", RESEARCHER));
         World::builder(answers(model)).tools(first_tools().with(pay)).kinds(kinds)
     })
     .person(|question| {
@@ -125,11 +125,11 @@ fn told() -> Story {
         Some(Message::User(text)) if text == "Go." => {
             Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
         }
-        Some(Message::User(_)) => Script::call("save_learning", json!({"text": "They want more."})),
+        Some(Message::User(_)) => Script::call("create_note", json!({"title": "u", "content": "own"})),
         Some(Message::Output { tool, .. }) if tool == "send_message" => {
             Script::text(format!("Found: {}", contexts(request).matches("<note ").count()))
         }
-        Some(Message::Output { .. }) => Script::text("Learned."),
+        Some(Message::Output { .. }) => Script::text("Noted."),
         other => Script::text(format!("unexpected {other:?}")),
     };
     let look = |request: &Request| match conversation(request).last() {
@@ -183,7 +183,7 @@ fn approvals() -> Story {
         let effects = Effects::seen_by(witness);
         let read = TestTool::new("read", Effect::Pure, &effects);
         let tools = Toolbox::new().with(read).with(TestTool::new("pay", Effect::Unsafe, &effects));
-        World::builder(answers(model)).tools(tools).kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
+        World::builder(answers(model)).tools(tools).kinds(Kinds::none().with(parsed("k.md", RULES)))
     })
     .person(|question| {
         let arguments = question.proposal.as_ref().map(|proposal| proposal.arguments.clone());

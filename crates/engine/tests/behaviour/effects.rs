@@ -10,9 +10,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, bare, death_of, first_tools, one_kind};
+use crate::kit::{
+    Effects, TestTool, WorldBuilderExt, WorldExt, bare, death_of, first_tools, one_kind, parsed,
+};
 use async_trait::async_trait;
-use entourage_engine::{Error, kinds::parse};
+use entourage_engine::Error;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
@@ -23,8 +25,7 @@ use serde_json::{Value, json};
 
 /// A kind parsed from its file.
 fn kind_of(front: &str) -> Kind {
-    let (kind, findings) = parse("payer.md", &format!("---\nname: assistant\n{front}\n---\nPay."));
-    kind.unwrap_or_else(|| panic!("{findings:?}"))
+    parsed("payer.md", &format!("---\nname: assistant\n{front}\n---\nPay."))
 }
 
 /// A call of `pay` that had its effect before the process died; the output was not committed.

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::kit::{FakeClockExt, WorldExt, contexts, conversation, first_tools, within};
-use entourage_engine::{Clock, Kinds, Role, kinds::parse};
+use crate::kit::{FakeClockExt, WorldExt, contexts, conversation, first_tools, parsed, within};
+use entourage_engine::{Clock, Kinds, Role};
 use entourage_llm::{Error as ModelError, Message, Missing, Request, Script, ScriptedModel};
 use entourage_store::Write;
 use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, plain, quiet};
@@ -179,7 +179,7 @@ async fn the_orchestrator_sees_the_last_ten_messages_and_its_agents_results() {
 async fn the_kind_sets_how_many_messages_the_orchestrator_sees() {
     let file = "---\nname: orchestrator\nprogram: orchestrate\ncontext: { messages: 2 }\n---\nYou are the Orchestrator.";
     let model = cast(&ScriptedModel::new(["one", "two", "three"].map(Script::text)), obeys);
-    let kinds = Kinds::none().with(parse("orchestrator.md", file).0.unwrap());
+    let kinds = Kinds::none().with(parsed("orchestrator.md", file));
     let world = World::builder(model.clone()).kinds(kinds).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "1").await;
     for n in 2..=3 {
@@ -458,7 +458,7 @@ async fn the_orchestrator_cannot_give_an_approval() {
             _ => Script::call("create_note", json!({"title": "t", "content": "c"})),
         })
     });
-    let kinds = quiet(Kinds::builtin()).with(parse("researcher.md", BUYER).0.unwrap());
+    let kinds = quiet(Kinds::builtin()).with(parsed("researcher.md", BUYER));
     let world = World::builder(model).tools(first_tools()).kinds(kinds).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Buy it.").await;
     let question = world.question(chat.id).await;
@@ -683,7 +683,7 @@ async fn a_message_to_a_working_sub_agent_joins_its_current_task() {
         1 => Ok(Script::call("wait", json!({"seconds": 60}))),
         _ => obeys(request),
     });
-    let kinds = quiet(Kinds::builtin()).with(parse("researcher.md", WORKER).0.unwrap());
+    let kinds = quiet(Kinds::builtin()).with(parsed("researcher.md", WORKER));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
     ended_runs(&world, &chat, 1).await;

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::crash::answers;
-use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, first_tools, one_kind, parsed};
 use async_trait::async_trait;
 use entourage_engine::{
     ChatMessage, Guardrail, GuardrailInput, Kinds, Role,
-    kinds::parse,
     responses::{Follow, StreamEvent},
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -276,7 +275,7 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
         }
     };
     let story = Story::new(["Go."], move |_| {
-        let kinds = quiet(Kinds::builtin()).with(parse("assistant.md", ASSISTANT).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parsed("assistant.md", ASSISTANT));
         let builder = World::builder(answers(model)).tools(first_tools()).kinds(kinds);
         builder.store(MemoryStore::default())
     });

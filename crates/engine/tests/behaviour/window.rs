@@ -12,7 +12,7 @@ use entourage_llm::{Deltas, KnownFrom, Message, Model, Profile, Reply, Request, 
 use entourage_store::Page;
 use entourage_testkit::{World, plain};
 use entourage_tools::{Effect, Outcome, ReadOutput, Toolbox};
-use entourage_types::{ItemBody, Status, Usage};
+use entourage_types::{ItemBody, Section, Status, Usage};
 use serde_json::json;
 
 const WINDOW: u32 = 4_096;
@@ -202,7 +202,8 @@ async fn context_lists_the_blocks_of_the_models_input_with_tokens_and_cost() {
     ]);
     let price = entourage_llm::Price { input: 2.0, output: 0.0, cached: Some(0.2), cache_written: None };
     let model = model.with_window(8_000).priced(price);
-    let world = World::builder(model).tools(bulky(4_000)).kinds(kind_without_step_limits()).start().await;
+    let kinds = one_kind(|kind| kind.context.sections = vec![Section::Time]);
+    let world = World::builder(model).tools(bulky(4_000)).kinds(kinds).start().await;
     let agent = world.ask("Fetch it.").await;
     world.ended(agent.id).await;
     // Only the engine that works has the tools.
@@ -214,9 +215,9 @@ async fn context_lists_the_blocks_of_the_models_input_with_tokens_and_cost() {
         [
             ("tools", None),
             ("instructions", None),
-            conversation(0, 0),
-            conversation(1, 2),
-            conversation(3, 3),
+            conversation(0, 1),
+            conversation(2, 3),
+            conversation(4, 4),
             ("time", None)
         ]
     );

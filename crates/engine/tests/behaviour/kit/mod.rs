@@ -35,6 +35,15 @@ pub(crate) fn bare(name: impl Into<String>) -> Kind {
     Kind { context, ..Kind::bare(name) }
 }
 
+/// The kind that a text defines, whose model does not read the time, unless the test is about that.
+#[must_use]
+pub(crate) fn parsed(file: &str, text: &str) -> Kind {
+    let (kind, findings) = entourage_engine::kinds::parse(file, text);
+    let mut kind = kind.unwrap_or_else(|| panic!("{findings:?}"));
+    kind.context.sections.retain(|section| *section != Section::Time);
+    kind
+}
+
 /// All that a model reads beside the conversation.
 #[must_use]
 pub(crate) fn contexts(request: &Request) -> String {
