@@ -42,6 +42,7 @@ mod sub_agents;
 mod thread;
 mod thread_sync;
 mod titles;
+mod tool_lists;
 mod toolset;
 pub mod trace;
 mod transcript_cache;

@@ -2,15 +2,12 @@
 //! byte-identical until the kinds or tools change.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_store::{Result as StoreResult, Write};
 use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Source, Tool, Toolbox};
-use entourage_types::{
-    Agent, ApprovalRule, Columns, Effect, Entity, EntityKind, Item, Kind, Owner, Sha256, Time, ToolSpec,
-};
+use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, Sha256, ToolSpec};
 use serde_json::Value;
 
 use crate::{
@@ -24,8 +21,6 @@ use crate::{
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
     made: Mutex<BuiltOffers>,
-    /// The lists of tools that are known to be in the store.
-    kept: Mutex<HashSet<Sha256>>,
 }
 
 /// The offers that were built since the kinds or tools have changed.
@@ -94,7 +89,7 @@ pub(crate) struct OfferedTool {
 
 impl Toolsets {
     pub(crate) fn new(tools: Toolbox) -> Self {
-        Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default(), kept: Mutex::default() }
+        Self { tools: RwLock::new(Arc::new(tools)), made: Mutex::default() }
     }
 
     fn tools(&self) -> Arc<Toolbox> {
@@ -155,35 +150,6 @@ impl Toolsets {
     /// Returns where the results of a tool come from; none if there is no such tool.
     pub(crate) fn source(&self, tool: &str) -> Option<Source> {
         self.tools().get(tool).map(|tool| tool.source())
-    }
-
-    /// Returns the write that stores a list of tools, so that the requests in which it was offered can be
-    /// rebuilt; none if it is known to be in the store.
-    pub(crate) fn keep(&self, offer: &Toolset, at: Time) -> StoreResult<Option<Write>> {
-        if self.lists().contains(&offer.sha256) {
-            return Ok(None);
-        }
-        let columns = Columns {
-            id: offer.sha256.to_string(),
-            owner: Owner::engine(),
-            root: None,
-            parent: None,
-            status: "kept",
-            created: at,
-            updated: at,
-            text: None,
-        };
-        let body = serde_json::to_string(&offer.specs)?;
-        Ok(Some(Write::entity(columns.entity(EntityKind::TOOL_LIST, body))))
-    }
-
-    /// Notes the lists of tools among these writes, which are in the store now.
-    pub(crate) fn kept(&self, writes: &[Entity]) {
-        self.lists().extend(writes.iter().filter_map(|list| list.id.parse::<Sha256>().ok()));
-    }
-
-    fn lists(&self) -> MutexGuard<'_, HashSet<Sha256>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn make(

@@ -24,9 +24,7 @@ mod transcript;
 use std::sync::Arc;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{
-    Agent, Entity, EntityKind, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn,
-};
+use entourage_types::{Agent, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
 pub use stop::{Interrupt, Stop};
@@ -51,6 +49,7 @@ use crate::{
     programs,
     prompt::Chain,
     restart::{ExclusiveTurn, ended_in_order, has_worked},
+    tool_lists::ToolLists,
     toolset::Position,
     versions::is_kind,
 };
@@ -257,13 +256,13 @@ impl<'e> Run<'e> {
             })
             .collect();
         let brings_kind = commit.writes.iter().any(is_kind);
-        let tool_lists: Vec<Entity> = commit.writes.iter().filter_map(tool_list).cloned().collect();
+        let tool_lists: Vec<_> = commit.writes.iter().filter_map(ToolLists::in_write).collect();
         let committed = self.engine.inner.store.commit(commit).await?;
         self.control.committed(self.engine.now());
         if brings_kind {
             self.engine.kept(&self.kind);
         }
-        self.engine.inner.toolsets.kept(&tool_lists);
+        self.engine.inner.tool_lists.kept(tool_lists);
         self.inbox.committed(committed.inbox);
         self.steps.committed(steps);
         Ok(())
@@ -310,14 +309,6 @@ impl<'e> Run<'e> {
             self.inbox.replace(posts);
         }
         Ok(())
-    }
-}
-
-/// Returns the list of tools that a write stores, if it stores one.
-fn tool_list(write: &Write) -> Option<&Entity> {
-    match write {
-        Write::Record(entity, _) if entity.kind == EntityKind::TOOL_LIST => Some(entity),
-        _ => None,
     }
 }
 

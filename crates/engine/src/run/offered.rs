@@ -77,7 +77,7 @@ impl Run<'_> {
     /// Returns the write that stores the tools on offer, by which requests are rebuilt; none if they are known
     /// to be stored.
     pub(super) fn keep_tools(&self) -> super::Result<Option<Write>> {
-        Ok(self.engine.inner.toolsets.keep(&self.offered.toolset, self.engine.now())?)
+        Ok(self.engine.inner.tool_lists.keep(&self.offered.toolset, self.engine.now())?)
     }
 
     /// Offers the tools that exist by now.
