@@ -18,7 +18,7 @@ use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{Asked, Item, ItemBody, RunId, Section, StepKey};
 use serde_json::json;
 
-use crate::kit::{Effects, TestTool, first_tools, one_kind};
+use crate::kit::{Effects, FakeClockExt, TestTool, first_tools, one_kind};
 
 type Received = Arc<Mutex<Vec<String>>>;
 
@@ -209,17 +209,10 @@ async fn a_turn_keeps_when_it_was_asked_what_the_gate_cost_and_which_attempts_fa
     let world = World::builder(model).clock(clock).kinds(one_kind(|_| {})).start().await;
     let start = world.clock().now();
     let root = world.ask("Go.").await;
-    let ended = async {
-        loop {
-            if world.client().agent(root.id).await.unwrap().status.is_terminal() {
-                return;
-            }
-            // Until the next attempt is due.
-            world.clock().advance(Duration::from_secs(1));
-            tokio::task::yield_now().await;
-        }
-    };
-    crate::kit::within("it ends", ended).await;
+    for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
+        world.clock().advance_to_sleeper(pause).await;
+    }
+    world.ended(root.id).await;
     let (run, _, turn) = turns(&world.client(), root.id).await.remove(0);
     let Asked { at, first_token, gate_ms, failed, .. } = asked(&turn);
     assert_eq!(gate_ms, 250);
