@@ -281,8 +281,6 @@ async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() 
 }
 
 /// A context item is on record with the turn that read it, or neither is: the same is told, once.
-///
-/// Shows: INV-11.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn context_items_survive_a_crash_at_every_commit() {
     let outcome = told().run(1, &[]).await;

@@ -86,7 +86,7 @@ fn all_sections(kind: &mut Kind) {
     kind.context.sections = vec![Section::Time, Section::Notes, Section::Learnings];
 }
 
-/// Shows: S4-R006, S4-R137, S4-R138, INV-11.
+/// Shows: S4-R006, S4-R137, S4-R138.
 #[tokio::test]
 async fn over_twenty_turns_a_request_keeps_every_byte_of_the_one_before_and_adds_what_was_appended() {
     let model = ScriptedModel::new([]);

@@ -26,7 +26,7 @@ fn run_all(seeds: std::ops::Range<u64>) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Shows: INV-01, INV-02, INV-03, INV-04, INV-05, INV-06, INV-07, INV-08, INV-09, INV-10, INV-11.
+/// Shows: INV-01, INV-02, INV-03, INV-04, INV-05, INV-06, INV-07, INV-08, INV-09, INV-10.
 #[test]
 fn the_invariants_hold_in_every_simulated_engine() {
     match (number("SEED"), number("ACTS")) {
