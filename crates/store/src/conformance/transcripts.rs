@@ -1,9 +1,10 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Checkpoint, Cost, Decision, Effect, Intent, ItemBody, Message, ModelUse, Notice,
-    NoticeCode, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status, StepKey, StepState,
-    StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    Agent, Asked, Author, CallId, Checkpoint, Context, ContextEntry, Cost, Decision, Effect, FailedTry,
+    Intent, ItemBody, Message, ModelUse, Notice, NoticeCode, Output, OutputEffect, PostId, Run, RunId,
+    RunOptions, Scope, Section, Sha256, Status, StepKey, StepState, StopReason, TaskId, ToolCall, Turn,
+    Usage, WaitingOn,
 };
 use serde_json::json;
 
