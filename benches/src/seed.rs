@@ -100,6 +100,7 @@ async fn waiting(store: &dyn Store) -> Result<()> {
         intent: None,
         attempt: 1,
         used: None,
+        asked: None,
         started: now,
         updated: now,
     };

@@ -34,7 +34,7 @@ pub struct Context {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Block {
     /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a
-    /// section.
+    /// section, whose lines stand between the items of the conversation.
     pub name: String,
     /// The numbers of its first and last item; null if it is not made of items.
     #[schema(required)]

@@ -1,13 +1,13 @@
 //! An entry of a transcript.
 
 use entourage_types::{
-    self as types, AgentId, CallId, PostId, QuestionId, RunId, Status, StepKey, TaskId, Time,
+    self as types, AgentId, CallId, PostId, QuestionId, RunId, Section, Status, StepKey, TaskId, Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{ModelUse, schema};
+use crate::{Asked, ModelUse, schema};
 
 /// One entry of an agent's transcript, written once and never changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -73,6 +73,10 @@ pub enum ItemBody {
         /// The model that answered and what that call used; left out when a program logged its own call.
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUse>,
+        /// How the model was asked; left out when a program logged its own call, or an earlier release did not
+        /// record it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        asked: Option<Asked>,
     },
     /// What one call returned.
     Output {
@@ -126,6 +130,11 @@ pub enum ItemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUse>,
     },
+    /// What the model reads beside the conversation and had not read yet.
+    Context {
+        /// The lines, in order.
+        entries: Vec<ContextEntry>,
+    },
     /// A notice of the server.
     Notice {
         /// How serious it is.
@@ -141,6 +150,19 @@ pub enum ItemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         retryable: Option<bool>,
     },
+}
+
+/// One line that the model reads beside the conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ContextEntry {
+    /// Its section: `time`, `notes`, `learnings` or `sub_agents`.
+    #[schema(value_type = schema::Section)]
+    pub section: Section,
+    /// The id of the note, learning or agent that it shows; left out for the time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// The line as the model reads it.
+    pub text: String,
 }
 
 /// The author of a message.
@@ -256,10 +278,11 @@ impl From<types::ItemBody> for ItemBody {
                 let options = options.map(RunOptions::from);
                 Self::Message { from: from.into(), text, task, ended, post, options }
             }
-            types::ItemBody::Turn(types::Turn { text, calls, used }) => Self::Turn {
+            types::ItemBody::Turn(types::Turn { text, calls, used, asked }) => Self::Turn {
                 text,
                 calls: calls.into_iter().map(ToolCall::from).collect(),
                 used: used.map(ModelUse::from),
+                asked: asked.map(|asked| Asked::from(*asked)),
             },
             types::ItemBody::Output(types::Output { call, tool, text, error, effect, details }) => {
                 let effect = effect.map(OutputEffect::from);
@@ -275,6 +298,11 @@ impl From<types::ItemBody> for ItemBody {
             }
             types::ItemBody::Digest(types::Digest { from, text, max_chars, used }) => {
                 Self::Digest { from, text, max_chars, used: used.map(ModelUse::from) }
+            }
+            types::ItemBody::Context(types::Context { entries }) => {
+                let entry =
+                    |types::ContextEntry { section, about, text }| ContextEntry { section, about, text };
+                Self::Context { entries: entries.into_iter().map(entry).collect() }
             }
             types::ItemBody::Notice(types::Notice { code, text, cause }) => {
                 let level = code.level();

@@ -6,7 +6,7 @@ use entourage_types::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{ModelUse, schema};
+use crate::{Asked, FailedTry, ModelUse, schema};
 
 /// One durable unit of a run: done once, and answered from its checkpoint from then on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -38,6 +38,9 @@ pub struct Step {
     /// What the model call used, when the step is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used: Option<ModelUse>,
+    /// How the model was asked, when the step is an answered model call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// When it was first begun.
     #[schema(value_type = schema::Time)]
     pub started: Time,
@@ -48,19 +51,36 @@ pub struct Step {
 
 impl From<types::Step> for Step {
     fn from(step: types::Step) -> Self {
-        let types::Step { run, key, state, intent, attempt, used, started, updated } = step;
+        let types::Step { run, key, state, intent, attempt, used, asked, started, updated } = step;
         let status = state.status();
         let (waits_for, retry, result) = match state {
             StepState::Started | StepState::Done(None) => (None, None, None),
             StepState::Open(wait) => (Some(wait.into()), None, None),
-            StepState::Retry(types::Retry { due, error, .. }) => (None, Some(Retry { due, error }), None),
+            StepState::Retry(types::Retry { due, error, failed, .. }) => {
+                let failed = failed.into_iter().map(FailedTry::from).collect();
+                (None, Some(Retry { due, error, failed }), None)
+            }
             StepState::Done(Some(Checkpoint::Item(seq))) => (None, None, Some(StepResult::Item(seq))),
             StepState::Done(Some(Checkpoint::Output(output))) => {
                 (None, None, Some(StepResult::Output(output.text)))
             }
         };
         let used = used.map(ModelUse::from);
-        Self { run, key, state: status, waits_for, retry, result, intent, attempt, used, started, updated }
+        let asked = asked.map(|asked| Asked::from(*asked));
+        Self {
+            run,
+            key,
+            state: status,
+            waits_for,
+            retry,
+            result,
+            intent,
+            attempt,
+            used,
+            asked,
+            started,
+            updated,
+        }
     }
 }
 
@@ -113,6 +133,8 @@ pub struct Retry {
     pub due: Time,
     /// Why the last attempt failed.
     pub error: String,
+    /// All attempts so far; empty if an earlier release did not record them.
+    pub failed: Vec<FailedTry>,
 }
 
 /// The result of a step.

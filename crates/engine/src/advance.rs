@@ -10,6 +10,7 @@ use crate::{
     Engine, Error, Result,
     activations::ActivationGuard,
     dispatch::Due,
+    prompt::Chain,
     restart::ResumeDecision,
     run::{Interrupt, Run, session},
 };
@@ -76,7 +77,7 @@ impl Engine {
             Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),
             Err(error) => return Err(error),
         };
-        let Some(claim) = self.claim(agent).await? else { return Ok(()) };
+        let Some((claim, chain)) = self.claim(agent).await? else { return Ok(()) };
         let by = due.by.max(self.now()).max(claim.now.unwrap_or(due.by));
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim, by);
@@ -86,15 +87,15 @@ impl Engine {
         if is_deleted(&claim) {
             return self.delete_entered(agent, entered).await;
         }
-        let mut run = Run::open(self, claim, by, entered).await?.alone(alone);
+        let mut run = Run::open(self, (claim, chain), by, entered).await?.alone(alone);
         let span = run.log_span();
         let closed = match given_up {
             Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(span).await,
             None => run.run_until_idle().instrument(span).await,
         };
         if closed.is_ok() {
-            let (agent, items) = run.into_committed();
-            self.inner.transcripts.put(&agent, items);
+            let (agent, items, chain) = run.into_committed();
+            self.inner.transcripts.put(&agent, items, chain);
         }
         match closed {
             // Another activation has taken the agent; it does the rest.
@@ -119,7 +120,7 @@ impl Engine {
     /// Ends an agent's run in its current state, for this cause.
     pub(crate) async fn end(&self, agent: AgentId, cause: Interrupt) -> Result<()> {
         let entered = self.inner.activations.enter(agent, self.stopping(), &**self.clock()).await;
-        let Some(claim) = self.claim(agent).await? else { return Ok(()) };
+        let Some((claim, chain)) = self.claim(agent).await? else { return Ok(()) };
         // An agent that a person deleted meanwhile is deleted and does not fail.
         if is_deleted(&claim) {
             return self.delete_entered(agent, &entered).await;
@@ -128,21 +129,23 @@ impl Engine {
         if claim.run.is_none() && claim.inbox.is_empty() {
             return self.serve(claim, self.now()).await;
         }
-        let mut run = Run::open(self, claim, self.now(), &entered).await?;
+        let mut run = Run::open(self, (claim, chain), self.now(), &entered).await?;
         Ok(run.close(Err(cause)).await?)
     }
 
-    /// Claims the agent, with the whole of its session.
-    async fn claim(&self, agent: AgentId) -> Result<Option<Claim>> {
+    /// Claims the agent, with the whole of its session, and with the messages of its last request, digested, if
+    /// they are cached.
+    async fn claim(&self, agent: AgentId) -> Result<Option<(Claim, Option<Chain>)>> {
         let held = self.inner.transcripts.take(agent);
         let Some(mut claim) = self.inner.store.claim(agent, held.end()).await? else { return Ok(None) };
         if !held.is_of(&claim.agent) {
             // The agent was pruned and created again under the same id: nothing that was read before belongs
             // to it.
-            return Ok(self.inner.store.claim(agent, 0).await?);
+            return Ok(self.inner.store.claim(agent, 0).await?.map(|claim| (claim, None)));
         }
+        let chain = held.chain();
         claim.items = held.joined(&claim.agent, claim.items);
-        Ok(Some(claim))
+        Ok(Some((claim, chain)))
     }
 
     /// Consumes the due wake-ups of an agent that has nothing to read and no run, without opening one.
@@ -153,7 +156,7 @@ impl Engine {
         }
         match self.inner.store.commit(commit).await {
             Ok(_) => {
-                self.inner.transcripts.put(&claim.agent, claim.items);
+                self.inner.transcripts.put(&claim.agent, claim.items, None);
                 Ok(())
             }
             Err(StoreError::Fenced { .. }) => Ok(()),

@@ -40,7 +40,7 @@ impl Engine {
                 return Ok(());
             }
             let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
-            match Run::open(self, claim, self.now(), entered).await?.delete(wakeups).await {
+            match Run::open(self, (claim, None), self.now(), entered).await?.delete(wakeups).await {
                 // Another process claimed the agent to do the same, or ended what it waits for, a person put an
                 // agent below it, or the outcome of the commit is unknown.
                 Err(

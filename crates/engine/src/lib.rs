@@ -43,6 +43,7 @@ mod sub_agents;
 mod thread;
 mod thread_sync;
 mod titles;
+mod tool_lists;
 mod toolset;
 pub mod trace;
 mod transcript_cache;
@@ -54,8 +55,9 @@ pub use agencies::{Agency, Chart};
 pub use client::{
     AcceptedMessage, AgentFilter, AskedQuestion, Block, Cause, ChatMessage, Child, Client, EngineState,
     Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord, KindUsage,
-    KindVersion, Link, Narrowed, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, QuestionFilter,
-    ReceiverRecord, Role, RunFilter, Seen, TranscriptRenderer, TreeUsage, Why,
+    KindVersion, Link, Narrowed, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, PrefixBreak,
+    QuestionFilter, RebuiltRequest, ReceiverRecord, RequestBefore, Role, RunFilter, Seen, TranscriptRenderer,
+    TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
@@ -80,6 +82,9 @@ pub use versions::{Reloaded, Source};
 pub use entourage_store::{
     Error as StoreError, ItemQuery, Page, RecordFilter, Subtree, UsageQuery, Versioned,
 };
+
+/// What a model receives: part of this crate's own interface, too.
+pub use entourage_llm::{Message as ModelMessage, Request as ModelRequest};
 
 /// What every call returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

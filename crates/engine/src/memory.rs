@@ -7,7 +7,7 @@ use entourage_types::{
     Agent, AgentId, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session,
 };
 
-use crate::{prompt::Tail, sub_agents, toolset::Toolset};
+use crate::{prompt::Sections, sub_agents, toolset::Toolset};
 
 /// A page size above the most learnings that an agent can have.
 const ALL_LEARNINGS: u32 = 200;
@@ -46,20 +46,21 @@ impl Memory {
         self.records(RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() }).await
     }
 
-    /// The content of the prompt's sections after the conversation, as far as its kind includes them.
-    pub(crate) async fn tail(&self, kind: &Kind, offer: &Toolset) -> Result<Tail> {
+    /// What its model is to know beside the conversation, as far as its kind includes that.
+    pub(crate) async fn sections(&self, kind: &Kind, offer: &Toolset) -> Result<Sections> {
         let wants = |section| kind.context.sections.contains(&section);
-        let mut tail = Tail::default();
+        let mut sections = Sections::default();
         if wants(Section::Notes) {
-            tail.notes = self.notes(Tail::NOTES).await?;
+            sections.notes = self.notes(Sections::NOTES).await?;
         }
         if wants(Section::Learnings) && offer.has(LEARNS) {
-            tail.learnings = self.learnings().await?;
+            sections.learnings = Some(self.learnings().await?);
         }
         if wants(Section::SubAgents) {
-            tail.sub_agents = sub_agents::of(&*self.store, &self.owner, self.root, self.agent).await?;
+            let known = sub_agents::of(&*self.store, &self.owner, self.root, self.agent).await?;
+            sections.sub_agents = Some(known);
         }
-        Ok(tail)
+        Ok(sections)
     }
 
     async fn records<R: Record>(&self, filter: RecordFilter<R>) -> Result<Vec<R>> {

@@ -274,6 +274,7 @@ fn step_of(run: RunId, key: StepKey, attempt: u32, at: Time) -> Step {
         intent: None,
         attempt,
         used: None,
+        asked: None,
         started: at,
         updated: at,
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Source, Tool, Toolbox};
-use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ToolSpec, WorksFor};
+use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, Sha256, ToolSpec, WorksFor};
 use serde_json::Value;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     approval::{concerns, holds},
     kinds::pattern,
     programs::Programs,
-    prompt::is_cut,
+    prompt::{is_cut, of_tools},
 };
 
 /// The tools of the engine, and the offers built from them.
@@ -72,6 +72,8 @@ pub(crate) struct Toolset {
     pub(crate) specs: Arc<[ToolSpec]>,
     /// Their approximate size, in bytes.
     pub(crate) weight: usize,
+    /// The digest under which the list is stored.
+    pub(crate) sha256: Sha256,
     tools: HashMap<String, OfferedTool>,
     kind: Arc<Kind>,
     /// The MCP servers whose tools are not known now.
@@ -201,7 +203,8 @@ impl Toolsets {
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
         let kind = Arc::clone(kind);
-        Toolset { weight: specs.iter().map(weight).sum(), specs: specs.into(), tools, kind, away }
+        let (weight, sha256) = (specs.iter().map(weight).sum(), of_tools(&specs));
+        Toolset { weight, sha256, specs: specs.into(), tools, kind, away }
     }
 }
 

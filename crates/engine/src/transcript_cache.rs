@@ -10,6 +10,8 @@ use entourage_types::{Agent, AgentId, DecisionOutcome, Item, ItemBody, OutputEff
 use lru::LruCache;
 use serde_json::Value;
 
+use crate::prompt::Chain;
+
 /// The approximate size of the cache, in bytes.
 const ROOM: usize = 16 << 20;
 /// Sessions of fewer items are not cached: a few rows are quickly read back, and there may be thousands of
@@ -31,12 +33,18 @@ pub(crate) struct TranscriptCache {
 pub(crate) struct Held {
     created: Option<Time>,
     items: Vec<Item>,
+    /// The messages of the last request, digested.
+    chain: Option<Chain>,
 }
 
 impl Held {
     /// Returns the number of the first item that is not cached.
     pub(crate) fn end(&self) -> u64 {
         self.items.last().map_or(0, |item| item.seq + 1)
+    }
+
+    pub(crate) fn chain(&self) -> Option<Chain> {
+        self.chain
     }
 
     /// Whether nothing here belongs to another agent that had this one's id before.
@@ -76,14 +84,14 @@ impl TranscriptCache {
     }
 
     /// Caches an agent's session, all of which has been committed.
-    pub(crate) fn put(&self, agent: &Agent, items: Vec<Item>) {
+    pub(crate) fn put(&self, agent: &Agent, items: Vec<Item>, chain: Option<Chain>) {
         let weight_of_these = weight(&items);
         if items.len() < WORTH_HOLDING || weight_of_these > self.room {
             return;
         }
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.1 += weight_of_these;
-        if let Some(before) = held.0.put(agent.id, Held { created: Some(agent.created), items }) {
+        if let Some(before) = held.0.put(agent.id, Held { created: Some(agent.created), items, chain }) {
             held.1 -= weight(&before.items);
         }
         while held.1 > self.room
@@ -115,6 +123,7 @@ fn of_body(body: &ItemBody) -> usize {
         ItemBody::Decision(decision) => decision.name.len() + of_decision(&decision.outcome),
         ItemBody::Notice(notice) => notice.text.len() + notice.cause.as_ref().map_or(0, String::len),
         ItemBody::Digest(digest) => digest.text.len(),
+        ItemBody::Context(context) => context.entries.iter().map(|entry| VALUE + entry.text.len()).sum(),
     }
 }
 
@@ -163,16 +172,16 @@ mod tests {
     fn a_full_cache_drops_the_least_recently_used_transcript() {
         let [one, two, three] = [agent(), agent(), agent()];
         let recent = TranscriptCache::new(weight(&items(&one, 0, 0, 20)) * 2);
-        recent.put(&one, items(&one, 0, 0, 20));
-        recent.put(&two, items(&two, 0, 0, 20));
+        recent.put(&one, items(&one, 0, 0, 20), None);
+        recent.put(&two, items(&two, 0, 0, 20), None);
         let held = recent.take(one.id);
         assert_eq!(held.end(), 20);
-        recent.put(&one, held.items);
-        recent.put(&three, items(&three, 0, 0, 20));
+        recent.put(&one, held.items, None);
+        recent.put(&three, items(&three, 0, 0, 20), None);
         assert_eq!(recent.take(two.id), Held::default(), "it was unused for longest");
         assert_eq!((recent.take(one.id).end(), recent.take(three.id).end()), (20, 20));
         assert_eq!(recent.held.lock().unwrap().1, 0);
-        recent.put(&one, items(&one, 0, 0, 100));
+        recent.put(&one, items(&one, 0, 0, 100), None);
         assert_eq!(recent.take(one.id), Held::default(), "what does not fit is not held");
     }
 
@@ -180,7 +189,7 @@ mod tests {
     fn a_short_transcript_is_not_cached() {
         let (agent, recent) = (agent(), TranscriptCache::default());
         for (count, held) in [(WORTH_HOLDING - 1, 0), (WORTH_HOLDING, WORTH_HOLDING)] {
-            recent.put(&agent, items(&agent, 0, 0, count as u64));
+            recent.put(&agent, items(&agent, 0, 0, count as u64), None);
             assert_eq!(recent.take(agent.id).items.len(), held);
         }
     }
@@ -198,11 +207,11 @@ mod tests {
             effect: None,
             details: Some(large),
         };
-        let turn = Turn { text: String::new(), calls: vec![call], used: None };
+        let turn = Turn { text: String::new(), calls: vec![call], ..Turn::default() };
         for body in [ItemBody::Turn(turn), ItemBody::Output(output)] {
             let recent = TranscriptCache::new(20 * 1_000);
             let all = items(&agent, 0, 0, 20).into_iter().map(|item| Item { body: body.clone(), ..item });
-            recent.put(&agent, all.collect());
+            recent.put(&agent, all.collect(), None);
             assert_eq!(recent.take(agent.id), Held::default(), "it does not fit");
         }
     }
@@ -211,7 +220,7 @@ mod tests {
     fn cached_and_newly_read_items_join_into_the_current_session() {
         let agent = agent();
         let all = items(&agent, agent.session, 0, 5);
-        let held = |items: &[Item]| Held { created: Some(agent.created), items: items.to_vec() };
+        let held = |items: &[Item]| Held { created: Some(agent.created), items: items.to_vec(), chain: None };
         assert_eq!(held(&all[..3]).joined(&agent, all[3..].to_vec()), all);
         let later_on = Agent { session: agent.session + 1, ..agent.clone() };
         let later = items(&agent, later_on.session, 5, 2);
@@ -221,7 +230,7 @@ mod tests {
     #[test]
     fn a_cached_transcript_is_not_used_for_a_recreated_agent() {
         let (agent, recent) = (agent(), TranscriptCache::default());
-        recent.put(&agent, items(&agent, 0, 0, 20));
+        recent.put(&agent, items(&agent, 0, 0, 20), None);
         let held = recent.take(agent.id);
         let anew = Agent { created: Time::from_micros(2), ..agent.clone() };
         assert!(held.is_of(&agent) && !held.is_of(&anew));

@@ -15,9 +15,6 @@ pub struct Request {
     pub system: Arc<str>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// What changes from request to request (time, notes). It comes after everything else, or for a weak
-    /// model before the latest user message: such a model takes what comes last for its task.
-    pub tail: Option<String>,
     /// The offered tools, in a stable order.
     pub tools: Arc<[ToolSpec]>,
     /// Whether the model may call them.
@@ -78,6 +75,9 @@ pub enum Message {
     /// A notification: a task's result, a refused answer, a summary of earlier messages. Providers receive it
     /// as a user message, since they know no third role.
     Notice(String),
+    /// What the model reads beside the conversation: the time, notes. It is no message of the user, although
+    /// providers receive it as one, together with the message of the user that follows it.
+    Context(String),
     /// An answer of the model.
     Assistant {
         /// Its text.

@@ -261,26 +261,20 @@ async fn a_reply_that_copies_the_example_is_retried_once_and_then_rejected() {
     }
 }
 
+/// What the model reads beside the conversation is no request, wherever it stands.
 #[tokio::test]
-async fn the_tail_is_sent_before_the_users_request() {
+async fn a_context_is_sent_where_it_stands_and_is_never_taken_for_the_request() {
     let scripted =
         ScriptedModel::deciding(|_| Some(Ok(Script::text(r#"{"action": "final_answer", "text": "A."}"#))));
-    let mut messages = vec![Message::User("Go.".into())];
-    for result in [None, Some("A")] {
-        messages.extend(
-            result.into_iter().flat_map(|text| call_with_output("fetch_url", &json!({"url": "a"}), text)),
-        );
-        let request = Request { tail: Some("<now>12:00</now>".into()), ..ask(messages.clone()) };
-        NextAction::new(scripted.clone()).call(request, &mut NoDeltas).await.expect("a reply");
-    }
-    for request in scripted.requests() {
-        assert_eq!(
-            (&request.messages[0], request.tail.as_ref()),
-            (&Message::User("<now>12:00</now>\n\nGo.".into()), None)
-        );
-        let told = request.messages.iter().filter(|message| format!("{message:?}").contains("12:00"));
-        assert_eq!(told.count(), 1);
-    }
+    let context = Message::Context("<now>12:00</now>".into());
+    let mut messages = vec![context.clone(), Message::User("Go.".into())];
+    messages.extend(call_with_output("fetch_url", &json!({"url": "a"}), "A"));
+    messages.push(Message::Context("<now>12:10</now>".into()));
+    NextAction::new(scripted.clone()).call(ask(messages), &mut NoDeltas).await.expect("a reply");
+    let sent = &scripted.requests()[0].messages;
+    assert_eq!(sent[..2], [context, Message::User("Go.".into())]);
+    let Some(Message::Context(last)) = sent.last() else { panic!("{sent:?}") };
+    assert!(last.starts_with("<now>12:10</now>") && last.contains("My request was: Go."), "{last}");
 }
 
 #[tokio::test]

@@ -84,14 +84,14 @@ async fn a_rehearsal_orchestrator_spawns_reports_results_and_relays_answers() {
     let spawn =
         tool("spawn_agent", json!({"properties": {"kind": {"enum": ["general", "researcher"]}, "task": {}}}));
     let tools = [vec![spawn], tools_named(&["reactivate_agent"])].concat();
-    let next = async |messages: &[Message], tail: &str| {
+    let next = async |messages: &[Message]| {
         let (messages, tools) = (messages.to_vec(), tools.clone().into());
-        let request = Request { messages, tools, tail: Some(tail.into()), ..Request::default() };
+        let request = Request { messages, tools, ..Request::default() };
         Rehearsal.call(request, &mut NoDeltas).await.expect("a reply")
     };
     let call = |reply: &Reply| (reply.calls[0].tool.clone(), reply.calls[0].arguments.clone());
     let mut messages = user_message("Find the newest one.");
-    let first = next(&messages, "").await;
+    let first = next(&messages).await;
     assert_eq!(
         call(&first),
         ("spawn_agent".into(), json!({"kind": "researcher", "task": "Find the newest one."}))
@@ -108,12 +108,16 @@ async fn a_rehearsal_orchestrator_spawns_reports_results_and_relays_answers() {
         "<task_result task=\"t\" from=\"researcher\" status=\"succeeded\">\nThe blue &amp; small one.\n</task_result>"
             .into(),
     ));
-    let told = next(&told, "").await;
+    let told = next(&told).await;
     assert!(told.calls.is_empty() && told.text.ends_with("\n\nThe blue & small one."), "{told:?}");
 
+    let listed = |agent: &str| format!("<sub_agents>\n{agent}\n</sub_agents>");
+    let asks = |id: &str| format!("<sub_agent id=\"{id}\">\n<question>Which?</question>\n</sub_agent>");
+    // The first one asked, too, and does so no longer.
+    messages.push(Message::Context(listed(&[asks("agt_1"), asks("agt_2")].join("\n"))));
+    messages.push(Message::Context(listed("<sub_agent id=\"agt_1\">\n</sub_agent>")));
     messages.push(Message::User("The one from May.".into()));
-    let tail = "<sub_agents>\n<sub_agent id=\"agt_1\">\n</sub_agent>\n<sub_agent id=\"agt_2\">\n<question>Which?</question>\n</sub_agent>";
-    let passed = next(&messages, tail).await;
+    let passed = next(&messages).await;
     assert_eq!(
         call(&passed),
         ("reactivate_agent".into(), json!({"agent": "agt_2", "message": "The one from May."}))

@@ -33,12 +33,12 @@ fn conversation(provider: Provider) -> Request {
     Request {
         system: "You are an agent.".into(),
         messages: vec![
+            Message::Context("<now>12:00</now>".into()),
             Message::User("Find it.".into()),
             Message::Assistant { text: "Looking.".into(), calls },
             output(1, "web_search", "found"),
             output(2, "list_files", "not JSON"),
         ],
-        tail: Some("<now>12:00</now>".into()),
         tools: [tool("web_search", json!({"type": "object"})), tool("list_files", options)].into(),
         ..request(provider)
     }
@@ -74,15 +74,14 @@ async fn equal_requests_produce_equal_bytes() {
     }
 }
 
-/// Providers cache a prefix: everything up to the last message, except the tail, must be the same bytes one
-/// turn later.
+/// Providers cache a prefix: everything up to the last message must be the same bytes one turn later.
 #[tokio::test]
 async fn a_longer_conversation_starts_with_the_bytes_of_the_shorter_one() {
     for provider in Provider::ALL {
         let mut longer = conversation(provider);
         longer.messages.push(Message::Assistant { text: "Found it.".into(), calls: Vec::new() });
+        longer.messages.push(Message::Context("<now>12:01</now>".into()));
         longer.messages.push(Message::User("Go on.".into()));
-        longer.tail = Some("<now>12:01</now>".into());
         let short = send(provider, conversation(provider)).await.body;
         let long = send(provider, longer).await.body;
         // Anthropic's cache marker moves; it is not part of the cached content.
@@ -94,30 +93,29 @@ async fn a_longer_conversation_starts_with_the_bytes_of_the_shorter_one() {
     }
 }
 
+/// Some servers want the roles to alternate: what the model reads before a message of the user is part of that
+/// message. After an output it is a message of its own, which never stands between a call and its output.
 #[tokio::test]
-async fn the_tail_is_sent_last_and_separates_no_output_from_its_call() {
+async fn a_context_joins_the_message_of_the_user_behind_it() {
+    let context = |minute: u32| Message::Context(format!("<now>12:0{minute}</now>"));
     for provider in Provider::ALL {
-        let after_user = Request { tail: Some("TAIL".into()), ..request(provider) };
-        let sent = body(provider, after_user).await;
+        let messages = vec![context(0), context(1), Message::User("Hello?".into())];
+        let sent = body(provider, Request { messages, ..request(provider) }).await;
         let messages =
             sent.get("messages").or(sent.get("input")).and_then(Value::as_array).expect("messages");
-        let last = messages.last().expect("a last message");
-        let text = last["content"].as_str().unwrap_or_default();
-        if provider == Provider::Anthropic {
-            assert_eq!((messages.len(), text), (2, "TAIL"), "{provider}: apart from what is cached");
-        } else {
-            assert_eq!((messages.len(), text), (1, "Hello?\n\nTAIL"), "{provider}");
-        }
+        assert_eq!(messages.len(), 1, "{provider}: {sent}");
+        let text = messages[0]["content"].to_string();
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{provider}: {text}"));
+        assert!(at("12:00") < at("12:01") && at("12:01") < at("Hello?"), "{provider}: {text}");
 
-        let sent = body(provider, conversation(provider)).await;
+        let mut last = conversation(provider);
+        last.messages.push(context(2));
+        let sent = body(provider, last).await;
         let messages =
             sent.get("messages").or(sent.get("input")).and_then(Value::as_array).expect("messages");
         let last = messages.last().expect("a last message");
-        assert_eq!(
-            (&last["role"], &last["content"]),
-            (&json!("user"), &json!("<now>12:00</now>")),
-            "{provider}"
-        );
+        assert_eq!(last["role"], "user", "{provider}");
+        assert!(last["content"].to_string().contains("12:02"), "{provider}: {last}");
     }
 }
 

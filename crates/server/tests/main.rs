@@ -26,6 +26,7 @@ mod pages;
 mod problems;
 mod questions;
 mod reconnects;
+mod requests;
 mod site;
 mod slow;
 mod start;

@@ -95,6 +95,7 @@ impl Activation {
             intent: None,
             attempt: 1,
             used: None,
+            asked: None,
             started: at,
             updated: at,
         };

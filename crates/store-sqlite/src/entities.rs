@@ -266,8 +266,8 @@ mod tests {
             }
         }
         for noun in EntityKind::KNOWN {
-            // The engine stores requests and versions of kinds, which are not listed by status.
-            let has_none = [EntityKind::REQUEST, EntityKind::KIND].contains(noun);
+            // The engine stores requests, versions of kinds and lists of tools, which are not listed by status.
+            let has_none = [EntityKind::REQUEST, EntityKind::KIND, EntityKind::TOOL_LIST].contains(noun);
             assert!(
                 has_none || of_nouns.iter().any(|(listed, _)| listed == noun),
                 "{noun} is not listed here"

@@ -214,6 +214,7 @@ pub(crate) fn steps(connection: &Connection, scope: &Scope, run: RunId) -> Resul
             intent: json_if_any(row, 8)?,
             attempt: row.get(4)?,
             used: json_if_any(row, 5)?,
+            asked: None,
             started: time(row, 6)?,
             updated: time(row, 7)?,
         })

@@ -7,6 +7,7 @@ use entourage_llm::Model;
 use entourage_store::{Layered, Store, StoreLayer};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
 use entourage_tools::Toolbox;
+use entourage_types::{Kind, Section};
 
 use crate::{
     FakeClock, Faults, Witness, World,
@@ -27,6 +28,17 @@ pub struct WorldBuilder {
     over: Option<WrapStore>,
 }
 
+/// The kinds without the time, so that transcripts consist of what was said and done.
+#[must_use]
+pub fn quiet(kinds: Kinds) -> Kinds {
+    kinds.iter().fold(Kinds::none(), |quiet, kind| {
+        let mut kind = Kind::clone(kind);
+        kind.context.sections.retain(|section| *section != Section::Time);
+        kind.version.clear();
+        quiet.with(kind)
+    })
+}
+
 /// Wraps a store in another store.
 type WrapStore = Box<dyn FnOnce(Arc<dyn Store>) -> Arc<dyn Store> + Send>;
 
@@ -35,7 +47,7 @@ impl WorldBuilder {
         Self {
             model,
             tools: Toolbox::new(),
-            kinds: Kinds::builtin(),
+            kinds: quiet(Kinds::builtin()),
             dispatchers: vec![Settings::default()],
             clock: FakeClock::default(),
             with: Box::new(|engine| engine),
@@ -51,7 +63,7 @@ impl WorldBuilder {
         self
     }
 
-    /// The kinds; the built-in ones if not given.
+    /// The kinds; if not given, the built-in ones, whose models do not read the time.
     pub fn kinds(mut self, kinds: Kinds) -> Self {
         self.kinds = kinds;
         self

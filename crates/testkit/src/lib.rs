@@ -16,11 +16,11 @@ mod witness;
 mod world;
 
 pub use audit::{Violation, audit};
-pub use builder::WorldBuilder;
+pub use builder::{WorldBuilder, quiet};
 pub use clock::FakeClock;
 pub use faults::{Fault, Faults};
 pub use held::HeldModel;
 pub use plain::plain;
 pub use story::{PersonAction, Story, StoryOutcome};
 pub use witness::{Fact, Witness};
-pub use world::World;
+pub use world::{World, inexact_requests};

@@ -37,6 +37,10 @@ fn line(body: &ItemBody) -> String {
         ItemBody::Decision(decision) => format!("decision: {}", decision.outcome),
         ItemBody::Notice(notice) => format!("notice {}: {}", notice.code.as_str(), notice.text),
         ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
+        ItemBody::Context(context) => {
+            let texts: Vec<&str> = context.entries.iter().map(|entry| entry.text.as_str()).collect();
+            format!("context: {}", texts.join(" "))
+        }
     }
 }
 

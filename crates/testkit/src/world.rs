@@ -8,9 +8,9 @@ use entourage_engine::{
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::Model;
-use entourage_store::{Commit, Layered, Page, Store};
+use entourage_store::{AgentQuery, Commit, Layered, Page, Store};
 use entourage_tools::Toolbox;
-use entourage_types::{Agent, AgentId, Owner, Question, QuestionStatus, Status};
+use entourage_types::{Agent, AgentId, ItemBody, Owner, Question, QuestionStatus, Scope, Status, StepKey};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -97,7 +97,10 @@ impl World {
     /// # Panics
     /// If the store cannot be read.
     pub async fn audit(&self) -> Vec<Violation> {
-        must(audit(&*self.store, Some(&self.witness)).await, "the store answers")
+        let mut found = must(audit(&*self.store, Some(&self.witness)).await, "the store answers");
+        let observer = self.builder.engine(&self.store).tools(self.builder.tools.clone());
+        found.extend(inexact_requests(&observer.clock(Arc::new(self.clock.clone())).build()).await);
+        found
     }
 
     /// A client of the local owner, which reads below all faults.
@@ -187,6 +190,33 @@ impl World {
         must(store.commit(Commit::new(clock.now())).await, "the store answers");
         live(store, clock, builder, faults, witness)
     }
+}
+
+/// The requests that cannot be rebuilt as the model received them, according to the digests in their turns.
+///
+/// # Panics
+/// If the store cannot be read.
+pub async fn inexact_requests(engine: &Engine) -> Vec<Violation> {
+    let page = || Page { limit: u32::MAX, ..Page::default() };
+    let query = AgentQuery { page: page(), ..AgentQuery::default() };
+    let mut found = Vec::new();
+    for agent in must(engine.store().agents(&Scope::All, query).await, "the store answers") {
+        let client = engine.client(agent.owner.clone());
+        for item in must(client.items(agent.id, 0, u32::MAX).await, "the agent exists") {
+            let (ItemBody::Turn(turn), Some(StepKey::Model(number))) = (&item.body, &item.step) else {
+                continue;
+            };
+            if turn.asked.is_none() {
+                continue;
+            }
+            let request = must(client.request(item.run, *number).await, "the request is found");
+            if let Some(doubt) = request.doubt {
+                let what = format!("the request of item {} is not what was sent: {doubt}", item.seq);
+                found.push(Violation { invariant: 0, agent: Some(agent.id), what });
+            }
+        }
+    }
+    found
 }
 
 /// Unwraps a result without which a test cannot continue.

@@ -1,4 +1,4 @@
-//! What a kind's model reads beside its instructions, and for how long.
+//! What a kind's model reads beside its instructions, for how long, and the items that hold it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,11 @@ use crate::status::words;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextPolicy {
-    /// The sections after the conversation, in this order.
+    /// What the model reads beside the conversation, in this order.
     pub sections: Vec<Section>,
+    /// Minutes after which the model reads the time again.
+    #[serde(skip_serializing_if = "is_default_interval")]
+    pub time_minutes: u32,
     /// How many of the latest messages between the agent and its counterpart the model reads; all
     /// of them if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,10 +28,20 @@ pub struct ContextPolicy {
     pub compact_at: f64,
 }
 
+/// The default of [`ContextPolicy::time_minutes`].
+const TIME_MINUTES: u32 = 10;
+
+/// Left out where it is the default, so that kinds without it keep their version.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_default_interval(minutes: &u32) -> bool {
+    *minutes == TIME_MINUTES
+}
+
 impl Default for ContextPolicy {
     fn default() -> Self {
         Self {
             sections: vec![Section::Time, Section::Learnings],
+            time_minutes: TIME_MINUTES,
             messages: None,
             sessions: Sessions::Kept,
             idle_minutes: 30,
@@ -39,7 +52,7 @@ impl Default for ContextPolicy {
 }
 
 words! {
-    /// What follows the conversation and changes from request to request.
+    /// What the model reads beside the conversation, and again when it changes.
     Section, "section" {
         /// The current time, to the minute.
         Time => "time",
@@ -61,6 +74,27 @@ words! {
         /// Also after `idle_minutes` without new items.
         Idle => "idle",
     }
+}
+
+/// What the model reads beside the conversation and had not read yet when this was written. It holds
+/// what is new or has changed; all else was said by earlier items that the model still sees.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Context {
+    /// The lines, those of one section one after the other.
+    pub entries: Vec<ContextEntry>,
+}
+
+/// One line of a section.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextEntry {
+    /// Its section.
+    pub section: Section,
+    /// The id of the note, learning or agent that it shows; none for the time. A later line about the
+    /// same replaces it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub about: Option<String>,
+    /// The line as the model reads it: text of others in it is escaped.
+    pub text: String,
 }
 
 #[cfg(test)]

@@ -47,6 +47,8 @@ kinds! {
     REQUEST => "request",
     /// A version of a kind with which a run has started.
     KIND => "kind",
+    /// A list of tools that a model was offered.
+    TOOL_LIST => "tool_list",
     /// The last run of a job of the engine's maintenance.
     JOB_RUN => "job_run",
     /// An event to be delivered to a receiver outside the engine.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, Status, StepKey, TaskId, Time,
+    AgentId, Asked, CallId, Context, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, Status,
+    StepKey, TaskId, Time,
 };
 
 /// One entry of an agent's transcript.
@@ -46,6 +47,8 @@ pub enum ItemBody {
     Notice(Notice),
     /// What the model reads from here on instead of older items.
     Digest(Digest),
+    /// What the model reads beside the conversation: the time, notes, learnings, sub-agents.
+    Context(Context),
 }
 
 /// A message to the agent.
@@ -117,6 +120,9 @@ pub struct Turn {
     /// The model that answered and what the call used; none if a program logged a call of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
+    /// How the model was asked; none if a program logged a call of its own, or an earlier release wrote it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub asked: Option<Box<Asked>>,
 }
 
 /// A request to use a tool.
@@ -318,6 +324,7 @@ impl ItemBody {
             Self::Decision(_) => "decision",
             Self::Notice(_) => "notice",
             Self::Digest(_) => "digest",
+            Self::Context(_) => "context",
         }
     }
 
@@ -333,6 +340,7 @@ impl ItemBody {
             Self::Decision(body) => serde_json::to_string(body),
             Self::Notice(body) => serde_json::to_string(body),
             Self::Digest(body) => serde_json::to_string(body),
+            Self::Context(body) => serde_json::to_string(body),
         }
     }
 
@@ -348,6 +356,7 @@ impl ItemBody {
             "decision" => Self::Decision(serde_json::from_str(json)?),
             "notice" => Self::Notice(serde_json::from_str(json)?),
             "digest" => Self::Digest(serde_json::from_str(json)?),
+            "context" => Self::Context(serde_json::from_str(json)?),
             other => return Err(serde::de::Error::custom(format!("unknown item type `{other}`"))),
         })
     }

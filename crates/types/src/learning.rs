@@ -29,7 +29,13 @@ impl Learning {
     /// The short name by which its agent refers to it: the end of its id.
     #[must_use]
     pub fn handle(&self) -> String {
-        let id = self.id.to_string();
+        Self::handle_of(self.id)
+    }
+
+    /// The short name of the learning with this id.
+    #[must_use]
+    pub fn handle_of(id: LearningId) -> String {
+        let id = id.to_string();
         id[id.len() - HANDLE..].to_owned()
     }
 }

@@ -5,6 +5,7 @@
 
 mod agent;
 mod approval;
+mod asked;
 mod backoff;
 mod chat;
 mod context;
@@ -37,6 +38,7 @@ mod report;
 mod run;
 mod run_options;
 mod session;
+mod sha256;
 mod shown;
 mod status;
 mod step;
@@ -51,9 +53,10 @@ mod wakeup;
 
 pub use agent::{Agent, WorksFor};
 pub use approval::{ApprovalRule, Comparison, Condition};
+pub use asked::{Asked, FailedTry};
 pub use backoff::Backoff;
 pub use chat::{Chat, ChatStatus};
-pub use context::{ContextPolicy, Section, Sessions};
+pub use context::{Context, ContextEntry, ContextPolicy, Section, Sessions};
 pub use counter::{Counter, CounterStatus};
 pub use day::Day;
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
@@ -87,6 +90,7 @@ pub use report::{UsageBy, UsageRow};
 pub use run::{Run, StopReason};
 pub use run_options::RunOptions;
 pub use session::{Session, SessionEnd, SessionStatus};
+pub use sha256::Sha256;
 pub use shown::ShownStatus;
 pub use status::{Status, WaitingOn};
 pub use step::{Checkpoint, Intent, OpenQuestion, Retry, Step, StepState, StepStatus, Wait};

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    About, AgentId, Effect, ModelUse, OnEnd, Output, QuestionId, RunId, StepKey, TaskId, Time, Verdict,
-    WakeupId, status::words,
+    About, AgentId, Asked, Effect, FailedTry, ModelUse, OnEnd, Output, QuestionId, RunId, StepKey, TaskId,
+    Time, Verdict, WakeupId, status::words,
 };
 
 /// One durable unit of a run. Its key is stable, so that the engine replays it from its record
@@ -24,6 +24,9 @@ pub struct Step {
     pub attempt: u32,
     /// What the model call used, when the step is one.
     pub used: Option<ModelUse>,
+    /// How the model was asked, when the step is an answered model call. Not stored with the step: the turn
+    /// that is its checkpoint says it.
+    pub asked: Option<Box<Asked>>,
     /// When it was first begun.
     pub started: Time,
     /// When it entered its state.
@@ -142,6 +145,9 @@ pub struct Retry {
     pub said: Vec<String>,
     /// How many attempts were made on those models.
     pub spent: u32,
+    /// All attempts so far.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed: Vec<FailedTry>,
 }
 
 /// The result of a step.

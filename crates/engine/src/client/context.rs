@@ -37,7 +37,8 @@ pub struct Seen {
 /// One part of what a model sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section.
+    /// What it is: `tools`, `instructions`, `sessions`, `digest`, `conversation`, or the name of a section, whose
+    /// lines stand between the items of the conversation.
     pub name: String,
     /// The numbers of its first and last item, if it consists of items.
     pub items: Option<(u64, u64)>,
@@ -79,10 +80,12 @@ impl Client {
             part("digest", view.digest.map_or(0, |digest| digest.text.len())),
         ];
         parts.extend(conversation(&view));
-        let tail = memory.tail(&kind, &offer).await?;
+        let sections = memory.sections(&kind, &offer).await?;
+        let unread = sections.unread(&kind.context, &view, engine.now()).unwrap_or_default();
         for section in &kind.context.sections {
-            let text = tail.section(*section, engine.now()).unwrap_or_default();
-            parts.push(part(section.as_str(), text.len()));
+            let read = view.contexts().flat_map(|(_, context)| &context.entries);
+            let entries = read.chain(&unread.entries).filter(|entry| entry.section == *section);
+            parts.push(part(section.as_str(), entries.map(|entry| entry.text.len()).sum()));
         }
         let beside = parts.iter().filter(|part| part.items.is_none()).map(|part| part.bytes).sum();
         let density = density(&items, &kind, beside);
@@ -164,7 +167,8 @@ fn conversation(view: &View<'_>) -> Vec<Part> {
         .filter_map(|(begin, end)| {
             let items = &view.items[begin..end];
             let (first, last) = (items.first()?.seq, items.last()?.seq);
-            let bytes = View { items, digest: None, ..*view }.weight();
+            let view = View { items, digest: None, opening: None, ..*view };
+            let bytes = view.weight() - view.weight_of_contexts();
             Some(Part { name: "conversation".to_owned(), items: Some((first, last)), bytes })
         })
         .collect()

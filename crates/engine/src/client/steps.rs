@@ -76,14 +76,17 @@ impl StepMerger {
     }
 
     fn read(&mut self, item: &Item) {
-        let mut used = None;
+        let (mut used, mut asked) = (None, None);
         if let ItemBody::Turn(turn) = &item.body {
             self.asked.extend(turn.calls.iter().map(|call| (call.id, item.at)));
-            used.clone_from(&turn.used);
+            (used, asked) = (turn.used.clone(), turn.asked.clone());
         }
         if let Some(key) = &item.step {
             let step = self.done(key, item);
-            self.steps.push(Step { used, ..step });
+            // Its row, if it has one, was written after the first attempt.
+            let first = asked.as_ref().map(|asked| asked.failed.first().map_or(asked.at, |first| first.at));
+            let started = first.map_or(step.started, |first| first.min(step.started));
+            self.steps.push(Step { used, asked, started, ..step });
         }
     }
 
@@ -98,6 +101,7 @@ impl StepMerger {
             intent: None,
             attempt: 1,
             used: None,
+            asked: None,
             started: begun,
             updated: item.at,
         };

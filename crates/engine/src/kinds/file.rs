@@ -186,8 +186,9 @@ fn bad_context(context: &ContextPolicy) -> impl Iterator<Item = &'static str> {
     let share = (!share).then_some("context: compact_at must be between 0.2 and 0.95");
     let idle = (context.idle_minutes == 0).then_some("context: idle_minutes must be 1 or more");
     let many = (context.summaries > 20).then_some("context: summaries must be 20 or fewer");
+    let interval = (context.time_minutes == 0).then_some("context: time_minutes must be 1 or more");
     let none = (context.messages == Some(0)).then_some("context: messages must be 1 or more");
-    share.into_iter().chain(idle).chain(many).chain(none)
+    share.into_iter().chain(idle).chain(many).chain(interval).chain(none)
 }
 
 fn unknown_keys(file: &str, front: &str) -> Vec<Finding> {

@@ -1,12 +1,14 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Author, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, ToolCall};
+use entourage_types::{
+    Author, Context, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, Time, ToolCall,
+};
 use serde_json::Value;
 
 use super::{
     cut::{cut, is_longer},
-    escaped, task_result,
+    escaped, sections, task_result,
 };
 
 /// The size of a message beside its text, in bytes.
@@ -18,6 +20,9 @@ const MARK: usize = 96;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) digest: Option<&'a Digest>,
+    /// The context that was written with the digest: the model reads it before the items that remain, so that
+    /// the last words it reads are still those of the conversation.
+    pub(crate) opening: Option<&'a Item>,
     pub(crate) items: &'a [Item],
     /// How many characters of an output the model sees.
     pub(crate) max_output: usize,
@@ -30,19 +35,27 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     /// Returns what an agent of this kind sees of these items, all of one session.
     pub(crate) fn of(items: &'a [Item], kind: &Kind) -> Self {
+        Self::before(items, kind, 0)
+    }
+
+    /// Returns what an agent of this kind still sees of these items once so many messages have joined them.
+    pub(crate) fn before(items: &'a [Item], kind: &Kind, coming: usize) -> Self {
         let view = Self::whole(items, kind.limits.max_output_chars);
-        kind.context.messages.map_or(view, |messages| view.latest(messages as usize))
+        kind.context.messages.map_or(view, |messages| view.latest((messages as usize).saturating_sub(coming)))
     }
 
     /// Returns the view of these items, all of one session, with at most `max_output` characters of each
     /// output.
     pub(crate) fn whole(items: &'a [Item], max_output: usize) -> Self {
-        let digest = items.iter().rev().find_map(|item| match &item.body {
-            ItemBody::Digest(digest) => Some(digest),
+        let found = items.iter().enumerate().rev().find_map(|(at, item)| match &item.body {
+            ItemBody::Digest(digest) => Some((at, digest)),
             _ => None,
         });
+        let digest = found.map(|(_, digest)| digest);
+        let opening = found.and_then(|(at, _)| items.get(at + 1)).filter(|item| context(item).is_some());
         let from = digest.map_or(0, |digest| items.partition_point(|item| item.seq < digest.from));
-        let view = Self { digest, items: &items[from..], max_output, max_message: None, results_from: 0 };
+        let items = &items[from..];
+        let view = Self { digest, opening, items, max_output, max_message: None, results_from: 0 };
         view.bounded(digest.and_then(|digest| digest.max_chars))
     }
 
@@ -54,12 +67,20 @@ impl<'a> View<'a> {
             ItemBody::Turn(turn) => turn.calls.is_empty(),
             _ => false,
         };
-        let first = self.items.iter().rev().filter(said).nth(messages.saturating_sub(1));
-        let from = first.map_or(0, |first| self.items.partition_point(|item| item.seq < first.seq));
+        let first = match messages.checked_sub(1) {
+            Some(nth) => self.items.iter().rev().filter(said).nth(nth).map(|first| first.seq),
+            None => Some(u64::MAX),
+        };
+        let mut from = first.map_or(0, |first| self.items.partition_point(|item| item.seq < first));
+        // What the model read right before a message belongs to it.
+        while messages > 0 && from > 0 && context(&self.items[from - 1]).is_some() {
+            from -= 1;
+        }
         let last = self.items.iter().rev().find(|item| matches!(item.body, ItemBody::Message(_)));
         let digest = self.digest.filter(|_| from == 0);
+        let opening = self.opening.filter(|_| from == 0);
         let results_from = last.map_or(0, |item| item.seq);
-        Self { digest, items: &self.items[from..], results_from, ..self }
+        Self { digest, opening, items: &self.items[from..], results_from, ..self }
     }
 
     /// Returns the view with at most `max` characters of each message and output.
@@ -68,10 +89,39 @@ impl<'a> View<'a> {
         Self { max_output, max_message: max.or(self.max_message), ..self }
     }
 
-    /// Returns the indexes at which a whole turn or a message begins: the view may begin only there.
+    /// Returns the indexes at which a whole turn, or a message with the context before it, begins: the view may
+    /// begin only there.
     pub(crate) fn beginnings(&self) -> impl Iterator<Item = usize> {
-        let begins = |item: &Item| matches!(item.body, ItemBody::Message(_) | ItemBody::Turn(_));
-        self.items.iter().enumerate().filter(move |(_, item)| begins(item)).map(|(index, _)| index)
+        let items = self.items;
+        let is_message = |item: &Item| matches!(item.body, ItemBody::Message(_));
+        let begins = move |at: &usize| match &items[*at].body {
+            ItemBody::Message(_) => at.checked_sub(1).is_none_or(|before| context(&items[before]).is_none()),
+            ItemBody::Turn(_) => true,
+            ItemBody::Context(_) => items.get(at + 1).is_some_and(is_message),
+            _ => false,
+        };
+        (0..items.len()).filter(begins)
+    }
+
+    /// Returns what the model reads beside the conversation, in the order in which it reads it.
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = (Time, &'a Context)> {
+        let (opening, items) = (self.opening, self.items);
+        let is_other = move |item: &&Item| opening.is_none_or(|opening| opening.seq != item.seq);
+        let all = opening.into_iter().chain(items.iter().filter(is_other));
+        all.filter_map(|item| Some((item.at, context(item)?)))
+    }
+
+    /// Returns what determines how the items of this view are rendered. With the same frame, the messages of
+    /// a longer conversation begin with those of a shorter one.
+    pub(super) fn frame(&self, readable: bool) -> Frame {
+        Frame {
+            first: self.items.first().map(|item| item.seq),
+            digest: self.digest.map(|digest| (digest.from, digest.text.len())),
+            opening: self.opening.map(|item| item.seq),
+            bounds: (self.max_output, self.max_message),
+            results_from: self.results_from,
+            readable,
+        }
     }
 
     /// Renders the messages; `readable` says whether the model has the tool to read what is left out.
@@ -82,15 +132,24 @@ impl<'a> View<'a> {
                 escaped(&digest.text)
             ))
         });
-        // The tools of a program are not the model's, and providers refuse calls of tools that they do not know.
-        let mut by_program = false;
-        let messages = self.items.iter().filter_map(|item| {
-            if let ItemBody::Turn(turn) = &item.body {
-                by_program = turn.used.is_none() && !turn.calls.is_empty() && is_of_program(item);
+        let opening =
+            self.opening.and_then(context).map(|context| Message::Context(sections::render(context)));
+        let items = self.items.iter().filter_map(|item| self.message(item, readable));
+        digest.into_iter().chain(opening).chain(items).collect()
+    }
+
+    /// Whether an item is a turn in which a program made calls, or an output of such a call. The tools of a program
+    /// are not the model's, and providers refuse calls of tools that they do not know.
+    fn is_by_program(&self, item: &Item) -> bool {
+        match &item.body {
+            ItemBody::Turn(turn) => is_of_program(item) && !turn.calls.is_empty(),
+            ItemBody::Output(_) => {
+                let at = self.items.partition_point(|other| other.seq < item.seq);
+                let turn = self.items[..at].iter().rev().find(|item| matches!(item.body, ItemBody::Turn(_)));
+                turn.is_some_and(is_of_program)
             }
-            if by_program { self.as_notice(item, readable) } else { self.message(item, readable) }
-        });
-        digest.into_iter().chain(messages).collect()
+            _ => false,
+        }
     }
 
     /// Renders a turn of a program and the outputs of its calls.
@@ -112,13 +171,16 @@ impl<'a> View<'a> {
                     "<call_result tool=\"{tool}\"{failed}>\n{text}\n</call_result>"
                 )))
             }
-            _ => self.message(item, readable),
+            _ => None,
         }
     }
 
     fn message(&self, item: &Item, readable: bool) -> Option<Message> {
         if self.hides(item) {
             return None;
+        }
+        if self.is_by_program(item) {
+            return self.as_notice(item, readable);
         }
         let number = readable.then_some(item.seq);
         Some(match &item.body {
@@ -146,6 +208,7 @@ impl<'a> View<'a> {
             // A decision is for the program. What it leads to is in the conversation by itself.
             ItemBody::Decision(_) => return None,
             ItemBody::Notice(notice) => Message::Notice(guidance(notice)?),
+            ItemBody::Context(context) => Message::Context(sections::render(context)),
             ItemBody::Digest(_) => return None,
         })
     }
@@ -167,13 +230,20 @@ impl<'a> View<'a> {
 
     fn hides(&self, item: &Item) -> bool {
         let is_result = matches!(&item.body, ItemBody::Message(message) if message.is_result());
-        is_result && item.seq < self.results_from
+        let is_opening = self.opening.is_some_and(|opening| opening.seq == item.seq);
+        is_result && item.seq < self.results_from || is_opening
     }
 
     /// Returns the approximate size of the messages in bytes, without rendering them.
     pub(crate) fn weight(&self) -> usize {
         let digest = self.digest.map_or(0, |digest| digest.text.len() + FRAME);
-        digest + self.weight_of_items()
+        let opening = self.opening.and_then(context).map_or(0, |context| sections::weight(context) + FRAME);
+        digest + opening + self.weight_of_items()
+    }
+
+    /// Returns the approximate size of what the model reads beside the conversation, in bytes.
+    pub(crate) fn weight_of_contexts(&self) -> usize {
+        self.contexts().map(|(_, context)| sections::weight(context) + FRAME).sum()
     }
 
     /// Returns the approximate size of the messages without the digest, in bytes.
@@ -194,7 +264,7 @@ impl<'a> View<'a> {
                     turn.text.len() + calls.sum::<usize>()
                 }
                 ItemBody::Output(output) => seen(&output.text, self.max_output),
-
+                ItemBody::Context(context) => sections::weight(context),
                 ItemBody::Notice(notice) => return guidance(notice).map_or(0, |text| FRAME + text.len()),
                 ItemBody::Decision(_) | ItemBody::Digest(_) => return 0,
             }
@@ -207,6 +277,25 @@ fn is_of_program(item: &Item) -> bool {
 
 fn assistant(text: String) -> Message {
     Message::Assistant { text, calls: Vec::new() }
+}
+
+/// What determines how the items of a view are rendered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Frame {
+    first: Option<u64>,
+    digest: Option<(u64, usize)>,
+    opening: Option<u64>,
+    bounds: (usize, Option<usize>),
+    results_from: u64,
+    readable: bool,
+}
+
+/// Returns what an item holds beside the conversation, if it is such an item.
+fn context(item: &Item) -> Option<&Context> {
+    match &item.body {
+        ItemBody::Context(context) => Some(context),
+        _ => None,
+    }
 }
 
 /// Returns what the model reads of a notice, if it is for the model.

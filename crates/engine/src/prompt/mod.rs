@@ -1,49 +1,67 @@
-//! What the model sees: a stable prefix, the conversation, and at the tail what changes. One file
-//! per part.
+//! What the model sees: a stable prefix, and the conversation with what the model reads beside it, which only
+//! grows at its end. One file per part.
 
 mod conversation;
 mod cut;
 mod density;
 mod escape;
+mod proof;
 mod record;
+mod sections;
 mod sub_agents;
 mod system;
-mod tail;
 
 use std::{fmt::Write as _, sync::Arc};
 
-use entourage_llm::Request;
-use entourage_types::{Item, Kind, Status, TaskId};
-
-use crate::toolset::Toolset;
+use entourage_llm::{Request, ToolChoice};
+use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
 
 pub(crate) use conversation::{View, is_cut};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
+pub(crate) use proof::{Chain, of_request, of_tools, sha256};
 pub(crate) use record::{drawn, render_transcript};
+pub(crate) use sections::Sections;
 pub(crate) use system::{earlier, system};
-pub(crate) use tail::Tail;
 
 /// The tool with which a model reads what was too long to be shown.
 const READS_ON: &str = "read_output";
 
-/// Returns the request for an agent's next turn. Everything but the tail only ever grows at its end.
-pub(crate) fn request(
-    kind: &Kind,
-    offer: &Toolset,
-    system: Arc<str>,
-    items: &[Item],
-    tail: String,
-) -> Request {
-    Request {
-        model: kind.model.clone(),
-        system,
-        messages: View::of(items, kind).messages(offer.has(READS_ON)),
-        tail: Some(tail).filter(|tail| !tail.is_empty()),
-        tools: Arc::clone(&offer.specs),
-        output_schema: kind.output_schema.clone().map(Arc::new),
-        temperature: kind.temperature,
-        ..Request::default()
+/// What a request is rendered from: nothing else determines what a provider receives.
+pub(crate) struct Rendered<'a> {
+    pub(crate) kind: &'a Kind,
+    /// The model that is asked.
+    pub(crate) model: Option<String>,
+    pub(crate) system: Arc<str>,
+    pub(crate) tools: Arc<[ToolSpec]>,
+    /// The items of the session.
+    pub(crate) items: &'a [Item],
+    /// Whether the program handles one call of a turn.
+    pub(crate) one_call: bool,
+    /// Whether it is the run's last call, without tools.
+    pub(crate) is_last: bool,
+}
+
+impl Rendered<'_> {
+    /// Returns the request for an agent's next turn, and its messages as a chain, which goes on from the chain
+    /// of an earlier request. Within a session a request only ever grows at its end.
+    pub(crate) fn request(self, before: Option<Chain>) -> (Request, Chain) {
+        let Self { kind, model, system, tools, items, one_call, is_last } = self;
+        let view = View::of(items, kind);
+        let messages = view.messages(proof::reads_on(&tools));
+        let chain = Chain::over(before, &view, &tools, &messages);
+        let request = Request {
+            model,
+            system,
+            messages,
+            tools,
+            tool_choice: if is_last { ToolChoice::None } else { ToolChoice::Auto },
+            one_call,
+            output_schema: kind.output_schema.clone().map(Arc::new),
+            temperature: kind.temperature,
+            ..Request::default()
+        };
+        (request, chain)
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
                 (format!("Decision {}", decision.name), decision.outcome.to_string())
             }
             ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
-            ItemBody::Digest(_) => continue,
+            ItemBody::Digest(_) | ItemBody::Context(_) => continue,
         };
         let _ = writeln!(out, "{who}: {}", cut(text.trim(), ITEM, None));
     }

@@ -2,7 +2,7 @@
 
 use entourage_types::{About, TaskResult};
 
-use super::{cut::cut, escaped, tail::section};
+use super::{cut::cut, escaped, sections::Line};
 use crate::sub_agents::SubAgent;
 
 /// How many characters are shown of an instruction, a result or a question.
@@ -14,9 +14,16 @@ const QUESTION: usize = 1_000;
 /// How many agents are shown in full, those with the latest tasks; the others are shown in brief.
 const WHOLE: usize = 20;
 
-pub(super) fn list(known: &[SubAgent]) -> Option<String> {
+/// Returns the lines of the section. An agent that was shown in full and has not changed since says the same
+/// in brief.
+pub(super) fn lines(known: &[SubAgent]) -> Vec<Line> {
     let (latest, older) = known.split_at(known.len().min(WHOLE));
-    section("sub_agents", latest.iter().map(line).chain(older.iter().map(brief)))
+    let latest = latest.iter().map(|known| Line::new(known.agent.id.to_string(), vec![line(known)]));
+    let older = older.iter().map(|known| {
+        let forms = vec![brief(known), line(known)];
+        Line::new(known.agent.id.to_string(), forms)
+    });
+    latest.chain(older).collect()
 }
 
 /// Returns the status of an agent as its parent sees it.

@@ -175,9 +175,9 @@ impl RunItem {
                 text: notice.text.clone(),
                 at,
             })],
-            // A decision is for the program; a digest is what the model sees instead of older items, which stay in the
-            // transcript.
-            ItemBody::Decision(_) | ItemBody::Digest(_) => Vec::new(),
+            // A decision is for the program; the others are what the model reads beside what was said, or instead of older
+            // items, which stay in the transcript.
+            ItemBody::Decision(_) | ItemBody::Digest(_) | ItemBody::Context(_) => Vec::new(),
         }
     }
 }

@@ -37,6 +37,7 @@ pub use program::{
 pub use stop::{Interrupt, Stop};
 pub use tools::output::TurnOutcome;
 
+pub(crate) use guards::limits::is_last_announced;
 pub(crate) use guards::taint::TaintCache;
 pub(crate) use lifecycle::session;
 
@@ -53,7 +54,9 @@ use crate::{
     Engine,
     activations::ActivationGuard,
     programs::Program,
+    prompt::Chain,
     restart::{ExclusiveTurn, ended_in_order, has_worked},
+    tool_lists::ToolLists,
     toolset::Position,
     versions::is_kind,
 };
@@ -85,7 +88,7 @@ impl<'e> Run<'e> {
     /// If the version of the kind that the run started with cannot be read.
     pub(crate) async fn open(
         engine: &'e Engine,
-        claim: Claim,
+        (claim, chain): (Claim, Option<Chain>),
         by: Time,
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
@@ -102,7 +105,7 @@ impl<'e> Run<'e> {
         let message = inbox::run_options::message_of(&items, &record);
         control.set_answers(message.and_then(|message| message.post));
         record.set_options(message.and_then(|message| message.options.clone()));
-        let transcript = Transcript::new(items, &steps);
+        let transcript = Transcript::new(items, chain, &steps);
         Ok(Self {
             engine,
             kind,
@@ -206,8 +209,10 @@ impl<'e> Run<'e> {
 
     /// Returns the agent and its session for the transcript cache; no items if the last writes were not
     /// committed.
-    pub(crate) fn into_committed(self) -> (Agent, Vec<Item>) {
-        (self.agent, if self.batch.has_writes() { Vec::new() } else { self.transcript.into_items() })
+    pub(crate) fn into_committed(self) -> (Agent, Vec<Item>, Option<Chain>) {
+        let (items, chain) =
+            if self.batch.has_writes() { Default::default() } else { self.transcript.into_parts() };
+        (self.agent, items, chain)
     }
 
     /// Whether the program still replays steps that were finished before the activation: until it has passed
@@ -269,6 +274,7 @@ impl<'e> Run<'e> {
             })
             .collect();
         let brings_kind = commit.writes.iter().any(is_kind);
+        let tool_lists: Vec<_> = commit.writes.iter().filter_map(ToolLists::in_write).collect();
         let committed = self.engine.inner.store.commit(commit).await?;
         self.control.committed(self.engine.now());
         if counts {
@@ -277,6 +283,7 @@ impl<'e> Run<'e> {
         if brings_kind {
             self.engine.kept(&self.kind);
         }
+        self.engine.inner.tool_lists.kept(tool_lists);
         self.inbox.committed(committed.inbox);
         self.steps.committed(steps);
         Ok(())

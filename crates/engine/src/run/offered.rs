@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use entourage_types::Item;
+use entourage_store::Write;
+use entourage_types::{Item, Sha256};
 
 use super::Run;
 use crate::{
-    prompt::is_cut,
+    prompt::{is_cut, sha256},
     toolset::{Position, Toolset},
 };
 
@@ -14,13 +15,15 @@ use crate::{
 pub(super) struct Offered {
     toolset: Arc<Toolset>,
     position: Position,
-    /// The stable prefix, once it has been rendered.
-    system: Option<Arc<str>>,
+    /// The stable prefix, once it has been rendered, and its digest.
+    system: Option<(Arc<str>, Sha256)>,
+    /// Whether the model was told what is new beside the conversation since its last call.
+    is_told: bool,
 }
 
 impl Offered {
     pub(super) fn new(toolset: Arc<Toolset>, position: Position) -> Self {
-        Self { toolset, position, system: None }
+        Self { toolset, position, system: None, is_told: false }
     }
 
     pub(super) fn tools(&self) -> &Arc<Toolset> {
@@ -31,13 +34,24 @@ impl Offered {
         self.position
     }
 
-    pub(super) fn system(&self) -> Option<&Arc<str>> {
-        self.system.as_ref()
+    pub(super) fn system(&self) -> Option<(Arc<str>, Sha256)> {
+        self.system.clone()
     }
 
     /// Keeps the prefix for the session.
-    pub(super) fn keep_system(&mut self, system: Arc<str>) -> Arc<str> {
-        Arc::clone(self.system.insert(system))
+    pub(super) fn keep_system(&mut self, system: Arc<str>) -> (Arc<str>, Sha256) {
+        let digest = sha256(&system);
+        self.system.insert((system, digest)).clone()
+    }
+
+    /// Notes that the model was told what is new before the message that it answers next.
+    pub(super) fn told(&mut self) {
+        self.is_told = true;
+    }
+
+    /// Whether the model was told what is new; it is so for one call.
+    pub(super) fn take_told(&mut self) -> bool {
+        std::mem::take(&mut self.is_told)
     }
 
     /// Drops the prefix: the next session has its own.
@@ -66,6 +80,12 @@ impl Run<'_> {
         let position = Position::of(&self.agent, &self.kind, self.transcript.items());
         self.offered.position = Position { by_program, ..position };
         self.renew_tools();
+    }
+
+    /// Returns the write that stores the tools on offer, by which requests are rebuilt; none if they are known
+    /// to be stored.
+    pub(super) fn keep_tools(&self) -> super::Result<Option<Write>> {
+        Ok(self.engine.inner.tool_lists.keep(&self.offered.toolset, self.engine.now())?)
     }
 
     /// Offers the tools that exist by now.

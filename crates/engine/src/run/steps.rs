@@ -156,6 +156,7 @@ impl Steps {
             intent: before.and_then(|step| step.intent.clone()),
             attempt: before.map_or(1, |step| step.attempt),
             used: None,
+            asked: None,
             started: before.map_or(at, |step| step.started),
             updated: at,
             key,

@@ -3,18 +3,30 @@
 use entourage_types::{Item, Output, RunId, Step};
 
 use super::tools::output_limits;
+use crate::prompt::Chain;
 
 /// The items of the session, and how many bytes of tool outputs it keeps.
 pub(super) struct Transcript {
     items: Vec<Item>,
     /// The bytes of outputs, including those of the current turn that have not joined the items yet.
     kept: usize,
+    /// The messages of the last request, digested.
+    chain: Option<Chain>,
 }
 
 impl Transcript {
-    pub(super) fn new(items: Vec<Item>, steps: &[Step]) -> Self {
+    pub(super) fn new(items: Vec<Item>, chain: Option<Chain>, steps: &[Step]) -> Self {
         let kept = output_limits::kept(&items, steps);
-        Self { items, kept }
+        Self { items, kept, chain }
+    }
+
+    pub(super) fn chain(&self) -> Option<Chain> {
+        self.chain
+    }
+
+    /// Keeps the digested messages of a request for the next one.
+    pub(super) fn keep_chain(&mut self, chain: Chain) {
+        self.chain = Some(chain);
     }
 
     pub(super) fn items(&self) -> &[Item] {
@@ -48,10 +60,10 @@ impl Transcript {
 
     /// Empties the transcript for a new session.
     pub(super) fn clear(&mut self) {
-        (self.items, self.kept) = (Vec::new(), 0);
+        (self.items, self.kept, self.chain) = (Vec::new(), 0, None);
     }
 
-    pub(super) fn into_items(self) -> Vec<Item> {
-        self.items
+    pub(super) fn into_parts(self) -> (Vec<Item>, Option<Chain>) {
+        (self.items, self.chain)
     }
 }

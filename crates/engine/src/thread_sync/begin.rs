@@ -100,7 +100,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
                 if !turn.calls.iter().all(|call| known.insert(call.id)) {
                     return Err(format!("entry {at} repeats an earlier call"));
                 }
-                turn.used = None;
+                (turn.used, turn.asked) = (None, None);
                 open.extend(turn.calls.iter().cloned());
             }
             ItemBody::Digest(digest) => {
@@ -110,7 +110,7 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
                     digest.from = 0;
                 }
             }
-            ItemBody::Decision(_) | ItemBody::Notice(_) => {}
+            ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Context(_) => {}
         }
         bodies.push(body);
     }

@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::kit::{Database, Effects, TestTool, WorldExt, first_tools};
+use crate::kit::{Database, Effects, TestTool, WorldExt, first_tools, parsed};
 use async_trait::async_trait;
-use entourage_engine::{Client, Engine, Error, Kinds, kinds::parse};
+use entourage_engine::{Client, Engine, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Committed, Layered, MemoryStore, Page, Store, StoreLayer, Write};
 use entourage_testkit::{Fault, Faults, World, plain};
@@ -18,8 +18,7 @@ use serde_json::{Value, json};
 
 /// A kind parsed from its file.
 fn kind(name: &str, front: &str) -> Kind {
-    let (kind, findings) = parse("k.md", &format!("---\nname: {name}\n{front}\n---\nYou are the {name}."));
-    kind.unwrap_or_else(|| panic!("{findings:?}"))
+    parsed("k.md", &format!("---\nname: {name}\n{front}\n---\nYou are the {name}."))
 }
 
 /// A world with one kind that may read and pay.

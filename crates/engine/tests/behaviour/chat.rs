@@ -82,5 +82,5 @@ pub(crate) async fn workers(world: &World, chat: AgentId) -> Vec<Agent> {
 pub(crate) fn whole(request: &Request) -> String {
     let messages: Vec<String> = request.messages.iter().map(|message| format!("{message:?}")).collect();
     let tools: Value = request.tools.iter().map(|tool| tool.name.clone()).collect();
-    format!("{}\n{}\n{}\n{tools}", request.system, messages.join("\n"), request.tail.as_deref().unwrap_or(""))
+    format!("{}\n{}\n{tools}", request.system, messages.join("\n"))
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::kit::{WorldBuilderExt, first_tools};
+use crate::kit::{WorldBuilderExt, bare, first_tools};
 use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -61,7 +61,7 @@ fn ceo_and_dev() -> WorldBuilder {
         peers: peers.iter().map(ToString::to_string).collect(),
         conversational: true,
         limits: Limits { max_children: 1, ..Limits::default() },
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let kinds = Kinds::none().with(kind("ceo", &["dev"])).with(kind("dev", &[]));
     World::builder(model).tools(first_tools()).kinds(kinds)

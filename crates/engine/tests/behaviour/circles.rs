@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::kit::first_tools;
+use crate::kit::{bare, first_tools};
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script};
@@ -89,7 +89,7 @@ fn ring(size: usize) -> Story {
     let kind = |name: &str, peers: Vec<&str>| Kind {
         instructions: format!("You are {name}."),
         peers: peers.into_iter().map(str::to_owned).collect(),
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let kinds = Kinds::none().with(kind("assistant", names.to_vec()));
     let kinds = names.iter().fold(kinds, |kinds, name| kinds.with(kind(name, vec![next(name)])));

@@ -1,15 +1,15 @@
 //! Deaths at every commit: at any moment, the engine continues by itself, nothing is lost or done
 //! twice, and no invariant is violated.
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, first_tools, one_kind};
-use entourage_engine::{Kinds, NewAgent, kinds::parse};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, contexts, conversation, first_tools, one_kind, parsed};
+use entourage_engine::{Kinds, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, EntityQuery, MemoryStore, Page, Write};
-use entourage_testkit::{Fault, PersonAction, Story, World};
+use entourage_testkit::{Fault, PersonAction, Story, World, quiet};
 use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{
-    About, Agent, Answer, ItemBody, Learning, LearningId, LearningStatus, Record, Scope, Sessions, Status,
-    Verdict,
+    About, Agent, Answer, ItemBody, Kind, Learning, LearningId, LearningStatus, Record, Scope, Section,
+    Sessions, Status, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn delegation() -> Story {
     };
     Story::new(["Go."], move |witness| {
         let pay = TestTool::new("pay", Effect::Unsafe, &Effects::seen_by(witness));
-        let kinds = Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parsed("researcher.md", RESEARCHER));
         World::builder(answers(model)).tools(first_tools().with(pay)).kinds(kinds)
     })
     .person(|question| {
@@ -118,6 +118,38 @@ fn digests() -> Story {
     })
 }
 
+/// What another agent writes down while a run waits is told before its next call; between runs the person
+/// writes again.
+fn told() -> Story {
+    let lead = |request: &Request| match conversation(request).last() {
+        Some(Message::User(text)) if text == "Go." => {
+            Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
+        }
+        Some(Message::User(_)) => Script::call("create_note", json!({"title": "u", "content": "own"})),
+        Some(Message::Output { tool, .. }) if tool == "send_message" => {
+            Script::text(format!("Found: {}", contexts(request).matches("<note ").count()))
+        }
+        Some(Message::Output { .. }) => Script::text("Noted."),
+        other => Script::text(format!("unexpected {other:?}")),
+    };
+    let look = |request: &Request| match conversation(request).last() {
+        Some(Message::User(_)) => Script::call("create_note", json!({"title": "t", "content": "c"})),
+        _ => Script::text("looked"),
+    };
+    let model = move |request: &Request| if is_researcher(request) { look(request) } else { lead(request) };
+    Story::new(["Go.", "More."], move |_| {
+        let mut kinds = quiet(Kinds::builtin());
+        for (name, instructions) in [("assistant", "Ask."), ("researcher", "You are the Researcher.")] {
+            let mut kind = Kind { instructions: instructions.into(), ..Kind::bare(name) };
+            kind.context.sections = vec![Section::Time, Section::Notes, Section::Learnings];
+            kind.context.time_minutes = 1_000;
+            kind.peers = if name == "assistant" { vec!["researcher".into()] } else { Vec::new() };
+            kinds.add(kind);
+        }
+        World::builder(answers(model)).tools(first_tools()).kinds(kinds)
+    })
+}
+
 /// An answer, and half an hour of silence.
 fn idle_session() -> Story {
     let model = |request: &Request| match request.system.starts_with("You keep the records") {
@@ -151,7 +183,7 @@ fn approvals() -> Story {
         let effects = Effects::seen_by(witness);
         let read = TestTool::new("read", Effect::Pure, &effects);
         let tools = Toolbox::new().with(read).with(TestTool::new("pay", Effect::Unsafe, &effects));
-        World::builder(answers(model)).tools(tools).kinds(Kinds::none().with(parse("k.md", RULES).0.unwrap()))
+        World::builder(answers(model)).tools(tools).kinds(Kinds::none().with(parsed("k.md", RULES)))
     })
     .person(|question| {
         let arguments = question.proposal.as_ref().map(|proposal| proposal.arguments.clone());
@@ -174,7 +206,7 @@ fn approvals() -> Story {
 /// words, and after the result requests more from the same researcher.
 fn chat() -> Story {
     let agent = |request: &Request| {
-        let tail = request.tail.clone().unwrap_or_default();
+        let tail = contexts(request);
         let id = tail.split("<sub_agent id=\"").nth(1).and_then(|rest| rest.split('"').next());
         id.unwrap_or("nobody").to_owned()
     };
@@ -201,7 +233,7 @@ fn chat() -> Story {
     };
     let model = move |request: &Request| if is_researcher(request) { work(request) } else { lead(request) };
     Story::new(["Go.", "More."], move |_| {
-        let builtin = Kinds::builtin();
+        let builtin = quiet(Kinds::builtin());
         let kinds = ["orchestrator", "researcher"].into_iter().filter_map(|name| builtin.get(name));
         let kinds = kinds.fold(Kinds::none(), |kinds, kind| kinds.with((*kind).clone()));
         World::builder(answers(model)).tools(first_tools()).kinds(kinds)
@@ -246,6 +278,18 @@ async fn a_chat_with_question_and_reactivation_survives_a_crash_at_every_commit(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() {
     println!("{}", forks().survives(1..=3, STRIDE).await);
+}
+
+/// A context item is on record with the turn that read it, or neither is: the same is told, once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn context_items_survive_a_crash_at_every_commit() {
+    let outcome = told().run(1, &[]).await;
+    let lines = &outcome.transcripts[0];
+    assert_eq!(lines[0], "context: 2026-01-01T00:00Z", "{outcome:#?}");
+    let notes: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains("<note ")).collect();
+    assert_eq!(notes, [4], "behind the output, before the next turn: {outcome:#?}");
+    assert_eq!(lines[5], "turn: Found: 1[]", "{outcome:#?}");
+    println!("{}", told().survives(1..=3, STRIDE).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::kit::first_tools;
+use crate::kit::{bare, first_tools};
 use axum::{
     body::{Body, Bytes},
     extract::State,
@@ -110,8 +110,8 @@ fn spawning() -> String {
 fn kinds() -> Kinds {
     let limits =
         Limits { max_children: 200, max_tree: 200, max_same_tool: 200, max_depth: 1, ..Limits::default() };
-    let lead = Kind { peers: vec!["worker".into()], limits, ..Kind::bare("assistant") };
-    Kinds::none().with(lead).with(Kind::bare("worker"))
+    let lead = Kind { peers: vec!["worker".into()], limits, ..bare("assistant") };
+    Kinds::none().with(lead).with(bare("worker"))
 }
 
 /// Deletes such a tree, and returns how long it took until no request was left.

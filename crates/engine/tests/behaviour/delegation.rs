@@ -1,10 +1,10 @@
 //! One agent delegates work to another; results return, and nothing else does.
 
-use crate::kit::{WorldExt, first_tools};
+use crate::kit::{WorldExt, bare, first_tools};
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{HeldModel, World, plain};
+use entourage_testkit::{HeldModel, World, plain, quiet};
 use entourage_types::{EventBody, ItemBody, Kind, Limits, Status, TaskResult};
 use serde_json::json;
 
@@ -79,15 +79,12 @@ async fn a_second_message_reaches_the_same_peer_with_its_transcript() {
 /// Shows: S1-R076, S2-R057.
 #[tokio::test]
 async fn peers_called_in_one_turn_work_in_parallel_and_are_answered_in_order() {
-    let mut kinds = Kinds::builtin();
+    let mut kinds = quiet(Kinds::builtin());
     for name in ["ada", "bob"] {
-        kinds.add(Kind { instructions: "You are the Researcher".into(), ..Kind::bare(name) });
+        kinds.add(Kind { instructions: "You are the Researcher".into(), ..bare(name) });
     }
-    let orchestrator = Kind {
-        peers: vec!["ada".into(), "bob".into()],
-        instructions: "Lead.".into(),
-        ..Kind::bare("assistant")
-    };
+    let orchestrator =
+        Kind { peers: vec!["ada".into(), "bob".into()], instructions: "Lead.".into(), ..bare("assistant") };
     let model = HeldModel::new(with_researcher(
         [
             Script::call("send_message", json!({"recipient": "bob", "message": "b"}))
@@ -209,7 +206,7 @@ async fn max_depth_and_max_tree_refuse_delegation_with_an_error_output() {
                     peers: vec![(*next).into()],
                     instructions: format!("{name}: go deeper."),
                     limits: limits.clone(),
-                    ..Kind::bare(*name)
+                    ..bare(*name)
                 })
             },
         );
@@ -241,7 +238,7 @@ async fn max_children_refuses_a_second_child_requested_in_the_same_turn() {
         instructions: format!("{name}: answers."),
         peers: peers.iter().map(ToString::to_string).collect(),
         limits: Limits { max_children: 1, ..Limits::default() },
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let kinds =
         Kinds::none().with(kind("above", &["one", "two"])).with(kind("one", &[])).with(kind("two", &[]));

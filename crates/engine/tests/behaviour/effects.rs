@@ -10,9 +10,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, death_of, first_tools, one_kind};
+use crate::kit::{
+    Effects, TestTool, WorldBuilderExt, WorldExt, bare, death_of, first_tools, one_kind, parsed,
+};
 use async_trait::async_trait;
-use entourage_engine::{Error, kinds::parse};
+use entourage_engine::Error;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
@@ -23,8 +25,7 @@ use serde_json::{Value, json};
 
 /// A kind parsed from its file.
 fn kind_of(front: &str) -> Kind {
-    let (kind, findings) = parse("payer.md", &format!("---\nname: assistant\n{front}\n---\nPay."));
-    kind.unwrap_or_else(|| panic!("{findings:?}"))
+    parsed("payer.md", &format!("---\nname: assistant\n{front}\n---\nPay."))
 }
 
 /// A call of `pay` that had its effect before the process died; the output was not committed.
@@ -67,7 +68,7 @@ async fn the_answer_of_a_person_decides_a_call_in_doubt() {
         (Answer::Declined, given_up, 1),
         (Answer::Text("Paid, receipt 7.".into()), "output: Paid, receipt 7.", 1),
     ] {
-        let (world, root, happened) = interrupt_call(Effect::Unsafe, Kind::bare("assistant")).await;
+        let (world, root, happened) = interrupt_call(Effect::Unsafe, bare("assistant")).await;
         let question = world.question(root.id).await;
         assert_eq!((question.about, question.due), (About::Doubt, None));
         let proposal = question.proposal.expect("it says which call");
@@ -89,7 +90,7 @@ async fn an_expired_in_doubt_question_takes_the_declared_verdict() {
         ),
     ] {
         let in_doubt = InDoubt { answer_seconds: Some(60), otherwise };
-        let kind = Kind { in_doubt, ..Kind::bare("assistant") };
+        let kind = Kind { in_doubt, ..bare("assistant") };
         let (world, root, happened) = interrupt_call(Effect::Unsafe, kind).await;
         let question = world.question(root.id).await;
         assert_eq!(question.otherwise, Some(otherwise));

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{WorldExt, first_tools, one_kind};
+use crate::kit::{WorldExt, bare, first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{
@@ -131,7 +131,7 @@ async fn fifty_sub_agents_that_meet_a_429_all_finish_with_few_wasted_requests() 
         instructions: instructions.into(),
         model: Some(MAIN.into()),
         limits: limits.clone(),
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let lead = Kind { peers: vec!["worker".into()], ..named("assistant", "You lead.") };
     let kinds = Kinds::none().with(lead).with(named("worker", "You work."));
@@ -231,7 +231,7 @@ async fn people_overtake_background_work_at_the_gate() {
     let named = |name: &str, instructions: &str| Kind {
         instructions: instructions.into(),
         model: Some(MAIN.into()),
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let lead = Kind { peers: vec!["worker".into()], ..named("assistant", "You lead.") };
     let kinds = Kinds::none().with(lead).with(named("worker", "Background."));

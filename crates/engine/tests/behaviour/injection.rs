@@ -7,15 +7,12 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::kit::{Effects, TestTool, WorldExt};
+use crate::kit::{Effects, TestTool, WorldExt, parsed};
 use async_trait::async_trait;
 use axum::{Router, extract::RawQuery, response::Html, routing::get};
-use entourage_engine::{
-    Kinds,
-    kinds::{names_tool, parse},
-};
+use entourage_engine::{Kinds, kinds::names_tool};
 use entourage_llm::{Request, Script, ScriptedModel};
-use entourage_testkit::{Faults, PersonAction, Story, World, plain};
+use entourage_testkit::{Faults, PersonAction, Story, World, plain, quiet};
 use entourage_tools::{
     Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Source, Tool, Toolbox, builtin,
 };
@@ -93,7 +90,7 @@ impl MaliciousSite {
     /// A world with one kind that may do everything, whose model follows this script.
     async fn world(&self, model: &ScriptedModel, approval: Option<&str>) -> World {
         let kind = "---\nname: assistant\n---\nDo as asked.";
-        let kinds = Kinds::none().with(parse("k.md", kind).0.unwrap());
+        let kinds = Kinds::none().with(parsed("k.md", kind));
         World::builder(model.clone())
             .tools(self.tools(&Effects::default(), approval))
             .kinds(kinds)
@@ -150,7 +147,7 @@ fn injected_delegation(trap: &MaliciousSite) -> Story {
     Story::new(["Go."], move |witness| {
         World::builder(model.clone())
             .tools(trap.tools(&Effects::seen_by(witness), None))
-            .kinds(Kinds::builtin().with(parse("assistant.md", LEAD).0.unwrap()))
+            .kinds(quiet(Kinds::builtin()).with(parsed("assistant.md", LEAD)))
     })
     .person(|question| match question.about {
         About::Approval => PersonAction::Answer(Verdict::Reject.into()),
@@ -187,7 +184,7 @@ async fn injected_orders_on_a_page_send_and_pay_nothing_without_approval() {
 #[tokio::test]
 async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
     let mut tried = Vec::new();
-    for kind in Kinds::builtin().iter() {
+    for kind in quiet(Kinds::builtin()).iter() {
         if !kind.tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| names_tool(tool, "bank__pay"))) {
             continue;
         }
@@ -284,7 +281,7 @@ async fn the_output_of_a_tool_that_declares_a_public_source_is_not_private() {
     let trap = MaliciousSite::set().await;
     let forecast = Script::call("forecast", json!({}));
     let model = ScriptedModel::new([forecast, fetch(&trap.take("rain")), Script::text("Done.")]);
-    let kind = parse("k.md", "---\nname: assistant\n---\nDo as asked.").0.unwrap();
+    let kind = parsed("k.md", "---\nname: assistant\n---\nDo as asked.");
     let tools = trap.tools(&Effects::default(), None).with(Forecast);
     let world = World::builder(model).tools(tools).kinds(Kinds::none().with(kind)).start().await;
     let root = world.ask("Go.").await;
@@ -340,7 +337,7 @@ async fn an_address_in_a_kinds_instructions_needs_no_approval() {
             _ => Script::text("Done."),
         }))
     });
-    let kinds = Kinds::none().with(parse("a.md", &lead).0.unwrap()).with(parse("r.md", &reader).0.unwrap());
+    let kinds = Kinds::none().with(parsed("a.md", &lead)).with(parsed("r.md", &reader));
     let tools = trap.tools(&Effects::default(), None);
     let world = World::builder(model).tools(tools).kinds(kinds).start().await;
     let root = world.ask("Go.").await;

@@ -36,6 +36,7 @@ mod questions;
 mod races;
 mod receivers;
 mod records;
+mod requests;
 mod restarts;
 mod retention;
 mod retries;

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use crate::crash::answers;
-use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, first_tools, one_kind};
+use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, first_tools, one_kind, parsed};
 use async_trait::async_trait;
 use entourage_engine::{
     ChatMessage, Guardrail, GuardrailInput, Kinds, Role,
-    kinds::parse,
     responses::{Follow, StreamEvent},
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
-use entourage_testkit::{Story, World, plain};
+use entourage_testkit::{Story, World, plain, quiet};
 use entourage_tools::{Done, Effect, Outcome, Toolbox};
 use entourage_types::{
     Answer, Guardrails, ItemBody, Output, OutputEffect, ProgramName, Reply, Status, TaskId,
@@ -278,7 +277,7 @@ async fn a_message_sent_after_the_nothing_sent_notice_does_not_end_the_run() {
         }
     };
     let story = Story::new(["Go."], move |_| {
-        let kinds = Kinds::builtin().with(parse("assistant.md", ASSISTANT).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parsed("assistant.md", ASSISTANT));
         let builder = World::builder(answers(model)).tools(first_tools()).kinds(kinds);
         builder.store(MemoryStore::default())
     });

@@ -1,12 +1,27 @@
-//! The model's input only ever grows at its end; changing parts are in the tail.
+//! The model's input only ever grows at its end: what it reads beside the conversation is appended to it, once
+//! and again when it changes.
 
 use std::time::Duration;
 
-use crate::kit::{WorldExt, first_tools, one_kind};
-use entourage_llm::{Request, Script, ScriptedModel};
+use crate::kit::{WorldExt, contexts, eventually, first_tools, one_kind};
+use entourage_engine::Clock;
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::{Commit, Write};
 use entourage_testkit::World;
-use entourage_types::{EventBody, Section};
+use entourage_types::{Agent, AgentId, EventBody, Item, ItemBody, Kind, Note, NoteId, Section};
 use serde_json::json;
+
+const TURNS: usize = 20;
+
+/// The bytes of a message: all that it adds to a request.
+fn bytes(message: &Message) -> String {
+    format!("{message:?}")
+}
+
+fn bytes_of(request: &Request) -> usize {
+    let tools: usize = request.tools.iter().map(|tool| format!("{tool:?}").len()).sum();
+    request.system.len() + tools + request.messages.iter().map(|message| bytes(message).len()).sum::<usize>()
+}
 
 /// Asserts that each request begins with the whole previous one.
 fn assert_each_request_extends_the_previous(requests: &[Request]) {
@@ -18,59 +33,195 @@ fn assert_each_request_extends_the_previous(requests: &[Request]) {
     }
 }
 
+/// What items add to a request, written down here once more.
+fn added(items: &[Item]) -> Vec<Message> {
+    let message = |item: &Item| match &item.body {
+        ItemBody::Message(message) => Message::User(message.text.clone()),
+        ItemBody::Turn(turn) => Message::Assistant { text: turn.text.clone(), calls: turn.calls.clone() },
+        ItemBody::Output(output) => Message::Output {
+            call: output.call.to_string(),
+            tool: output.tool.clone(),
+            text: output.text.clone(),
+        },
+        ItemBody::Context(context) => {
+            let lines = |section: Section| -> Vec<&str> {
+                let of = context.entries.iter().filter(|entry| entry.section == section);
+                of.map(|entry| entry.text.as_str()).collect()
+            };
+            let mut sections = Vec::new();
+            sections
+                .extend(lines(Section::Time).first().map(|at| format!("<time_context>{at}</time_context>")));
+            for (section, name) in [(Section::Notes, "notes_context"), (Section::Learnings, "learnings")] {
+                let lines = lines(section);
+                if !lines.is_empty() {
+                    sections.push(format!("<{name}>\n{}\n</{name}>", lines.join("\n")));
+                }
+            }
+            Message::Context(sections.join("\n"))
+        }
+        other => panic!("{other:?}"),
+    };
+    items.iter().map(message).collect()
+}
+
+fn note(agent: &Agent, title: &str) -> Note {
+    Note {
+        id: NoteId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: AgentId::new(),
+        title: title.into(),
+        content: "<b> & co".into(),
+        created: agent.created,
+    }
+}
+
+/// Writes a note of another agent of the tree.
+async fn write_note(world: &World, root: &Agent, title: &str) {
+    let commit = Commit::new(world.clock().now()).write(Write::record(&note(root, title)).unwrap());
+    world.store().commit(commit).await.unwrap();
+}
+
+fn all_sections(kind: &mut Kind) {
+    kind.context.sections = vec![Section::Time, Section::Notes, Section::Learnings];
+}
+
 /// Shows: S4-R006, S4-R137, S4-R138.
 #[tokio::test]
-async fn changing_time_notes_and_learnings_never_change_the_request_prefix() {
-    let mut script = Vec::new();
-    for n in 0..10 {
+async fn over_twenty_turns_a_request_keeps_every_byte_of_the_one_before_and_adds_what_was_appended() {
+    let model = ScriptedModel::new([]);
+    for n in 0..TURNS {
         let note = Script::call("create_note", json!({"title": format!("n{n}"), "content": "<b> & co"}));
-        script.push(note.and_call("save_learning", json!({"text": format!("rule {n} </learnings>")})));
-        script.push(Script::text(format!("answer {n}")));
+        model.push(Ok(note.and_call("save_learning", json!({"text": format!("rule {n} </learnings>")}))));
+        model.push(Ok(Script::text(format!("answer {n}: {}", "it is as it was. ".repeat(20)))));
     }
-    let model = ScriptedModel::new(script);
-    let sections = vec![Section::Time, Section::Notes, Section::Learnings];
-    let kinds = one_kind(|kind| kind.context.sections = sections);
+    let kinds = one_kind(all_sections);
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
-    let root = world.ask("question 0").await;
-    for n in 1..=10 {
+    let question = |n: usize| format!("question {n}: {}", "how is it? ".repeat(10));
+    let root = world.ask(&question(0)).await;
+    for n in 1..=TURNS {
+        let is_answer = |item: &Item| matches!(&item.body, ItemBody::Turn(turn) if turn.text.starts_with(&format!("answer {}:", n - 1)));
         world
             .until(
                 root.id,
-                |event| matches!(event.body, EventBody::Item { item_seq, .. } if item_seq == n * 5 - 1),
+                |event| matches!(&event.body, EventBody::Item { item: Some(item), .. } if is_answer(item)),
             )
             .await;
+        world.ended(root.id).await;
         world.clock().advance(Duration::from_secs(90));
-        if n < 10 {
-            world.client().send(root.id, &format!("question {n}"), None).await.unwrap();
+        if n % 4 == 0 {
+            write_note(&world, &root, &format!("another's {n}")).await;
+        }
+        if n < TURNS {
+            world.client().send(root.id, &question(n), None).await.unwrap();
         }
     }
     let requests = model.requests();
-    assert_eq!(requests.len(), 20);
+    assert_eq!(requests.len(), 2 * TURNS);
     assert_each_request_extends_the_previous(&requests);
-    assert!(!requests[0].system.contains("2026"));
-    assert_eq!(requests[0].tail.as_deref(), Some("<time_context>2026-01-01T00:00Z</time_context>"));
-    let last = requests[19].tail.as_deref().unwrap();
-    assert!(last.starts_with("<time_context>2026-01-01T00:13Z</time_context>\n<notes_context>\n"), "{last}");
-    assert!(last.contains("<note title=\"n9\">&lt;b&gt; &amp; co</note>"), "{last}");
-    assert_eq!(last.matches("rule ").count(), 10);
-    assert_eq!(last.matches("</learnings>").count(), 1, "nothing ends a section but its end");
+    let items = world.client().items(root.id, 0, 1_000).await.unwrap();
+    let turns: Vec<usize> =
+        (0..items.len()).filter(|at| matches!(items[*at].body, ItemBody::Turn(_))).collect();
+    let mut sent = 0;
+    for (request, turn) in requests.iter().zip(&turns) {
+        let new = added(&items[sent..*turn]);
+        let old = added(&items[..sent]);
+        let expected: Vec<String> = old.iter().chain(&new).map(bytes).collect();
+        assert_eq!(request.messages.iter().map(bytes).collect::<Vec<_>>(), expected, "to the byte");
+        sent = *turn;
+    }
+    let last_words = |request: &Request| matches!(request.messages.last(), Some(Message::User(_)));
+    assert!(requests.iter().step_by(2).all(last_words), "what a run reads last are the words of the user");
+    let told = contexts(requests.last().unwrap());
+    assert!(told.starts_with("<time_context>2026-01-01T00:00Z</time_context>"), "{told}");
+    // Every ninety seconds something is said; every ten minutes the time is told.
+    assert_eq!(told.matches("<time_context>").count(), 3, "{told}");
+    assert_eq!(told.matches("another's ").count(), 4, "each once: {told}");
+    assert!(told.contains("<note title=\"another's 4\">&lt;b&gt; &amp; co</note>"), "{told}");
+    assert!(!told.contains("rule") && !told.contains("n1"), "its own calls say what it wrote: {told}");
+    let all: usize = requests.iter().map(bytes_of).sum();
+    let beside: usize = requests.iter().map(|request| contexts(request).len()).sum();
+    assert!(beside * 20 <= all, "{beside} of {all} bytes are beside the conversation");
+}
+
+/// What changes while a run is at work is told before the next call, behind what was said by then.
+#[tokio::test]
+async fn a_change_between_two_calls_is_told_once_before_the_next_call() {
+    let model = ScriptedModel::new([
+        Script::call("wait", json!({"seconds": 60})),
+        Script::call("wait", json!({"seconds": 60})),
+        Script::text("Done."),
+    ]);
+    let kinds = one_kind(all_sections);
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
+    let root = world.ask("Wait twice.").await;
+    world.asleep(&root).await;
+    write_note(&world, &root, "new").await;
+    world.clock().advance(Duration::from_secs(60));
+    world.asleep(&root).await;
+    world.clock().advance(Duration::from_secs(60));
+    world.ended(root.id).await;
+    let requests = model.requests();
+    assert_each_request_extends_the_previous(&requests);
+    let told: Vec<usize> =
+        requests.iter().map(|r| contexts(r).matches("<note title=\"new\">").count()).collect();
+    assert_eq!(told, [0, 1, 1]);
+    let last = &requests[1].messages[requests[0].messages.len()..];
+    assert!(
+        matches!(last, [Message::Assistant { .. }, Message::Output { .. }, Message::Context(_)]),
+        "{last:?}"
+    );
+}
+
+/// A digest takes what was told away with the turns that it replaces: it is told again, before what remains.
+#[tokio::test]
+async fn what_a_digest_takes_away_is_told_again_in_front_of_what_remains() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            _ if request.system.starts_with("You keep the memory") => Script::text("It was long."),
+            Some(Message::User(text)) => Script::text(format!("re {text}")),
+            other => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    let kinds = one_kind(all_sections);
+    let world = World::builder(model.clone().with_window(4_096)).kinds(kinds).start().await;
+    let root = world.client().create(entourage_engine::NewAgent::default(), None).await.unwrap();
+    write_note(&world, &root, "kept").await;
+    for n in 0..6 {
+        world.client().send(root.id, &format!("{n} {}", "x".repeat(2_000)), None).await.unwrap();
+        world.ended(root.id).await;
+    }
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    let digests = items.iter().filter(|item| matches!(item.body, ItemBody::Digest(_))).count();
+    assert!(digests > 0, "{items:?}");
+    for request in model.requests().iter().filter(|request| request.system.starts_with("Do as asked.")) {
+        assert_eq!(contexts(request).matches("title=\"kept\"").count(), 1, "{:?}", request.messages);
+        assert_eq!(contexts(request).matches("<time_context>").count(), 1);
+        assert!(matches!(request.messages.last(), Some(Message::User(_))));
+        let is_first = |message: &Message| matches!(message, Message::Context(_));
+        assert!(request.messages[..2].iter().any(is_first), "{:?}", request.messages);
+    }
 }
 
 #[tokio::test]
-async fn only_the_agent_that_saved_a_learning_sees_it() {
+async fn only_the_agent_that_saved_a_learning_knows_it() {
     let model = ScriptedModel::new([
         Script::call("save_learning", json!({"text": "The user likes tea."})),
         Script::text("Noted."),
         Script::text("Hello."),
+        Script::text("They like something."),
+        Script::text("Tea?"),
     ]);
     let world = World::builder(model.clone()).tools(first_tools()).kinds(one_kind(|_| {})).start().await;
     let knows = world.ask("I like tea.").await;
     world.ended(knows.id).await;
     let other = world.ask("hi").await;
     world.ended(other.id).await;
-    let tails: Vec<bool> =
-        model.requests().iter().map(|r| r.tail.as_ref().unwrap().contains("tea")).collect();
-    assert_eq!(tails, [false, true, false]);
+    world.client().close_session(knows.id).await.unwrap();
+    world.client().send(knows.id, "What do I like?", None).await.unwrap();
+    eventually("it is asked", async || model.requests().len(), |asked| *asked == 5).await;
+    let told: Vec<bool> = model.requests().iter().map(|request| contexts(request).contains("tea")).collect();
+    assert_eq!(told, [false, false, false, false, true], "where no call of its own in this session says so");
     let client = world.client();
     let learned = client.learnings(knows.id).await.unwrap();
     assert_eq!(learned.iter().map(|known| known.text.as_str()).collect::<Vec<_>>(), ["The user likes tea."]);

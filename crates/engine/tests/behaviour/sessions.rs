@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::kit::{WorldExt, first_tools, one_kind};
+use crate::kit::{WorldExt, bare, first_tools, one_kind};
 use entourage_engine::{Error, Kinds};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
@@ -280,7 +280,7 @@ async fn a_sub_agents_session_is_never_closed() {
             _ => Script::text("Done."),
         }))
     });
-    let mut worker = Kind { instructions: "Work.".into(), ..Kind::bare("worker") };
+    let mut worker = Kind { instructions: "Work.".into(), ..bare("worker") };
     worker.context.sessions = Sessions::Idle;
     let kinds = one_kind(|kind| {
         kind.context.sessions = Sessions::Idle;

@@ -1,6 +1,6 @@
 //! Stopping: an agent's work ends with everything it delegated, and all agents accept new messages.
 
-use crate::kit::{WorldBuilderExt, WorldExt, first_tools, within};
+use crate::kit::{WorldBuilderExt, WorldExt, bare, first_tools, within};
 use entourage_engine::{AcceptedMessage, ChatMessage, Client, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
@@ -17,7 +17,7 @@ fn person(world: &World) -> Client {
 fn kinds() -> Kinds {
     [("a", "b"), ("b", "c"), ("c", "")].into_iter().fold(Kinds::none(), |kinds, (name, peer)| {
         let peers = if peer.is_empty() { vec![] } else { vec![peer.to_owned()] };
-        kinds.with(Kind { instructions: format!("You are {name}."), peers, ..Kind::bare(name) })
+        kinds.with(Kind { instructions: format!("You are {name}."), peers, ..bare(name) })
     })
 }
 

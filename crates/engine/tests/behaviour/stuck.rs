@@ -3,7 +3,9 @@
 
 use std::{future::pending, time::Duration};
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, at_once, first_tools, one_kind, within};
+use crate::kit::{
+    Effects, TestTool, WorldBuilderExt, WorldExt, at_once, bare, first_tools, one_kind, within,
+};
 use async_trait::async_trait;
 use entourage_engine::NewAgent;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -252,7 +254,7 @@ async fn a_stalled_sub_agent_reports_the_reason_to_its_parent() {
             _ => Script::text("It did not work."),
         }))
     });
-    let worker = Kind { instructions: "Work.".into(), ..Kind::bare("worker") };
+    let worker = Kind { instructions: "Work.".into(), ..bare("worker") };
     let kinds = one_kind(|kind| kind.peers = vec!["worker".into()]).with(worker);
     let world = World::builder(model).tools(first_tools().with(look)).kinds(kinds).start().await;
     let root = world.ask("Go.").await;
@@ -264,7 +266,7 @@ async fn a_stalled_sub_agent_reports_the_reason_to_its_parent() {
 /// A kind that creates more of itself on every message.
 fn bomb(limits: Limits) -> Kind {
     let peers = vec!["bomb".to_owned()];
-    Kind { instructions: "Multiply.".into(), peers, limits, ..Kind::bare("bomb") }
+    Kind { instructions: "Multiply.".into(), peers, limits, ..bare("bomb") }
 }
 
 #[tokio::test]
@@ -373,7 +375,7 @@ async fn a_delegation_that_would_close_a_wait_cycle_is_refused() {
     let one = |name: &str, instructions: &str, peer: &str| Kind {
         instructions: instructions.into(),
         peers: vec![peer.into()],
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let kinds = one_kind(|kind| kind.peers = vec!["ping".into()])
         .with(one("ping", "Ping.", "pong"))

@@ -1,17 +1,17 @@
 //! A sub-agent works alone on its task, and ends it by an answer, an error, or a request to the
 //! user.
 
-use crate::kit::{Effects, TestTool, WorldExt, first_tools};
+use crate::kit::{Effects, TestTool, WorldExt, first_tools, parsed};
 use axum::{
     Json,
     http::{HeaderMap, StatusCode, header::AUTHORIZATION},
     response::{IntoResponse, Response},
     routing::post,
 };
-use entourage_engine::{Clock, Kinds, kinds::parse};
+use entourage_engine::{Clock, Kinds};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Commit, Write};
-use entourage_testkit::{Fact, HeldModel, Witness, World, audit, plain};
+use entourage_testkit::{Fact, HeldModel, Witness, World, audit, plain, quiet};
 use entourage_tools::{Effect, SearchSettings, Settings, builtin};
 use entourage_types::{
     Author, ItemBody, Post, PostBody, PostId, Status, StepState, StopReason, Task, TaskResult, WakeupId,
@@ -188,7 +188,7 @@ async fn a_turn_commits_with_its_intents_before_any_effect_or_output() {
             })
         });
         const WORKER: &str = "---\nname: researcher\ntools: [one, two]\n---\nYou are the Researcher.";
-        let kinds = Kinds::builtin().with(parse("researcher.md", WORKER).0.unwrap());
+        let kinds = quiet(Kinds::builtin()).with(parsed("researcher.md", WORKER));
         let builder = World::builder(model).tools(tools).kinds(kinds).between(witness.clone());
         let world = builder.start().await;
         let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
@@ -237,7 +237,8 @@ async fn a_turn_commits_with_its_intents_before_any_effect_or_output() {
 async fn a_post_that_arrives_as_a_sub_agent_ends_starts_a_second_run() {
     let script = ScriptedModel::new([start("one")]);
     let model = HeldModel::new(cast(&script, obeys));
-    let world = World::builder(model.clone()).tools(first_tools()).kinds(Kinds::builtin()).start().await;
+    let world =
+        World::builder(model.clone()).tools(first_tools()).kinds(quiet(Kinds::builtin())).start().await;
     let chat = world.ask_kind(ORCHESTRATOR, "Begin.").await;
     model.let_go(1);
     model.begun().await;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{FakeClockExt, WorldBuilderExt, eventually, first_tools};
+use crate::kit::{FakeClockExt, WorldBuilderExt, bare, eventually, first_tools};
 use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Client, Kinds, ThreadStore, ThreadStoreError};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -96,7 +96,7 @@ fn world<S: ThreadStore>(thread_store: &Arc<S>) -> WorldBuilder {
     let kind = |name: &str, peers: &[&str]| Kind {
         instructions: format!("You are {name}."),
         peers: peers.iter().map(ToString::to_string).collect(),
-        ..Kind::bare(name)
+        ..bare(name)
     };
     let thread_store: Arc<dyn ThreadStore> = Arc::<S>::clone(thread_store);
     let kinds = Kinds::none().with(kind("a", &["b"])).with(kind("b", &[]));
@@ -212,7 +212,7 @@ async fn a_failed_run_does_not_answer_the_calls_of_a_loaded_thread_again() {
     for items in thread_store.saved.lock().unwrap().values_mut() {
         items.retain(|item| item.seq < 3);
     }
-    let kinds = Kinds::none().with(Kind { peers: vec!["b".into()], ..Kind::bare("a") }).with(Kind::bare("b"));
+    let kinds = Kinds::none().with(Kind { peers: vec!["b".into()], ..bare("a") }).with(bare("b"));
     let model = ScriptedModel::deciding(|_| {
         Some(Err(entourage_llm::Error::Refused { model: "m".into(), cause: "no".into() }))
     });

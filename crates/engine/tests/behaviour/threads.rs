@@ -1,7 +1,7 @@
 //! Threads: one for (chat, recipient, sender); each message has an answer of its own, and no agent
 //! waits for itself.
 
-use crate::kit::{FakeClockExt, WorldExt, first_tools};
+use crate::kit::{FakeClockExt, WorldExt, bare, first_tools};
 use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
@@ -20,7 +20,7 @@ fn chart(kinds: &[(&str, &[&str])]) -> Kinds {
             instructions: format!("You are {name}."),
             tools: Some(vec!["send_message".into()]),
             peers: peers.iter().map(ToString::to_string).collect(),
-            ..Kind::bare(*name)
+            ..bare(*name)
         })
     })
 }
@@ -267,7 +267,7 @@ async fn a_recipient_sees_the_message_and_nothing_else_of_the_senders_thread() {
         instructions: "You are a. The rule is 3456.".into(),
         tools: Some(vec!["send_message".into(), "create_note".into()]),
         peers: vec!["b".into()],
-        ..Kind::bare("a")
+        ..bare("a")
     });
     let world = world_of(&model, kinds).start().await;
     say(&world, "a", "my number is 1234").await;
@@ -458,7 +458,7 @@ async fn messages_to_a_busy_thread_are_answered_one_after_another() {
 #[tokio::test]
 async fn an_empty_answer_is_retried_and_then_fails_the_run() {
     let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("  "))));
-    let mut kind = Kind { instructions: "You are a.".into(), ..Kind::bare("a") };
+    let mut kind = Kind { instructions: "You are a.".into(), ..bare("a") };
     kind.limits = Limits { max_attempts: 2, ..Limits::default() };
     let world = world_of(&model, Kinds::none().with(kind)).start().await;
     let spoken = world.client().speak(speech("a", "hi"), None).await.unwrap();

@@ -12,7 +12,7 @@ use entourage_llm::{Deltas, KnownFrom, Message, Model, Profile, Reply, Request, 
 use entourage_store::Page;
 use entourage_testkit::{World, plain};
 use entourage_tools::{Effect, Outcome, ReadOutput, Toolbox};
-use entourage_types::{ItemBody, Status, Usage};
+use entourage_types::{ItemBody, Section, Status, Usage};
 use serde_json::json;
 
 const WINDOW: u32 = 4_096;
@@ -20,7 +20,7 @@ const WINDOW: u32 = 4_096;
 /// The number of tokens of a request, at four bytes each.
 fn tokens(request: &Request) -> usize {
     let messages = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Notice(text) => text.len(),
+        Message::User(text) | Message::Notice(text) | Message::Context(text) => text.len(),
         Message::Assistant { text, calls } => {
             text.len()
                 + calls.iter().map(|call| call.tool.len() + call.arguments.to_string().len()).sum::<usize>()
@@ -31,8 +31,7 @@ fn tokens(request: &Request) -> usize {
         .tools
         .iter()
         .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-    let tail = request.tail.as_ref().map_or(0, String::len);
-    (messages.sum::<usize>() + tools.sum::<usize>() + tail + request.system.len()) / 4
+    (messages.sum::<usize>() + tools.sum::<usize>() + request.system.len()) / 4
 }
 
 fn is_summary(request: &Request) -> bool {
@@ -151,7 +150,7 @@ async fn a_digest_never_separates_a_call_from_its_output() {
                     }
                 }
                 Message::Output { .. } => panic!("an output without its turn: {message:?}"),
-                Message::User(_) | Message::Notice(_) => {}
+                Message::User(_) | Message::Notice(_) | Message::Context(_) => {}
             }
         }
     }
@@ -203,7 +202,8 @@ async fn context_lists_the_blocks_of_the_models_input_with_tokens_and_cost() {
     ]);
     let price = entourage_llm::Price { input: 2.0, output: 0.0, cached: Some(0.2), cache_written: None };
     let model = model.with_window(8_000).priced(price);
-    let world = World::builder(model).tools(bulky(4_000)).kinds(kind_without_step_limits()).start().await;
+    let kinds = one_kind(|kind| kind.context.sections = vec![Section::Time]);
+    let world = World::builder(model).tools(bulky(4_000)).kinds(kinds).start().await;
     let agent = world.ask("Fetch it.").await;
     world.ended(agent.id).await;
     // Only the engine that works has the tools.
@@ -215,9 +215,9 @@ async fn context_lists_the_blocks_of_the_models_input_with_tokens_and_cost() {
         [
             ("tools", None),
             ("instructions", None),
-            conversation(0, 0),
-            conversation(1, 2),
-            conversation(3, 3),
+            conversation(0, 1),
+            conversation(2, 3),
+            conversation(4, 4),
             ("time", None)
         ]
     );
@@ -228,7 +228,7 @@ async fn context_lists_the_blocks_of_the_models_input_with_tokens_and_cost() {
     assert_eq!(seen.blocks.iter().map(|block| block.tokens).sum::<u64>(), seen.tokens);
     // The request that the provider counted is all but the last answer.
     let counted = seen.tokens - seen.blocks[4].tokens;
-    assert!((1_380..1_420).contains(&counted), "{seen:?}");
+    assert!((1_360..1_420).contains(&counted), "{seen:?}");
     assert_eq!(seen.blocks[0].cached, seen.blocks[0].tokens, "a cache holds the beginning");
     assert_eq!(seen.blocks[5].cached, 0);
     assert_eq!(seen.cost.unwrap().nanos(), (seen.tokens - 900) * 2_000 + 900 * 200);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_api::{Agent, Author, Event, EventBody, ItemBody, Question, ToolCall};
+use entourage_api::{Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, ToolCall};
 use entourage_types::{AgentId, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn};
 use serde_json::Value;
 
@@ -181,7 +181,13 @@ fn body(body: &ItemBody) -> Option<String> {
         }
         ItemBody::Notice { text, .. } => short(text),
         ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),
+        ItemBody::Context { entries } => format!("is told: {}", short(&told(entries, ", "))),
     })
+}
+
+/// What a model is told beside the conversation.
+pub(crate) fn told(entries: &[ContextEntry], between: &str) -> String {
+    entries.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>().join(between)
 }
 
 /// Who wrote something.

@@ -35,6 +35,7 @@ mod pieces;
 mod progress;
 mod prune;
 mod question;
+mod request;
 mod run;
 mod runs;
 mod screen;
@@ -122,6 +123,7 @@ enum Command {
     Session(sessions::Sessions),
     Context(context::Context),
     Why(why::Why),
+    Request(request::Request),
     Agents(agents::Agents),
     Runs(runs::Runs),
     Search(search::Search),
@@ -203,6 +205,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Session(sessions) => sessions.run(&globals).await,
         Command::Context(context) => context.run(&globals).await,
         Command::Why(why) => why.run(&globals).await,
+        Command::Request(request) => request.run(&globals).await,
         Command::Agents(agents) => agents.run(&globals).await,
         Command::Runs(runs) => runs.run(&globals).await,
         Command::Search(search) => search.run(&globals).await,

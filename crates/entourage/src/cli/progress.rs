@@ -270,7 +270,10 @@ impl Progress {
             ItemBody::Output { call, .. } => member.calls.retain(|(open, _)| open != call),
             // An agent that reads a message is at work; the event that shows it comes with the next message.
             ItemBody::Message { .. } => member.status = Status::Running,
-            ItemBody::Decision { .. } | ItemBody::Notice { .. } | ItemBody::Digest { .. } => {}
+            ItemBody::Decision { .. }
+            | ItemBody::Notice { .. }
+            | ItemBody::Digest { .. }
+            | ItemBody::Context { .. } => {}
         }
     }
 

@@ -56,6 +56,7 @@ fn the_help_of_every_command_shows_an_example() {
             "session",
             "context",
             "why",
+            "request",
             "agents",
             "runs",
             "search",

@@ -92,3 +92,19 @@ fn why_runs_and_search_find_what_one_looks_for() {
     assert!(nothing.stderr.contains("nothing has all of these words"), "{nothing:?}");
     assert_eq!(place.entourage(&["search", "--in", "pockets", "marzipan"]).code, 2);
 }
+
+/// What a model received is shown as it was sent, with the digest that proves it.
+#[test]
+fn request_shows_what_a_model_received() {
+    let place = DataDir::new();
+    place.entourage(&["run", "Count the sheep", "--quiet"]).good();
+    let items = place.entourage(&["show", "@last", "--json"]).good().json();
+    let run = items[0]["run"].as_str().expect("a run").to_owned();
+    let shown = place.entourage(&["request", &run, "1"]).good();
+    assert!(shown.stdout.contains("<user>\nCount the sheep\n</user>"), "{shown:?}");
+    assert!(shown.stdout.contains("<context>\n<time_context>"), "{shown:?}");
+    assert!(shown.stderr.contains("exact: SHA-256 "), "{shown:?}");
+    let json = place.entourage(&["request", &run, "1", "--json"]).good().json();
+    assert_eq!((&json[0]["exact"], &json[0]["number"]), (&true.into(), &1.into()));
+    assert!(place.entourage(&["request", &run, "9"]).stderr.contains("there is no request"));
+}

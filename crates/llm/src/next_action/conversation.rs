@@ -14,7 +14,8 @@ const REQUEST: usize = 1_500;
 /// Returns the latest user message that was followed by calls, if the last message is a result or a notice. A
 /// message that was answered without calls has no result still to come.
 pub(super) fn asked(messages: &[Message]) -> Option<String> {
-    if !matches!(messages.last(), Some(Message::Output { .. } | Message::Notice(_))) {
+    let last = messages.iter().rfind(|message| !matches!(message, Message::Context(_)));
+    if !matches!(last, Some(Message::Output { .. } | Message::Notice(_))) {
         return None;
     }
     let mut has_calls = false;
@@ -22,21 +23,21 @@ pub(super) fn asked(messages: &[Message]) -> Option<String> {
         match message {
             Message::Assistant { calls, .. } => has_calls |= !calls.is_empty(),
             Message::User(text) if has_calls => return Some(text.chars().take(REQUEST).collect()),
-            Message::User(_) | Message::Notice(_) | Message::Output { .. } => {}
+            Message::User(_) | Message::Notice(_) | Message::Context(_) | Message::Output { .. } => {}
         }
     }
     None
 }
 
-/// Whether there is an address to open, or a word that may be one. The system prompt and the tail also name
-/// files and tools, so there only a full URL counts.
+/// Whether there is an address to open, or a word that may be one. The system prompt and the context also
+/// name files and tools, so there only a full URL counts.
 pub(super) fn has_address(request: &Request) -> bool {
-    let beside = [Some(&*request.system), request.tail.as_deref()];
-    beside.into_iter().flatten().any(|text| text.contains("://"))
+    request.system.contains("://")
         || request.messages.iter().any(|message| match message {
             Message::User(text) | Message::Notice(text) | Message::Output { text, .. } => {
                 text.split_whitespace().any(may_be_address)
             }
+            Message::Context(text) => text.contains("://"),
             Message::Assistant { .. } => false,
         })
 }
@@ -52,19 +53,6 @@ fn may_be_address(word: &str) -> bool {
         !before.is_empty() && last.chars().count() > 1 && last.chars().all(char::is_alphabetic)
     };
     host.parse::<Ipv4Addr>().is_ok() || host.rsplit_once('.').is_some_and(is_name)
-}
-
-/// Moves the tail before the latest user message: behind it a weak model takes the tail for what the user
-/// says, and before a result for a part of the result.
-pub(super) fn tail_first(request: &mut Request) {
-    let asks = |message: &Message| matches!(message, Message::User(_));
-    let last = request.messages.len().saturating_sub(1);
-    let place = request.messages.iter().rposition(asks).unwrap_or(last);
-    if let Some(Message::User(text) | Message::Notice(text)) = request.messages.get_mut(place)
-        && let Some(tail) = request.tail.take()
-    {
-        *text = format!("{tail}\n\n{text}");
-    }
 }
 
 /// Returns the conversation without calls and outputs: each call as the action it was, each output as a
@@ -93,7 +81,7 @@ pub(super) fn plain(messages: Vec<Message>, acting: bool) -> Vec<Message> {
                 }
                 plain.push(Message::Notice(format!("Result of {tool}:\n{text}")));
             }
-            told @ (Message::User(_) | Message::Notice(_)) => plain.push(told),
+            told @ (Message::User(_) | Message::Notice(_) | Message::Context(_)) => plain.push(told),
         }
     }
     plain

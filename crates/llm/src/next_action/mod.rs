@@ -70,7 +70,6 @@ impl<M: Model> Model for NextAction<M> {
         let usable = form::usable(&tools, conversation::has_address(&request));
         let left = repeated_calls::vain(&request.messages).left(usable);
         let asked = conversation::asked(&request.messages);
-        conversation::tail_first(&mut request);
         request.messages = conversation::plain(request.messages, acting);
         if !acting {
             if request.output_schema.is_some() {
@@ -80,7 +79,7 @@ impl<M: Model> Model for NextAction<M> {
             }
             return self.inner.call(request, deltas).await;
         }
-        if let (Some(asked), Some(Message::User(last) | Message::Notice(last))) =
+        if let (Some(asked), Some(Message::User(last) | Message::Notice(last) | Message::Context(last))) =
             (asked, request.messages.last_mut())
         {
             let next = if left.is_empty() { "Answer it now." } else { "Next action?" };

@@ -36,7 +36,7 @@ pub(super) fn vain(messages: &[Message]) -> RepeatedCalls<'_> {
                 made.clear();
                 vain = RepeatedCalls::default();
             }
-            Message::Notice(_) => {}
+            Message::Notice(_) | Message::Context(_) => {}
             Message::Assistant { calls, .. } => open = calls.iter().collect(),
             Message::Output { call, text, .. } => {
                 let Some(call) = open.iter().find(|open| open.id.to_string() == *call) else { continue };

@@ -27,7 +27,8 @@ pub(super) enum Next {
 /// The part of the conversation that belongs to the current request.
 pub(super) struct Scene<'a> {
     tools: &'a [ToolSpec],
-    tail: &'a str,
+    /// The sub-agent that asks the user, by id.
+    asking: Option<&'a str>,
     request: String,
     /// The tools' outputs, by tool, in order.
     outputs: Vec<(&'a str, &'a str)>,
@@ -36,8 +37,8 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     pub(super) fn of(request: &'a Request) -> Self {
         let ended = request.messages.iter().rposition(closes).map_or(0, |last| last + 1);
-        let tail = request.tail.as_deref().unwrap_or_default();
-        let mut scene = Self { tools: &request.tools, tail, request: String::new(), outputs: Vec::new() };
+        let asking = asking(&request.messages);
+        let mut scene = Self { tools: &request.tools, asking, request: String::new(), outputs: Vec::new() };
         for message in &request.messages[ended..] {
             match message {
                 Message::User(text) | Message::Notice(text) if scene.request.is_empty() => {
@@ -47,7 +48,7 @@ impl<'a> Scene<'a> {
                     scene.request = format!("{}\n{text}", scene.request);
                 }
                 Message::Output { tool, text, .. } => scene.outputs.push((tool, text)),
-                Message::Assistant { .. } => {}
+                Message::Assistant { .. } | Message::Context(_) => {}
             }
         }
         scene
@@ -96,8 +97,7 @@ impl<'a> Scene<'a> {
             let result = without_disclaimer(&unescaped(result));
             return Some(Next::Say(format!("{DISCLAIMER}\n\n{result}")));
         }
-        let asking = self.tail.split("<sub_agent ").find(|agent| agent.contains("<question>"));
-        if let Some(agent) = asking.and_then(|agent| between(agent, "id=\"", "\""))
+        if let Some(agent) = self.asking
             && self.can("reactivate_agent")
         {
             let answer = json!({ "agent": agent, "message": self.request });
@@ -222,6 +222,21 @@ fn closes(message: &Message) -> bool {
     let handed_on = |call: &ToolCall| ["spawn_agent", "reactivate_agent"].contains(&call.tool.as_str());
     let ends = |call: &ToolCall| to_user(call) || handed_on(call);
     matches!(message, Message::Assistant { calls, .. } if calls.is_empty() || calls.iter().any(ends))
+}
+
+/// Returns the sub-agent that asks the user, according to the last that the conversation says of each.
+fn asking(messages: &[Message]) -> Option<&str> {
+    let mut known: Vec<(&str, bool)> = Vec::new();
+    let contexts = messages.iter().filter_map(|message| match message {
+        Message::Context(text) => Some(text.as_str()),
+        _ => None,
+    });
+    for line in contexts.flat_map(|text| text.split("<sub_agent ").skip(1)) {
+        let Some(id) = between(line, "id=\"", "\"") else { continue };
+        known.retain(|(other, _)| *other != id);
+        known.push((id, line.contains("<question")));
+    }
+    known.into_iter().find(|(_, asks)| *asks).map(|(id, _)| id)
 }
 
 /// Returns the researcher if there is one, else the first name.

@@ -93,7 +93,7 @@ async fn texts_of_eleven_hundred_bytes_share_pages() {
     let run = RunId::new();
     for seq in 1..=200 {
         let calls: Vec<ToolCall> = Vec::new();
-        let body = ItemBody::Turn(Turn { text: "x".repeat(1_100), calls, used: None });
+        let body = ItemBody::Turn(Turn { text: "x".repeat(1_100), calls, ..Turn::default() });
         let item = Item { agent: root.id, seq, run, session: 1, at: AT, step: None, body };
         store.commit(Commit::fenced(&root, AT).write(Write::Item(item))).await.unwrap();
     }

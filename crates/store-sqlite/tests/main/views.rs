@@ -71,6 +71,7 @@ async fn every_view_shows_names_and_readable_times() {
                 usage: Usage { input: 1, ..Usage::default() },
                 cost: None,
             }),
+            asked: None,
         }),
         ItemBody::Output(Output {
             call,

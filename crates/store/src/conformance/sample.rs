@@ -74,7 +74,17 @@ pub(crate) fn done() -> StepState {
 }
 
 pub(crate) fn step(run: RunId, key: &str, state: StepState) -> Step {
-    Step { run, key: key.into(), state, intent: None, attempt: 1, used: None, started: at(1), updated: at(1) }
+    Step {
+        run,
+        key: key.into(),
+        state,
+        intent: None,
+        attempt: 1,
+        used: None,
+        asked: None,
+        started: at(1),
+        updated: at(1),
+    }
 }
 
 /// Returns the next item of the agent's transcript, and counts it in the agent's row.

@@ -1,9 +1,10 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Author, CallId, Checkpoint, Cost, Decision, DecisionOutcome, Effect, Intent, ItemBody, Message,
-    ModelUse, Notice, NoticeCode, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Status,
-    StepKey, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    Agent, Asked, Author, CallId, Checkpoint, Context, ContextEntry, Cost, Decision, DecisionOutcome, Effect,
+    FailedTry, Intent, ItemBody, Message, ModelUse, Notice, NoticeCode, Output, OutputEffect, PostId, Run,
+    RunId, RunOptions, Scope, Section, Sha256, Status, StepKey, StepState, StopReason, TaskId, ToolCall,
+    Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -84,6 +85,22 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
                 usage: Usage { input: 1, ..Usage::default() },
                 cost: None,
             }),
+            asked: Some(Box::new(Asked {
+                sha256: Sha256::from_bytes([7; 32]),
+                tools: Some(Sha256::from_bytes([8; 32])),
+                model: Some("some::other".to_owned()),
+                at: at(3),
+                first_token: Some(at(4)),
+                gate_ms: 12,
+                failed: vec![FailedTry { at: at(2), model: None, error: "it was busy".to_owned() }],
+            })),
+        }),
+        ItemBody::Context(Context {
+            entries: vec![ContextEntry {
+                section: Section::Notes,
+                about: Some("nte_1".to_owned()),
+                text: "<note title=\"a\">b</note>".to_owned(),
+            }],
         }),
         ItemBody::Output(Output {
             call,

@@ -7,6 +7,7 @@ mod fences;
 mod forgotten;
 mod owners;
 mod posts;
+mod requests;
 mod snapshot;
 mod statuses;
 mod transcripts;
@@ -49,12 +50,15 @@ enum Invariant {
     Owners = 9,
     /// 10: no unsafe effect happens twice unless a person asked for that.
     Effects = 10,
+    /// None of these, but a rule of this program's own: what a model received can be rebuilt.
+    Requests = 0,
 }
 
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The number of the invariant in `docs/spec/invariants.md`.
+    /// The number of the invariant in `docs/spec/invariants.md`; 0 if what a model received cannot be
+    /// rebuilt.
     pub invariant: u8,
     /// The agent that violates it, if it is an agent.
     pub agent: Option<AgentId>,
@@ -117,6 +121,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     owners::check(&whole, &mut found);
     forgotten::check(&whole, &mut found);
     counts.check(&whole, &mut found);
+    requests::check(&whole, &mut found);
     if let Some(witness) = witness {
         let facts = witness.facts();
         fences::check(&facts, &mut found);

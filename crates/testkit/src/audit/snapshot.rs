@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
 use entourage_types::{
-    Agent, AgentId, Event, Item, Parent, Post, Question, Record, Run, RunId, Scope, Step, Task, Time,
-    Tombstone, Wakeup,
+    Agent, AgentId, EntityKind, Event, Item, Parent, Post, Question, Record, Run, RunId, Scope, Step, Task,
+    Time, Tombstone, Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -19,6 +19,8 @@ pub(super) struct Snapshot {
     pub(super) tasks: Vec<Task>,
     pub(super) questions: Vec<Question>,
     pub(super) tombstones: Vec<Tombstone>,
+    /// The digests of the stored lists of tools.
+    pub(super) tool_lists: BTreeSet<String>,
     /// By the root of their tree.
     pub(super) events: BTreeMap<AgentId, Vec<Event>>,
 }
@@ -47,6 +49,7 @@ impl Snapshot {
             tasks: records(store).await?,
             questions: records(store).await?,
             tombstones: records(store).await?,
+            tool_lists: tool_lists(store).await?,
             agents,
             items,
             runs,
@@ -87,6 +90,13 @@ impl Snapshot {
     pub(super) fn is_woken(&self, agent: AgentId) -> bool {
         self.wakeups.iter().any(|wakeup| wakeup.agent == agent)
     }
+}
+
+/// The ids of all stored lists of tools.
+async fn tool_lists(store: &dyn Store) -> Result<BTreeSet<String>> {
+    let page = Page { limit: u32::MAX, ..Page::default() };
+    let query = EntityQuery { page, ..EntityQuery::of(EntityKind::TOOL_LIST) };
+    Ok(store.entities(&Scope::All, query).await?.into_iter().map(|list| list.id).collect())
 }
 
 async fn records<R: Record>(store: &dyn Store) -> Result<Vec<R>> {

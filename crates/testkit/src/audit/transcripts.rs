@@ -40,8 +40,8 @@ fn open_calls(items: &[Item]) -> Result<usize, String> {
             ItemBody::Output(output) if open.pop_front() != Some(output.call) => {
                 return Err(format!("item {index} is not the output of the next open call"));
             }
-            ItemBody::Message(_) if !open.is_empty() => {
-                return Err(format!("item {index} is a message while calls have no output"));
+            ItemBody::Message(_) | ItemBody::Context(_) if !open.is_empty() => {
+                return Err(format!("item {index} is for the model to read while calls have no output"));
             }
             _ => {}
         }

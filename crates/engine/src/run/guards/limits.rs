@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{Item, ItemBody, Notice, NoticeCode, OnLimit, StepKey, StopReason, ToolCall};
+use entourage_types::{Item, ItemBody, Notice, NoticeCode, OnLimit, RunId, StepKey, StopReason, ToolCall};
 
 use crate::run::{Interrupt, Result, Run, Stop, guards::loop_detection};
 
@@ -158,6 +158,11 @@ impl Run<'_> {
         let only = |calls: &[ToolCall]| !calls.is_empty() && calls.iter().all(|call| call.tool == last);
         (turns.len() == times as usize && turns.iter().all(|turn| only(&turn.calls))).then_some(last)
     }
+}
+
+/// Whether the last of these items belongs to a run whose last model call was announced.
+pub(crate) fn is_last_announced(items: &[Item], run: RunId) -> bool {
+    items.iter().rev().take_while(|item| item.run == run).any(is_last_call)
 }
 
 fn is_last_call(item: &Item) -> bool {

@@ -15,16 +15,18 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     let from_user =
         |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.from == Author::User);
     let since = items.iter().rposition(from_user).map_or(0, |at| at + 1);
-    let recent = &items[since..];
-    same_error(recent, times).or_else(|| circle(recent, times))
+    // What the model is told beside the conversation changes, and is no progress.
+    let recent: Vec<&Item> =
+        items[since..].iter().filter(|item| !matches!(item.body, ItemBody::Context(_))).collect();
+    same_error(&recent, times).or_else(|| circle(&recent, times))
 }
 
 /// Returns a sentence about the shortest loop that the last items form.
-fn circle(items: &[Item], times: usize) -> Option<String> {
+fn circle(items: &[&Item], times: usize) -> Option<String> {
     let turns = (1..=LONGEST.min(items.len() / times)).find_map(|length| {
         let tail = &items[items.len() - length * times..];
         let is_circle = tail.iter().zip(&tail[length..]).rev().all(|(one, next)| same(&one.body, &next.body));
-        let turns: Vec<&Item> =
+        let turns: Vec<&&Item> =
             tail[..length].iter().filter(|item| matches!(item.body, ItemBody::Turn(_))).collect();
         let with_whom = tail[..length].iter().find_map(|item| match &item.body {
             ItemBody::Message(message) => match &message.from {
@@ -60,7 +62,7 @@ fn describe(body: &ItemBody) -> String {
 
 /// Returns a sentence about the error in which all calls of the last `times` turns ended, whatever they asked
 /// for.
-fn same_error(items: &[Item], times: usize) -> Option<String> {
+fn same_error(items: &[&Item], times: usize) -> Option<String> {
     let mut error: Option<&str> = None;
     let mut turns = 0;
     for item in items.iter().rev() {

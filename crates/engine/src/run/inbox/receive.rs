@@ -88,10 +88,11 @@ impl Run<'_> {
         self.check_input().await
     }
 
-    /// Adds the texts of the posts to the transcript.
+    /// Adds the texts of the posts to the transcript, and before them what the model is to know beside them, so
+    /// that the last words that it reads are those of the messages.
     async fn append_messages(&mut self, posts: Vec<Taken>) -> Result<()> {
         let at = self.engine.now();
-        let mut writes = Vec::with_capacity(posts.len() * 2 + 2);
+        let (mut writes, mut messages) = (Vec::with_capacity(posts.len() * 2 + 4), Vec::new());
         for Taken { post, consume } in posts {
             writes.push(consume);
             if let PostBody::Intervention { id, .. } = post.body {
@@ -100,10 +101,15 @@ impl Run<'_> {
             if let PostBody::Message { task: Some(task), .. } = post.body {
                 writes.extend(self.taken_up_again(task).await?);
             }
-            if let Some(message) = self.message_of(&post) {
-                writes.push(self.append(ItemBody::Message(message), at));
-            }
+            messages.extend(self.message_of(&post));
         }
+        if !messages.is_empty() {
+            let said = messages.iter().filter(|message| !message.is_result()).count();
+            writes.extend(self.tell_context(said).await?);
+            writes.extend(self.keep_tools()?);
+            self.offered.told();
+        }
+        writes.extend(messages.into_iter().map(|message| self.append(ItemBody::Message(message), at)));
         writes.extend(self.resumed(at));
         self.record.open();
         self.commit(writes).await?;

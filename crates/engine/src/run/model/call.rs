@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use entourage_llm::{Delta, Deltas, Error as ModelError, Priority, Reply, Request, ToolChoice};
+use entourage_llm::{Delta, Deltas, Error as ModelError, Reply};
 use entourage_store::Write;
-use entourage_types::{ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
+use entourage_types::{Asked, FailedTry, ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
 
 use futures::FutureExt;
 
@@ -15,7 +15,7 @@ use crate::run::{
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
-    prompt::{self, View},
+    prompt::View,
     retry::{self, Next},
     watchdog::Heartbeat,
 };
@@ -27,6 +27,16 @@ pub(in crate::run) enum Wanted<'a> {
     /// A decision.
     Decision(&'a Prompt),
 }
+
+/// What a model answered, how it was asked, and at which attempt.
+pub(in crate::run) struct Answered {
+    pub(in crate::run) reply: Reply,
+    pub(in crate::run) asked: Asked,
+    pub(in crate::run) attempts: u32,
+}
+
+/// How many characters of the error of a failed attempt are stored.
+const ERROR: usize = 500;
 
 /// The progress of a call over its failed attempts.
 struct FailedTries {
@@ -40,8 +50,15 @@ impl FailedTries {
     /// Before the first attempt.
     fn none() -> Self {
         let due = Time::from_micros(0);
-        let kept = Retry { due, error: String::new(), models_failed: 0, said: Vec::new(), spent: 0 };
+        let (said, failed) = (Vec::new(), Vec::new());
+        let kept = Retry { due, error: String::new(), models_failed: 0, said, spent: 0, failed };
         Self { kept, made: 0 }
+    }
+
+    /// Notes an attempt that failed.
+    fn failed(&mut self, at: Time, model: Option<String>, error: &ModelError) {
+        let error = error.to_string().chars().take(ERROR).collect();
+        self.kept.failed.push(FailedTry { at, model, error });
     }
 
     /// Returns the stop of a call that failed for good; its cause lists the recorded errors of the models and
@@ -55,6 +72,7 @@ impl FailedTries {
 /// The outcome of one attempt.
 struct Attempt {
     answer: Result<Reply, ModelError>,
+    asked: Asked,
     /// The usage of unusable answers.
     wasted: Vec<ModelUse>,
     /// Whether the run's time was over before there was an answer.
@@ -73,8 +91,8 @@ impl Run<'_> {
         let turn = self
             .step(key, |run| {
                 async move {
-                    let (reply, attempts) = run.ask_model(&own, &Wanted::Turn).await?;
-                    Ok((run.turn_of(reply), attempts))
+                    let Answered { reply, asked, attempts } = run.ask_model(&own, &Wanted::Turn).await?;
+                    Ok((run.turn_of(reply, asked)?, attempts))
                 }
                 .boxed()
             })
@@ -87,12 +105,8 @@ impl Run<'_> {
         Ok(turn)
     }
 
-    /// Asks until a model answers or none can answer now. Returns the answer and the number of attempts.
-    pub(in crate::run) async fn ask_model(
-        &mut self,
-        key: &StepKey,
-        wanted: &Wanted<'_>,
-    ) -> Result<(Reply, u32)> {
+    /// Asks until a model answers or none can answer now.
+    pub(in crate::run) async fn ask_model(&mut self, key: &StepKey, wanted: &Wanted<'_>) -> Result<Answered> {
         let is_turn = matches!(wanted, Wanted::Turn);
         let mut tries = match self.steps.get(key) {
             Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
@@ -116,6 +130,10 @@ impl Run<'_> {
         let mut beside = ParallelGuardrails::none();
         if is_turn {
             self.make_room().await?;
+            if !self.offered.take_told() {
+                let told = self.tell_context(0).await?;
+                self.batch.extend(told);
+            }
             beside = self.start_parallel_guardrails()?;
         }
         let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch.number);
@@ -127,17 +145,23 @@ impl Run<'_> {
         loop {
             let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
-            let Attempt { answer, wasted, out_of_time } =
+            let Attempt { answer, asked, wasted, out_of_time } =
                 self.attempt(model.clone(), wanted, &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
                 Ok(reply) => {
                     self.let_pass(&mut beside, &reply).await?;
-                    return Ok((reply, tries.made + 1));
+                    let asked = Asked { failed: tries.kept.failed, ..asked };
+                    return Ok(Answered { reply, asked, attempts: tries.made + 1 });
                 }
                 Err(error) => error,
             };
+            // A request that the closed gate held back is no attempt.
+            let is_attempt = !matches!(error, ModelError::Busy { .. });
+            if is_attempt {
+                tries.failed(asked.at, asked.model, &error);
+            }
             if out_of_time && !is_turn {
                 return Err(tries.last_word(&error));
             }
@@ -151,8 +175,7 @@ impl Run<'_> {
                 (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
                 continue;
             }
-            // A request that the closed gate held back is no attempt.
-            tries.made += u32::from(!matches!(error, ModelError::Busy { .. }));
+            tries.made += u32::from(is_attempt);
             let attempt = tries.made - tries.kept.spent;
             // A request that is refused for a fault of its own would be refused by other models too.
             let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
@@ -200,22 +223,16 @@ impl Run<'_> {
         pieces: &Pieces,
         beside: &mut ParallelGuardrails,
     ) -> Result<Attempt> {
-        // A person waits for a run that no other agent asked for; work for other agents lets such requests go
-        // first.
-        let priority = match self.control.take_hurry() {
-            true => Priority::Now,
-            false if self.record.tasks.is_empty() => Priority::Person,
-            false => Priority::Background,
-        };
-        let (request, beside_conversation) = match wanted {
-            Wanted::Turn => self.turn_request().await?,
-            Wanted::Decision(prompt) => (prompt.request.clone(), prompt.weight),
-        };
         let is_turn = matches!(wanted, Wanted::Turn);
-        let owner = Some(self.agent.owner.clone());
-        let request = Request { model, priority, owner, ..request };
-        let asked = request.model.clone();
-        let model = request.model.clone().unwrap_or_else(|| "the model".into());
+        let (request, asked) = match wanted {
+            Wanted::Turn => self.next_request(model.clone()).await?,
+            Wanted::Decision(prompt) => self.decision_request(prompt, model.clone()),
+        };
+        let beside_conversation = match wanted {
+            Wanted::Turn => request.system.len() + self.offered.tools().weight,
+            Wanted::Decision(prompt) => prompt.weight,
+        };
+        let named = model.clone().unwrap_or_else(|| "the model".into());
         self.control.pulse().beat(self.engine.now());
         check_lease(self.engine)?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
@@ -234,6 +251,8 @@ impl Run<'_> {
                 piece: Piece::Reset,
             },
             wasted: Vec::new(),
+            sent: None,
+            first_token: None,
         };
         let (mut refused, mut out_of_time) = (None, false);
         let time_left = self.time_left();
@@ -247,11 +266,11 @@ impl Run<'_> {
             answer = self.engine.inner.model.call(request, &mut deltas) => Some(answer),
             () = self.control.cancel().cancelled() => None,
             () = self.control.pulse().silence(&*self.engine.inner.clock, silent) => {
-                Some(Err(ModelError::TimedOut { model, after: silent }))
+                Some(Err(ModelError::TimedOut { model: named, after: silent }))
             }
             () = self.engine.inner.clock.sleep_until(end) => {
                 out_of_time = true;
-                Some(Err(ModelError::TimedOut { model, after: time_left }))
+                Some(Err(ModelError::TimedOut { model: named, after: time_left }))
             }
         };
         if deltas.began && !matches!(answer, Some(Ok(_))) {
@@ -260,10 +279,11 @@ impl Run<'_> {
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = std::mem::take(&mut deltas.wasted).into_iter();
+        let asked = deltas.timed(asked);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
         let sanitize_usage =
-            |used, said: &dyn Fn() -> usize| self.sanitize_usage(used, asked.as_deref(), sent, said);
+            |used, said: &dyn Fn() -> usize| self.sanitize_usage(used, model.as_deref(), sent, said);
         let mut wasted: Vec<ModelUse> = wasted.map(|used| sanitize_usage(used, &|| 0)).collect();
         let answer = answer.map(|reply| {
             let calls = reply.calls.iter().map(|call| call.arguments.to_string().len());
@@ -271,26 +291,18 @@ impl Run<'_> {
             let ModelUse { usage, cost, .. } = sanitize_usage(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
-        Ok(Attempt { answer: said_something(answer, &mut wasted), wasted, out_of_time })
-    }
-
-    /// Returns the request for the agent's next turn, and the size of what it has beside the conversation, in bytes.
-    async fn turn_request(&mut self) -> Result<(Request, usize)> {
-        let (system, tail) = (self.system().await?, self.tail().await?);
-        let beside = system.len() + self.offered.tools().weight + tail.len();
-        let request = prompt::request(self.kind(), self.offered.tools(), system, self.items(), tail);
-        let tool_choice = if self.last_call().is_some() { ToolChoice::None } else { ToolChoice::Auto };
-        let one_call = self.program()?.handles_one_call();
-        Ok((Request { tool_choice, one_call, ..request }, beside))
+        Ok(Attempt { answer: said_something(answer, &mut wasted), asked, wasted, out_of_time })
     }
 
     /// Counts an answer and returns it as a turn with its usage. The turn goes into the commit that follows
     /// at once: that of its calls' intents, that of their outputs if the calls are done at once, or that of
     /// the end of the run.
-    fn turn_of(&mut self, reply: Reply) -> Turn {
+    fn turn_of(&mut self, reply: Reply, asked: Asked) -> Result<Turn> {
         let used = reply.used();
         self.count(&used, self.engine.now());
-        Turn { text: reply.text, calls: reply.calls, used: Some(used) }
+        let tools = self.keep_tools()?;
+        self.batch.extend(tools);
+        Ok(Turn { text: reply.text, calls: reply.calls, used: Some(used), asked: Some(Box::new(asked)) })
     }
 
     /// Commits the retry and its wake-up, so that the run sleeps on disk until the next attempt.
@@ -331,9 +343,19 @@ struct Streamed<'a> {
     blank: AgentDelta,
     /// The usage of unusable answers.
     wasted: Vec<ModelUse>,
+    /// When the gate let the request pass.
+    sent: Option<Time>,
+    first_token: Option<Time>,
 }
 
 impl Streamed<'_> {
+    /// Returns how the model was asked, with the times at which the request went on.
+    fn timed(&self, asked: Asked) -> Asked {
+        let waited = self.sent.map_or(Duration::ZERO, |sent| sent.since(asked.at));
+        let gate_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        Asked { gate_ms, first_token: self.first_token, ..asked }
+    }
+
     fn send(&self, piece: Piece) {
         if !self.is_shown {
             return;
@@ -353,9 +375,14 @@ impl Drop for Streamed<'_> {
 impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
         let (pulse, clock) = self.pulse;
-        pulse.beat(clock.now());
-        self.began |= !matches!(delta, Delta::Taken | Delta::RequestsRemaining(_) | Delta::DiscardedUsage(_));
+        let now = clock.now();
+        pulse.beat(now);
+        if matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. }) {
+            self.began = true;
+            self.first_token.get_or_insert(now);
+        }
         match delta {
+            Delta::Sent => drop(self.sent.get_or_insert(now)),
             Delta::Taken | Delta::RequestsRemaining(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;

@@ -1,7 +1,8 @@
 //! Keeps the conversation within the model's context window: before a call that would fill the window, and
 //! after one that was refused as too long, a digest replaces the oldest turns of the session. It replaces
-//! whole turns only, so that no call is separated from its output. The digest is an item of its own: every
-//! later request, also after a crash, sees the same.
+//! whole turns only, so that no call is separated from its output. The digest is an item of its own, and what
+//! the model knew beside the items that it replaces is told again behind it: every later request, also after a
+//! crash, sees the same.
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ impl Run<'_> {
     /// answer. Does nothing if the size of the window is unknown.
     pub(in crate::run) async fn make_room(&mut self) -> Result<()> {
         let weight = View::of(self.items(), &self.kind).weight();
-        let beside = self.system().await?.len() + self.offered.tools().weight;
+        let beside = self.system().await?.0.len() + self.offered.tools().weight;
         let Some(window) = self.window(weight + beside).await? else { return Ok(()) };
         #[allow(
             clippy::cast_possible_truncation,
@@ -47,14 +48,16 @@ impl Run<'_> {
             reason = "a share of a window, in bytes"
         )]
         let share = (window as f64 * self.kind.context.compact_at) as usize * BYTES;
-        // Far from full: the sections after the conversation need not be weighed.
+        // Far from full: what the model is to know beside the conversation need not be weighed.
         if (weight + beside) * DENSEST / 100 + share / 4 <= share {
             return Ok(());
         }
-        let beside = beside + self.tail().await?.len();
         let room = (share * 100 / density(self.items(), &self.kind, beside)).saturating_sub(beside);
-        if weight > room {
-            self.compact(room, DIGEST.min(window / DIGEST_PART)).await?;
+        // Behind a digest all of it is told anew.
+        let anew = self.whole_context().await?;
+        let told = View::of(self.items(), &self.kind).weight_of_contexts();
+        if weight + anew.saturating_sub(told) > room {
+            self.compact(room.saturating_sub(anew), DIGEST.min(window / DIGEST_PART)).await?;
         }
         Ok(())
     }
@@ -79,8 +82,9 @@ impl Run<'_> {
         self.transcript.give_back(items);
         let Some(digest) = digest? else { return Ok(false) };
         let at = self.engine.now();
-        let writes =
-            vec![self.append(ItemBody::Digest(digest), at), self.record.write(Status::Running, None)];
+        let mut writes = vec![self.append(ItemBody::Digest(digest), at)];
+        writes.extend(self.tell_context(0).await?);
+        writes.push(self.record.write(Status::Running, None));
         self.commit(writes).await?;
         Ok(true)
     }

@@ -1,15 +1,19 @@
-//! Reads what the model sees before a call: only the parts that the agent's kind wants.
+//! What the model reads: the stable prefix, and what it is to know beside the conversation; only the parts that
+//! the agent's kind wants.
 
 use std::sync::Arc;
 
-use crate::prompt;
+use entourage_store::Write;
+use entourage_types::{ItemBody, Sha256};
+
+use crate::prompt::{self, View};
 use crate::run::{Result, Run};
 
 impl Run<'_> {
-    /// Returns the stable prefix, which is the same for the whole session.
-    pub(in crate::run) async fn system(&mut self) -> Result<Arc<str>> {
+    /// Returns the stable prefix, which is the same for the whole session, and its digest.
+    pub(in crate::run) async fn system(&mut self) -> Result<(Arc<str>, Sha256)> {
         if let Some(system) = self.offered.system() {
-            return Ok(Arc::clone(system));
+            return Ok(system);
         }
         let sessions = match self.offered.position().has_sessions {
             true => self.engine.memory(&self.agent).latest_sessions(self.kind.context.summaries).await?,
@@ -18,9 +22,27 @@ impl Run<'_> {
         Ok(self.offered.keep_system(prompt::system(&self.kind, &sessions)))
     }
 
-    /// Renders the tail, which changes from call to call.
-    pub(in crate::run) async fn tail(&self) -> Result<String> {
-        let memory = self.engine.memory(&self.agent);
-        Ok(memory.tail(&self.kind, self.offered.tools()).await?.render(&self.kind.context, self.engine.now()))
+    /// Appends what the model is to know beside the conversation and has not read yet, and returns the write
+    /// that stores it; none if there is nothing. `coming` is how many messages are appended next.
+    ///
+    /// The write must be in the commit of the turn that answers a request with this item, or in one before:
+    /// if the process dies before that, neither has happened, and both are rendered anew.
+    pub(in crate::run) async fn tell_context(&mut self, coming: usize) -> Result<Option<Write>> {
+        if self.kind.context.sections.is_empty() {
+            return Ok(None);
+        }
+        let sections = self.engine.memory(&self.agent).sections(&self.kind, self.offered.tools()).await?;
+        let now = self.engine.now();
+        let view = View::before(self.items(), &self.kind, coming);
+        let unread = sections.unread(&self.kind.context, &view, now);
+        Ok(unread.map(|context| self.append(ItemBody::Context(context), now)))
+    }
+
+    /// Returns how many bytes it takes to tell all of it anew.
+    pub(in crate::run) async fn whole_context(&self) -> Result<usize> {
+        let sections = self.engine.memory(&self.agent).sections(&self.kind, self.offered.tools()).await?;
+        let now = self.engine.now();
+        let texts = self.kind.context.sections.iter().filter_map(|section| sections.whole(*section, now));
+        Ok(texts.map(|text| text.len()).sum())
     }
 }

@@ -8,7 +8,10 @@ use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 use crate::prompt::{self, View, escaped};
-use crate::run::{Interrupt, Result, Run, model::call::Wanted};
+use crate::run::{
+    Interrupt, Result, Run,
+    model::call::{Answered, Wanted},
+};
 
 /// The most bytes of the conversation that a decision reads; less if the model's window is small.
 const LONGEST: usize = 200_000;
@@ -131,7 +134,7 @@ impl Run<'_> {
         let mut tries = 0;
         loop {
             let (reply, made) = match self.ask_model(&key, &Wanted::Decision(&prompt)).await {
-                Ok(answered) => answered,
+                Ok(Answered { reply, attempts, .. }) => (reply, attempts),
                 Err(Interrupt::Stopped(stop)) if stop.reason != StopReason::Cancelled => {
                     return Ok((failed(name, stop.cause, None), tries.max(1)));
                 }
@@ -226,7 +229,7 @@ impl Prompt {
 
 fn weight(request: &Request) -> usize {
     let messages = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Notice(text) => text.len(),
+        Message::User(text) | Message::Notice(text) | Message::Context(text) => text.len(),
         Message::Assistant { text, .. } | Message::Output { text, .. } => text.len(),
     });
     request.system.len() + messages.sum::<usize>()

@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{Database, Effects, TestTool, first_tools};
+use crate::kit::{Database, Effects, TestTool, conversation, first_tools};
 use entourage_engine::{Clock, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{World, audit};
+use entourage_testkit::{World, audit, inexact_requests};
 use entourage_types::{
     About, Agent, AgentId, Answer, Checkpoint, Effect, Intent, ItemBody, Kind, QuestionStatus, Status, Step,
     StepKey, StepState, Wait, WaitingOn,
@@ -74,7 +74,7 @@ impl Migrated {
 
 /// A model that makes no more calls, and repeats what it reads last.
 fn repeats_last_input(request: &Request) -> Script {
-    Script::text(match request.messages.last() {
+    Script::text(match conversation(request).last() {
         Some(Message::Output { text, .. }) => format!("It came back: {text}"),
         other => format!("It was said: {other:?}"),
     })
@@ -262,4 +262,19 @@ async fn all_continues(left: &OldDatabase) {
     assert!(left.said(asleep[1]).await.starts_with("It was said:"));
     assert!(!left.said(left.of("spawn_agent")).await.is_empty());
     assert_eq!(audit(&**world.store(), None).await.unwrap(), []);
+
+    // What was asked before has no digest; what was asked since is rebuilt to the byte, and each run was told
+    // the time before its next call.
+    assert_eq!(inexact_requests(world.engine()).await, []);
+    let [old, new] = [1, 2].map(|number| {
+        let client = world.client();
+        async move {
+            let run = client.runs(asked, Page::default()).await.unwrap().remove(0).id;
+            client.request(run, number).await.unwrap()
+        }
+    });
+    let (old, new) = (old.await, new.await);
+    assert!(old.doubt.is_some_and(|doubt| doubt.contains("did not keep digests")));
+    assert_eq!((new.doubt, new.asked.is_some()), (None, true));
+    assert!(matches!(new.request.messages.last(), Some(Message::Context(_))), "{:?}", new.request.messages);
 }

@@ -11,8 +11,9 @@ mod tool;
 mod world;
 
 use entourage_engine::Kinds;
+use entourage_llm::{Message, Request};
 use entourage_tools::{Settings, Toolbox, builtin};
-use entourage_types::Kind;
+use entourage_types::{ContextPolicy, Kind, Section};
 
 pub(crate) use clock::{FakeClockExt, ShiftedClock};
 pub(crate) use dice::Dice;
@@ -29,10 +30,43 @@ pub(crate) fn first_tools() -> Toolbox {
     builtin(Settings::default())
 }
 
+/// A bare kind whose model does not read the time, unless the test is about that.
+#[must_use]
+pub(crate) fn bare(name: impl Into<String>) -> Kind {
+    let context = ContextPolicy { sections: vec![Section::Learnings], ..ContextPolicy::default() };
+    Kind { context, ..Kind::bare(name) }
+}
+
+/// The kind that a text defines, whose model does not read the time, unless the test is about that.
+#[must_use]
+pub(crate) fn parsed(file: &str, text: &str) -> Kind {
+    let (kind, findings) = entourage_engine::kinds::parse(file, text);
+    let mut kind = kind.unwrap_or_else(|| panic!("{findings:?}"));
+    kind.context.sections.retain(|section| *section != Section::Time);
+    kind
+}
+
+/// All that a model reads beside the conversation.
+#[must_use]
+pub(crate) fn contexts(request: &Request) -> String {
+    let texts = request.messages.iter().filter_map(|message| match message {
+        Message::Context(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The conversation alone, as a model reads it.
+#[must_use]
+pub(crate) fn conversation(request: &Request) -> Vec<Message> {
+    let spoken = |message: &&Message| !matches!(message, Message::Context(_));
+    request.messages.iter().filter(spoken).cloned().collect()
+}
+
 /// An engine with one kind that may use every tool.
 #[must_use]
 pub(crate) fn one_kind(change: impl FnOnce(&mut Kind)) -> Kinds {
-    let mut kind = Kind { instructions: "Do as asked.".into(), ..Kind::bare("assistant") };
+    let mut kind = Kind { instructions: "Do as asked.".into(), ..bare("assistant") };
     change(&mut kind);
     Kinds::none().with(kind)
 }

@@ -3,12 +3,12 @@
 use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, FindLearnings, FindSessions,
     Grant, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind, Learning, List, ListAgents,
-    ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, Note, Page, PageQuery, Posted, Question,
-    Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
+    ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest, Note, Page, PageQuery, Posted,
+    Question, Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
-    Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus, ShownStatus,
+    Action, AgentId, Answer, GrantId, GrantStatus, PostId, QuestionId, QuestionStatus, RunId, ShownStatus,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
@@ -248,6 +248,11 @@ impl Backend {
     /// What an agent's model sees, block by block.
     pub(crate) async fn context(&self, agent: AgentId) -> Result<Context> {
         self.get(&format!("agents/{agent}/context")).await
+    }
+
+    /// What a model received in one call of a run.
+    pub(crate) async fn model_request(&self, run: RunId, number: u32) -> Result<ModelRequest> {
+        self.get(&format!("runs/{run}/requests/{number}")).await
     }
 
     /// The closed sessions of an agent, newest first; at most so many.

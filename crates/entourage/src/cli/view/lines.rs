@@ -46,7 +46,10 @@ pub(super) fn line(event: &Event, progress: &Progress) {
             ItemBody::Turn { calls, .. } => !calls.is_empty(),
             ItemBody::Output { error, .. } => *error,
             ItemBody::Notice { .. } => true,
-            ItemBody::Message { .. } | ItemBody::Decision { .. } | ItemBody::Digest { .. } => false,
+            ItemBody::Message { .. }
+            | ItemBody::Decision { .. }
+            | ItemBody::Digest { .. }
+            | ItemBody::Context { .. } => false,
         },
         EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
     };

@@ -84,7 +84,8 @@ struct Entry<'a> {
     tool_calls: Vec<Typed<Called<'a>>>,
 }
 
-/// The conversation, preceded by the system prompt and followed by the tail.
+/// The conversation, preceded by the system prompt. What the model reads beside the conversation is part of
+/// the message of the user that follows it, because some servers want the roles to alternate.
 struct Messages<'a>(&'a Request);
 
 impl<'a> Body<'a> {
@@ -125,41 +126,54 @@ fn function(spec: &ToolSpec) -> Typed<Function<'_>> {
 
 impl Serialize for Messages<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Request { system, messages, tail, .. } = self.0;
+        let Request { system, messages, .. } = self.0;
         let mut list = serializer.serialize_seq(None)?;
         if !system.is_empty() {
-            list.serialize_element(&Entry::of("system", system))?;
+            list.serialize_element(&Entry::of("system", &**system))?;
         }
-        // Some servers want the roles to alternate, so the tail is appended to a last message of the user;
-        // after anything else it is a message of its own, never between a call and its output.
-        let joined = match (messages.last(), tail) {
-            (Some(Message::User(text) | Message::Notice(text)), Some(tail)) => {
-                Some(format!("{text}\n\n{tail}"))
-            }
-            _ => None,
-        };
-        let kept = messages.len() - usize::from(joined.is_some());
-        for message in &messages[..kept] {
-            if let Some(entry) = Entry::from(message) {
-                list.serialize_element(&entry)?;
+        let mut context: Option<Cow<'_, str>> = None;
+        for message in messages {
+            match message {
+                Message::Context(text) => context = Some(joined(context, text)),
+                Message::User(text) | Message::Notice(text) => {
+                    list.serialize_element(&Entry::of("user", joined(context.take(), text)))?;
+                }
+                message => {
+                    if let Some(context) = context.take() {
+                        list.serialize_element(&Entry::of("user", context))?;
+                    }
+                    if let Some(entry) = Entry::from(message) {
+                        list.serialize_element(&entry)?;
+                    }
+                }
             }
         }
-        if let Some(last) = joined.as_deref().or(tail.as_deref()) {
-            list.serialize_element(&Entry::of("user", last))?;
+        if let Some(context) = context {
+            list.serialize_element(&Entry::of("user", context))?;
         }
         list.end()
     }
 }
 
+/// Returns what the model reads before a text of the user, and the text.
+fn joined<'a>(context: Option<Cow<'a, str>>, text: &'a str) -> Cow<'a, str> {
+    match context {
+        Some(context) => Cow::Owned(format!("{context}\n\n{text}")),
+        None => Cow::Borrowed(text),
+    }
+}
+
 impl<'a> Entry<'a> {
-    fn of(role: &'static str, content: &'a str) -> Self {
-        Self { role, tool_call_id: None, content: Cow::Borrowed(content), tool_calls: Vec::new() }
+    fn of(role: &'static str, content: impl Into<Cow<'a, str>>) -> Self {
+        Self { role, tool_call_id: None, content: content.into(), tool_calls: Vec::new() }
     }
 
     /// Returns the conversation's entry; none for an empty one, which servers refuse.
     fn from(message: &'a Message) -> Option<Self> {
         match message {
-            Message::User(text) | Message::Notice(text) => Some(Self::of("user", text)),
+            Message::User(text) | Message::Notice(text) | Message::Context(text) => {
+                Some(Self::of("user", text))
+            }
             Message::Assistant { text, calls } if text.is_empty() && calls.is_empty() => None,
             Message::Assistant { text, calls } => {
                 let tool_calls = calls.iter().map(called).collect();

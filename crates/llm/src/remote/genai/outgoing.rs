@@ -5,8 +5,8 @@ use entourage_types::{ToolCall, ToolSpec};
 use genai::{
     adapter::AdapterKind,
     chat::{
-        CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ChatRole, ContentPart,
-        JsonSpec, MessageContent, MessageOptions, ReasoningEffort, Tool, ToolCall as WireCall, ToolResponse,
+        CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ContentPart, JsonSpec,
+        MessageContent, MessageOptions, ReasoningEffort, Tool, ToolCall as WireCall, ToolResponse,
     },
 };
 use serde_json::json;
@@ -55,7 +55,7 @@ pub(super) fn options(kind: AdapterKind, connection: &Connection, request: &Requ
 }
 
 pub(super) fn chat(kind: AdapterKind, request: Request) -> ChatRequest {
-    let Request { system, messages, tail, tools, .. } = request;
+    let Request { system, messages, tools, .. } = request;
     let mut chat = ChatRequest::new(Vec::with_capacity(messages.len() + 2));
     if kind == AdapterKind::Anthropic && !system.is_empty() {
         // As a message, because only a message can carry the cache marker.
@@ -63,16 +63,21 @@ pub(super) fn chat(kind: AdapterKind, request: Request) -> ChatRequest {
     } else if !system.is_empty() {
         chat.system = Some(system.as_ref().into());
     }
+    let mut after_context = false;
     for message in messages {
-        push(kind, &mut chat.messages, message);
+        let is_context = matches!(message, Message::Context(_));
+        match message {
+            Message::User(text) | Message::Notice(text) | Message::Context(text) if after_context => {
+                join(kind, &mut chat.messages, text);
+            }
+            message => push(kind, &mut chat.messages, message),
+        }
+        after_context = is_context;
     }
     if kind == AdapterKind::Anthropic
         && let Some(last) = chat.messages.pop()
     {
         chat.messages.push(cached(last));
-    }
-    if let Some(tail) = tail {
-        push_tail(kind, &mut chat.messages, tail);
     }
     if !tools.is_empty() {
         chat.tools = Some(tools.iter().map(|tool| wire_tool(kind, tool)).collect());
@@ -82,7 +87,9 @@ pub(super) fn chat(kind: AdapterKind, request: Request) -> ChatRequest {
 
 fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
     match message {
-        Message::User(text) | Message::Notice(text) => messages.push(ChatMessage::user(text)),
+        Message::User(text) | Message::Notice(text) | Message::Context(text) => {
+            messages.push(ChatMessage::user(text));
+        }
         Message::Assistant { text, calls } => {
             let mut parts = Vec::with_capacity(calls.len() + 1);
             // Some providers refuse empty text.
@@ -108,17 +115,12 @@ fn push(kind: AdapterKind, messages: &mut Vec<ChatMessage>, message: Message) {
     }
 }
 
-/// Appends the tail last, so that everything before it stays cached. It joins a user's message, because some
-/// models want the roles to alternate; for Anthropic it stays separate, because the cache marker of the
-/// message before must not cover it.
-fn push_tail(kind: AdapterKind, messages: &mut Vec<ChatMessage>, tail: String) {
-    match messages.last_mut() {
-        Some(last) if kind != AdapterKind::Anthropic && last.role == ChatRole::User => {
-            // `genai` puts an empty line between two texts, but not for Ollama.
-            let gap = if kind == AdapterKind::Ollama { "\n\n" } else { "" };
-            last.content.push(ContentPart::Text(format!("{gap}{tail}")));
-        }
-        _ => messages.push(ChatMessage::user(tail)),
+/// Adds a text to the user's message before it, because some models want the roles to alternate.
+fn join(kind: AdapterKind, messages: &mut [ChatMessage], text: String) {
+    if let Some(last) = messages.last_mut() {
+        // `genai` puts an empty line between two texts, but not for Ollama.
+        let gap = if kind == AdapterKind::Ollama { "\n\n" } else { "" };
+        last.content.push(ContentPart::Text(format!("{gap}{text}")));
     }
 }
 

@@ -1,14 +1,14 @@
 //! Runs: what an agent did, step by step, and the usage of its tree.
 
 use axum::Json;
-use entourage_api::{ListRuns, Page, PageQuery, Run, Step, TreeUsage, schema};
+use entourage_api::{ListRuns, ModelRequest, Page, PageQuery, Run, Step, TreeUsage, schema};
 use entourage_engine::{Page as Rows, RunFilter};
 use entourage_types::{AgentId, RunId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
-    extract::{Caller, Filter, Id},
+    extract::{Caller, Filter, Id, Names},
     page::Paging,
     state::AppState,
     views,
@@ -23,6 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(all))
         .routes(routes!(get))
         .routes(routes!(steps))
+        .routes(routes!(request))
         .routes(routes!(usage))
 }
 
@@ -71,6 +72,22 @@ async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
 async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuery>) -> Answer<StepPage> {
     let read = |rows| caller.client.steps_page(id, Rows { newest_first: false, ..rows });
     Ok(Json(Paging::of(&query)?.read(read, |step| step.key.to_string()).await?))
+}
+
+/// Get what a model received in one call of a run
+#[utoipa::path(
+    get, path = "/v1/runs/{id}/requests/{n}", tag = "runs", operation_id = "getRequest",
+    params(
+        ("id" = schema::RunId, Path, description = "The run."),
+        ("n" = u32, Path, description = "Which model call of the run, from 1.")
+    ),
+    responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether its \
+        digest proves that it is what was sent.", body = ModelRequest), Failures)
+)]
+async fn request(caller: Caller, Names(id, number): Names) -> Answer<ModelRequest> {
+    let unknown = || entourage_engine::Error::NotFound { noun: "request", id: format!("{id}/{number}") };
+    let (id, number) = (id.parse().map_err(|_| unknown())?, number.parse().map_err(|_| unknown())?);
+    Ok(Json(views::request(caller.client.request(id, number).await?)))
 }
 
 /// Get the usage of the whole tree of an agent

@@ -128,7 +128,7 @@ fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageV
             vec![Draft::new(SubAgentRole::Assistant, decision.outcome.to_string())]
         }
         ItemBody::Notice(notice) => vec![Draft::new(SubAgentRole::System, &notice.text)],
-        ItemBody::Digest(_) => Vec::new(),
+        ItemBody::Digest(_) | ItemBody::Context(_) => Vec::new(),
     };
     let base = of_item(item.agent, item.seq);
     let mut documents: Vec<SubAgentMessageView> =

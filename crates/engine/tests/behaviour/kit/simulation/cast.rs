@@ -14,12 +14,12 @@ use entourage_engine::Kinds;
 use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, Request, Result as Answered};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
 use entourage_types::{
-    AgentId, ApprovalRule, CallId, Comparison, Condition, Cost, Input, Kind, Limits, ProgramName,
-    Reply as Says, ToolCall, ToolSpec, Usage, Verdict,
+    AgentId, ApprovalRule, CallId, Comparison, Condition, ContextPolicy, Cost, Input, Kind, Limits,
+    ProgramName, Reply as Says, Section, ToolCall, ToolSpec, Usage, Verdict,
 };
 use serde_json::{Value, json};
 
-use crate::kit::{Bug, Dice, Effects};
+use crate::kit::{Bug, Dice, Effects, bare};
 
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
@@ -108,6 +108,9 @@ fn edition(second: bool) -> Kinds {
         ..Limits::default()
     };
     let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
+    let sections = vec![Section::Time, Section::Notes, Section::Learnings, Section::SubAgents];
+    let time_minutes = if second { 1 } else { 5 };
+    let context = ContextPolicy { sections, time_minutes, ..ContextPolicy::default() };
     let kind = |name: &str, input: Input| {
         let talks = name == "talking";
         let program = if name == "chatting" {
@@ -125,7 +128,8 @@ fn edition(second: bool) -> Kinds {
             limits: limits.clone(),
             approval: vec![dear()],
             version: format!("{name} {second}"),
-            ..Kind::bare(name)
+            context: context.clone(),
+            ..bare(name)
         }
     };
     KINDS.into_iter().zip(inputs).fold(Kinds::none(), |kinds, (name, input)| kinds.with(kind(name, input)))

@@ -14,17 +14,17 @@ mod requests;
 use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use entourage_engine::Clock;
+use entourage_engine::{Clock, Engine};
 use entourage_store::{AgentQuery, Layered, MemoryStore, Page, RunQuery, Store};
 use entourage_types::{Agent, EntityKind, Scope, Time};
 
 use crate::kit::{Bug, Dice, Planted};
 use cast::{Improviser, Mood};
-use entourage_testkit::{FakeClock, Violation, Witness, audit};
+use entourage_testkit::{FakeClock, Violation, Witness, audit, inexact_requests};
 use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
@@ -185,6 +185,7 @@ impl Simulation {
             Err(error) => vec![stuck(format!("the store cannot be read: {error}"))],
         };
         violations.extend(found);
+        violations.extend(inexact_requests(&observer(&stage)).await);
         violations.extend(lost_versions(&stage).await);
         violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
         if violations.is_empty() {
@@ -201,6 +202,14 @@ impl Simulation {
         life.end().await;
         Outcome { violations, errors: stage.unexpected.all(), history, acts, facts: witness.facts().len() }
     }
+}
+
+/// An engine that only reads, below all faults.
+fn observer(stage: &Stage) -> Engine {
+    let builder =
+        Engine::builder(Arc::clone(&stage.store), Arc::clone(&stage.model)).tools(stage.tools.clone());
+    let kinds = cast::kinds(stage.edition.load(Ordering::Relaxed));
+    builder.kinds(kinds).clock(Arc::new(stage.clock.clone())).build()
 }
 
 fn stuck(what: String) -> Violation {

@@ -1,0 +1,98 @@
+//! The digest of a request. It covers all that a provider receives: the messages as a chain, each link over the
+//! message and the link before it, so that a longer conversation is digested from where the shorter one ended.
+
+use entourage_llm::{Message, Request, ToolChoice};
+use entourage_types::{Sha256, ToolSpec};
+use sha2::{Digest as _, Sha256 as Hasher};
+
+use super::{READS_ON, View, conversation::Frame};
+
+/// The messages that were digested so far. It can be lost at any time: it saves digesting them again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chain {
+    frame: Frame,
+    /// How many messages.
+    count: usize,
+    link: [u8; 32],
+}
+
+impl Chain {
+    /// Goes on with the messages of a view, or begins anew if the view is another one.
+    pub(super) fn over(
+        before: Option<Self>,
+        view: &View<'_>,
+        tools: &[ToolSpec],
+        messages: &[Message],
+    ) -> Self {
+        let frame = view.frame(reads_on(tools));
+        let known = before.filter(|before| before.frame == frame && before.count <= messages.len());
+        let Self { count, link, .. } = known.unwrap_or(Self { frame, count: 0, link: [0; 32] });
+        let link = messages[count..].iter().fold(link, next);
+        Self { frame, count: messages.len(), link }
+    }
+}
+
+/// Whether the model has the tool to read what was too long to be shown.
+pub(super) fn reads_on(tools: &[ToolSpec]) -> bool {
+    tools.iter().any(|tool| tool.name == READS_ON)
+}
+
+/// SHA-256 of a text.
+pub(crate) fn sha256(text: &str) -> Sha256 {
+    Sha256::from_bytes(Hasher::digest(text.as_bytes()).into())
+}
+
+/// The digest of a list of tools.
+pub(crate) fn of_tools(tools: &[ToolSpec]) -> Sha256 {
+    // Plain data is always written.
+    sha256(&serde_json::to_string(tools).unwrap_or_default())
+}
+
+/// The digest of a request whose messages are a chain, and whose system prompt and tools have these digests.
+pub(crate) fn of_request(request: &Request, chain: &Chain, system: Sha256, tools: Sha256) -> Sha256 {
+    let Request { model, output_schema, tool_choice, one_call, temperature, max_tokens, .. } = request;
+    let mut hasher = Hasher::new();
+    for digest in [system.as_bytes(), tools.as_bytes(), &chain.link] {
+        hasher.update(digest);
+    }
+    hasher.update([u8::from(*tool_choice == ToolChoice::None), u8::from(*one_call)]);
+    let schema = output_schema.as_ref().map(ToString::to_string);
+    let temperature = temperature.map(|temperature| temperature.to_bits().to_string());
+    let max_tokens = max_tokens.map(|tokens| tokens.to_string());
+    for option in [model, &schema, &temperature, &max_tokens] {
+        hasher.update([u8::from(option.is_some())]);
+        part(&mut hasher, option.as_deref().unwrap_or_default());
+    }
+    Sha256::from_bytes(hasher.finalize().into())
+}
+
+/// The link of a message after this one.
+fn next(before: [u8; 32], message: &Message) -> [u8; 32] {
+    let mut hasher = Hasher::new();
+    hasher.update(before);
+    match message {
+        Message::User(text) => parts(&mut hasher, 0, [text]),
+        Message::Notice(text) => parts(&mut hasher, 1, [text]),
+        Message::Context(text) => parts(&mut hasher, 2, [text]),
+        Message::Output { call, tool, text } => parts(&mut hasher, 3, [call, tool, text]),
+        Message::Assistant { text, calls } => {
+            parts(&mut hasher, 4, [text]);
+            for call in calls {
+                let (id, arguments) = (call.id.to_string(), call.arguments.to_string());
+                parts(&mut hasher, 5, [&id, &call.tool, &arguments]);
+            }
+        }
+    }
+    hasher.finalize().into()
+}
+
+fn parts<const N: usize>(hasher: &mut Hasher, kind: u8, texts: [&String; N]) {
+    hasher.update([kind]);
+    texts.into_iter().for_each(|text| part(hasher, text));
+}
+
+/// Adds a text with its length, so that no two lists of texts are the same bytes.
+fn part(hasher: &mut Hasher, text: &str) {
+    hasher.update((text.len() as u64).to_le_bytes());
+    hasher.update(text.as_bytes());
+}

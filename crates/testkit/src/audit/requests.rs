@@ -1,0 +1,58 @@
+//! Requests: what they are rebuilt from is stored, and what the model reads beside the conversation is told once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use entourage_types::{Item, ItemBody};
+
+use super::{Found, Invariant::Requests, Snapshot};
+
+pub(super) fn check(whole: &Snapshot, found: &mut Found) {
+    for agent in &whole.agents {
+        let mut sessions = BTreeSet::new();
+        for item in whole.items(agent.id) {
+            let ItemBody::Turn(turn) = &item.body else { continue };
+            let Some(asked) = &turn.asked else { continue };
+            found.must(asked.at <= item.at, Requests, agent.id, || {
+                format!("item {} was asked for at {}, after it was written", item.seq, asked.at)
+            });
+            let is_first = sessions.insert(item.session);
+            found.must(asked.tools.is_some() || !is_first, Requests, agent.id, || {
+                format!("item {} is the first turn of its session and names no list of tools", item.seq)
+            });
+            if let Some(tools) = asked.tools {
+                found.must(whole.tool_lists.contains(&tools.to_string()), Requests, agent.id, || {
+                    format!("the list of tools {tools} of item {} is not stored", item.seq)
+                });
+            }
+        }
+        if let Some(again) = told_again(whole.items(agent.id)) {
+            found.add(Requests, agent.id, again);
+        }
+    }
+}
+
+/// Whether an item tells only what the item before it told.
+fn told_again(items: &[Item]) -> Option<String> {
+    let mut told = BTreeMap::new();
+    for item in items {
+        match &item.body {
+            // What was told before may be out of the model's sight.
+            ItemBody::Digest(_) => told.clear(),
+            // The model may read the latest messages only.
+            ItemBody::Message(_) => told.clear(),
+            ItemBody::Context(context) => {
+                for entry in &context.entries {
+                    let before = told.insert((entry.section.as_str(), entry.about.clone()), &entry.text);
+                    if before == Some(&entry.text) {
+                        return Some(format!("item {} tells again what was told: {}", item.seq, entry.text));
+                    }
+                }
+                if context.entries.is_empty() {
+                    return Some(format!("item {} tells nothing", item.seq));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}

@@ -1,0 +1,48 @@
+//! How the model was asked for a turn.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Sha256, Time};
+
+/// How the model was asked for a turn: what proves the request that is rebuilt from rows, and how long the
+/// answer took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The digest of the request.
+    pub sha256: Sha256,
+    /// The digest of the tools that were offered, under which they are stored; none if they are those of the
+    /// turn before in the same session.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tools: Option<Sha256>,
+    /// The model that was asked, if that is not the one of the kind.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// When the answered request was made.
+    pub at: Time,
+    /// When the first piece of the answer came; none if it came whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub first_token: Option<Time>,
+    /// How long the request waited for the model's gate, in milliseconds.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub gate_ms: u64,
+    /// The attempts before, which failed.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed: Vec<FailedTry>,
+}
+
+/// A request to a model that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedTry {
+    /// When it was made.
+    pub at: Time,
+    /// The model that was asked, if that is not the one of the kind.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<String>,
+    /// Why it failed.
+    pub error: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
