@@ -97,7 +97,17 @@ impl Rows {
         } else {
             StepKey::Tool(CallId::new())
         };
-        Step { run, key, state, intent: None, attempt: 4, used: None, started: self.now, updated: self.now }
+        Step {
+            run,
+            key,
+            state,
+            intent: None,
+            attempt: 4,
+            used: None,
+            asked: None,
+            started: self.now,
+            updated: self.now,
+        }
     }
 
     /// A chain of agents, each of which waits for the next; the last one asks a person. Returns the first.
@@ -211,7 +221,8 @@ async fn a_failed_model_call_names_its_attempts_and_its_error() {
     let rows = Rows::new();
     let agent = rows.agent("a");
     let due = rows.now + Duration::from_secs(3600);
-    let retry = Retry { due, error: "503".into(), models_failed: 0, said: Vec::new(), spent: 0 };
+    let retry =
+        Retry { due, error: "503".into(), models_failed: 0, said: Vec::new(), spent: 0, failed: Vec::new() };
     rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry))).await;
     assert_eq!(rows.cause(&agent).await, Cause::Retry { attempt: 4, error: "503".into(), due });
 }
