@@ -210,7 +210,7 @@ fn progress_describes_what_an_agent_is_doing() {
     assert_eq!(doing(&story), "thinks");
     let arguments = json!({ "recipient": "worker", "message": "Count the sheep" });
     let call = ToolCall { id: CallId::new(), tool: "send_message".into(), arguments };
-    let turn = ItemBody::Turn { text: String::new(), calls: vec![call.clone()], used: None };
+    let turn = ItemBody::Turn { text: String::new(), calls: vec![call.clone()], used: None, asked: None };
     story.item(story.root, turn);
     assert_eq!(doing(&story), "send_message worker");
     let task = story.task(call.id, true);
