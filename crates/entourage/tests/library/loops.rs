@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use entourage::{
     Page,
-    agency::{Agency, Agent, RunItem, StreamEvent, ThreadManager, function_tool},
+    agency::{Agency, RunItem, StreamEvent, ThreadManager, function_tool},
     schemars::{self, JsonSchema},
     types::{EventBody, Status, WaitingOn},
 };

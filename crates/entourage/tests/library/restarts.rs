@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use entourage::{
     Error, Page,
-    agency::{Agency, AgencyBuilder, Agent, function_tool},
+    agency::{Agency, AgencyBuilder, function_tool},
     schemars::{self, JsonSchema},
 };
 use entourage_llm::{Script, ScriptedModel};
