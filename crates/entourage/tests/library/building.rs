@@ -21,16 +21,16 @@ fn refusal_of<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
 
 #[test]
 fn an_agent_builder_refuses_invalid_names_peers_and_settings() {
-    assert!(refusal_of(Agent::builder("").build()).contains("is no name"));
-    assert!(refusal_of(Agent::builder("two words").build()).contains("is no name"));
-    assert!(refusal_of(Agent::builder("user").build()).contains("choose another name"));
-    assert!(refusal_of(Agent::builder("A").can_message(["A"]).build()).contains("cannot write to itself"));
-    assert!(refusal_of(Agent::builder("A").temperature(2.5).build()).contains("between 0 and 2"));
+    assert!(refusal_of(crate::builder("").build()).contains("is no name"));
+    assert!(refusal_of(crate::builder("two words").build()).contains("is no name"));
+    assert!(refusal_of(crate::builder("user").build()).contains("choose another name"));
+    assert!(refusal_of(crate::builder("A").can_message(["A"]).build()).contains("cannot write to itself"));
+    assert!(refusal_of(crate::builder("A").temperature(2.5).build()).contains("between 0 and 2"));
     #[derive(Deserialize, JsonSchema)]
     struct Nothing {}
     let tool = || function_tool("t", "Does nothing.", |_, Nothing {}| async {});
     assert!(
-        refusal_of(Agent::builder("A").tool(tool()).tool(tool()).build())
+        refusal_of(crate::builder("A").tool(tool()).tool(tool()).build())
             .contains("two tools of the name `t`")
     );
 }
@@ -39,7 +39,7 @@ fn an_agent_builder_refuses_invalid_names_peers_and_settings() {
 async fn an_agency_with_an_invalid_chart_does_not_open() {
     let (a, b) = (agent("A"), agent("B"));
     let other_a = agent("A");
-    let lost = Agent::builder("Lost").can_message(["Nobody"]).build().unwrap();
+    let lost = crate::builder("Lost").can_message(["Nobody"]).build().unwrap();
     let open = |builder: entourage::agency::AgencyBuilder| async {
         let model = Arc::new(ScriptedModel::new([]));
         refusal_of(builder.in_memory().model(model).open().await)
@@ -51,8 +51,8 @@ async fn an_agency_with_an_invalid_chart_does_not_open() {
     assert!(open(Agency::new([&a], [(&a, &b), (&a, &b)])).await.contains("listed twice"));
     assert!(open(Agency::new([&lost], [])).await.contains("`Nobody`"));
     let refuses = |name: &str| Guardrail::new(name, |_| async { Err("no") });
-    let one = Agent::builder("One").input_guardrail(refuses("g")).build().unwrap();
-    let two = Agent::builder("Two").input_guardrail(refuses("g")).build().unwrap();
+    let one = crate::builder("One").input_guardrail(refuses("g")).build().unwrap();
+    let two = crate::builder("Two").input_guardrail(refuses("g")).build().unwrap();
     assert!(open(Agency::new([&one], [(&one, &two)])).await.contains("two guardrails of the name `g`"));
     let kept_nowhere = Agency::new([&a], []).model(Arc::new(ScriptedModel::new([]))).open().await;
     assert!(refusal_of(kept_nowhere).contains(".in_memory()"));
@@ -62,7 +62,7 @@ async fn an_agency_with_an_invalid_chart_does_not_open() {
 #[tokio::test]
 async fn an_agent_outside_an_open_agency_is_refused_without_a_model_call() {
     let model = Arc::new(ScriptedModel::new([]));
-    let a = Agent::builder("A").model(Arc::clone(&model)).build().unwrap();
+    let a = crate::builder("A").model(Arc::clone(&model)).build().unwrap();
     let refused = a.get_response("hi").await;
     assert!(matches!(&refused, Err(Error::NoThreads { agent }) if agent == "A"), "{refused:?}");
     assert!(a.get_response_stream("hi").await.is_err());
@@ -79,14 +79,14 @@ fn a_tool_name_must_be_valid_for_providers_and_unique() {
     struct Nothing {}
     let tool = |name: &str| function_tool(name, "Does nothing.", |_, Nothing {}| async {});
     for name in ["", "two words", "a/b", "ümlaut", &"x".repeat(65)] {
-        let refused = refusal_of(Agent::builder("A").tool(tool(name)).build());
+        let refused = refusal_of(crate::builder("A").tool(tool(name)).build());
         assert!(refused.starts_with(&format!("A: `{name}` is no name for a tool")), "{refused}");
     }
     for name in ["web_search", "send_message", "read_output"] {
-        let refused = refusal_of(Agent::builder("A").built_in(["web_search"]).tool(tool(name)).build());
+        let refused = refusal_of(crate::builder("A").built_in(["web_search"]).tool(tool(name)).build());
         assert!(refused.contains("is the name of a built-in tool"), "{refused}");
     }
-    assert!(Agent::builder("A").tool(tool("web_search")).build().is_ok());
+    assert!(crate::builder("A").tool(tool("web_search")).build().is_ok());
 }
 
 /// Opening an agency refuses an unknown model and an unknown built-in tool.
@@ -100,14 +100,14 @@ async fn opening_an_agency_refuses_an_unknown_model_or_built_in_tool() {
         };
         builder.open().await
     };
-    let of = |model: &str| Agent::builder("A").model(model).build().unwrap();
+    let of = |model: &str| crate::builder("A").model(model).build().unwrap();
     let refused = refusal_of(open(of("gpt"), Some("rehearsal")).await);
     assert!(refused.starts_with("A: ") && refused.contains("`gpt` names no provider"), "{refused}");
     let refused = refusal_of(open(of("nobody::gpt"), Some("rehearsal")).await);
     assert!(refused.contains("unknown provider `nobody`"), "{refused}");
     assert!(open(of("ollama::small"), Some("rehearsal")).await.is_ok());
     assert!(open(of("gpt"), None).await.is_ok(), "a model of one's own knows its names");
-    let digging = Agent::builder("A").built_in(["dig"]).build().unwrap();
+    let digging = crate::builder("A").built_in(["dig"]).build().unwrap();
     let refused = refusal_of(open(digging, None).await);
     assert!(refused.starts_with("A: there is no built-in tool `dig` here; there are: ask_user"), "{refused}");
 }

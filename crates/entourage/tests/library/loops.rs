@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use entourage::{
     Page,
-    agency::{Agency, Agent, RunItem, StreamEvent, ThreadManager, function_tool},
+    agency::{Agency, RunItem, StreamEvent, ThreadManager, function_tool},
     schemars::{self, JsonSchema},
     types::{EventBody, Status, WaitingOn},
 };
@@ -82,9 +82,9 @@ async fn send_message_has_no_tool_time_limit_and_a_reserved_name() {
         _ => Script::text(last(request)),
     });
     let hang = function_tool("hang", "Never returns.", |_, _: Nothing| std::future::pending::<&str>());
-    let a = Agent::builder("A").tool(hang.pure()).can_message(["B"]);
+    let a = crate::builder("A").tool(hang.pure()).can_message(["B"]);
     let a = a.configure(|kind| kind.limits.tool_seconds = 1).build().unwrap();
-    let b = Agent::builder("B").model(Arc::clone(&b_model)).build().unwrap();
+    let b = crate::builder("B").model(Arc::clone(&b_model)).build().unwrap();
     let builder = Agency::new([&a], []).agents([&b]).model(model).clock(Arc::new(clock.clone())).in_memory();
     let agency = builder.open().await.unwrap();
 
@@ -120,7 +120,7 @@ async fn send_message_has_no_tool_time_limit_and_a_reserved_name() {
     assert!(hung[1].starts_with("A gets! ") && hung[1].contains("1 s"), "{hung:?}");
 
     let own = function_tool("send_message", "Sends otherwise.", |_, _: Nothing| async { "sent" });
-    let refused = Agent::builder("C").tool(own).build().unwrap_err().to_string();
+    let refused = crate::builder("C").tool(own).build().unwrap_err().to_string();
     assert!(refused.contains("`send_message` is the name of a built-in tool"), "{refused}");
 }
 
@@ -147,7 +147,7 @@ async fn items_are_saved_before_the_model_is_asked_and_before_a_call_runs() {
             (false, _) => Script::text("from B"),
         }))
     })));
-    let a = Agent::builder("A").instructions("You are A.").tool(look).can_message(["B"]).build().unwrap();
+    let a = crate::builder("A").instructions("You are A.").tool(look).can_message(["B"]).build().unwrap();
     let b = agent("B");
     let builder = Agency::new([&a], []).agents([&b]).model(Arc::clone(&model)).in_memory();
     let agency = builder.open().await.unwrap();

@@ -12,8 +12,9 @@ mod telemetry;
 
 use std::{sync::Arc, time::Duration};
 
-use entourage::agency::{Agency, AgencyBuilder, Agent, RunItem};
+use entourage::agency::{Agency, AgencyBuilder, Agent, AgentBuilder, RunItem};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_types::Section;
 use serde_json::{Value, json};
 
 /// Returns the result of something that must happen; a test that waits for it fails instead of hanging.
@@ -44,8 +45,13 @@ fn write(recipient: &str, message: &str) -> Script {
     Script::call("send_message", to(recipient, message))
 }
 
+/// An agent whose model does not read the time, so that transcripts consist of what was said and done.
+fn builder(name: impl Into<String>) -> AgentBuilder {
+    Agent::builder(name).configure(|kind| kind.context.sections.retain(|section| *section != Section::Time))
+}
+
 fn agent(name: &str) -> Agent {
-    Agent::builder(name).instructions(format!("You are {name}.")).build().unwrap()
+    builder(name).instructions(format!("You are {name}.")).build().unwrap()
 }
 
 /// Ceo, Developer and Reviewer: each delegates its message to the next; the last answers.

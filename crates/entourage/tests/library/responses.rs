@@ -168,7 +168,7 @@ async fn tool_calls_and_messages_of_one_turn_are_answered_in_call_order() {
         })
         .pure()
     };
-    let a = Agent::builder("A")
+    let a = crate::builder("A")
         .instructions("You are A.")
         .tool(sum("sum"))
         .tool(sum("fail"))
@@ -179,7 +179,7 @@ async fn tool_calls_and_messages_of_one_turn_are_answered_in_call_order() {
         .unwrap();
     // Another agent's tool of the same name is a separate tool.
     let other = function_tool("sum", "Adds otherwise.", |_, _: Sum| async { "other" });
-    let b = Agent::builder("B").instructions("You are B.").tool(other).build().unwrap();
+    let b = crate::builder("B").instructions("You are B.").tool(other).build().unwrap();
     let agency =
         Agency::new([&a], []).agents([&b]).model(Arc::clone(&model)).in_memory().open().await.unwrap();
     let result = agency.get_response("Go.").await.unwrap();
@@ -240,7 +240,7 @@ async fn each_model_call_offers_the_tools_that_are_available_by_then() {
         _ => Script::text("All in."),
     });
     let print = function_tool("print", "Prints much.", |_, _: Sum| async { "much ".repeat(20_000) }).pure();
-    let a = Agent::builder("A").instructions("You are A.").tool(print).can_message(["B"]).build().unwrap();
+    let a = crate::builder("A").instructions("You are A.").tool(print).can_message(["B"]).build().unwrap();
     let b = agent("B");
     let agency =
         Agency::new([&a], []).agents([&b]).model(Arc::clone(&model)).in_memory().open().await.unwrap();
@@ -257,7 +257,7 @@ async fn each_model_call_offers_the_tools_that_are_available_by_then() {
 #[tokio::test]
 async fn the_answer_of_a_final_answer_call_is_the_final_output() {
     let model = scripted(|_| Script::call("final_answer", json!({"answer": "It is 3."})));
-    let a = Agent::builder("A").built_in(["final_answer"]).build().unwrap();
+    let a = crate::builder("A").built_in(["final_answer"]).build().unwrap();
     let agency = Agency::new([&a], []).model(model).in_memory().open().await.unwrap();
     assert_eq!(agency.get_response("Go.").text_only().await.unwrap(), "It is 3.");
 }
@@ -307,7 +307,7 @@ async fn each_agent_may_have_a_model_of_its_own() {
     first.push(Ok(Script::text("Done.")));
     second.push(Ok(Script::text("from the other model")));
     let a = agent("A");
-    let b = Agent::builder("B").model(Arc::clone(&second)).build().unwrap();
+    let b = crate::builder("B").model(Arc::clone(&second)).build().unwrap();
     let agency = Agency::new([&a], [(&a, &b)]).model(Arc::clone(&first)).in_memory().open().await.unwrap();
     assert_eq!(agency.get_response("Go.").text_only().await.unwrap(), "Done.");
     assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
@@ -383,7 +383,7 @@ async fn guardrails_reject_messages_and_have_answers_rewritten() {
         true => Script::text("short"),
         false => Script::text("a very long answer"),
     });
-    let a = Agent::builder("A").response_validator(short.clone()).input_guardrail(short).build().unwrap();
+    let a = crate::builder("A").response_validator(short.clone()).input_guardrail(short).build().unwrap();
     let agency = Agency::new([&a], [])
         .guardrail(Guardrail::new("never", |_| async { Err("not good enough") }))
         .model(model)

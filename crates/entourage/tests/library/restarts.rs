@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use entourage::{
     Error, Page,
-    agency::{Agency, AgencyBuilder, Agent, function_tool},
+    agency::{Agency, AgencyBuilder, function_tool},
     schemars::{self, JsonSchema},
 };
 use entourage_llm::{Script, ScriptedModel};
@@ -94,7 +94,7 @@ async fn the_next_process_reads_the_output_of_every_tool_call() {
         let twice = function_tool("twice", "Doubles.", |_, number: Number| async move {
             if number.n == 0 { Err("not of nothing".to_owned()) } else { Ok((number.n * 2).to_string()) }
         });
-        let a = Agent::builder("A").instructions("You are A.").tool(twice.pure()).build().unwrap();
+        let a = crate::builder("A").instructions("You are A.").tool(twice.pure()).build().unwrap();
         let model = Arc::new(ScriptedModel::deciding(|request| {
             Some(Ok(match request.messages.len() {
                 1 => Script::call("twice", json!({"n": 4}))
