@@ -32,7 +32,7 @@ const SECONDS: u64 = 10;
 const AT_ONCE: u64 = 10;
 
 /// The migration that sums subtrees, to sum those of rows that are written without a store.
-const SUMS: &str = include_str!("../../crates/store-sqlite/migrations/0027_reads.sql");
+const SUMS: &str = include_str!("../../crates/store-sqlite/migrations/0028_reads.sql");
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Text) })?;

@@ -1,6 +1,7 @@
 //! Agencies over HTTP: list them, write to them, stream their answers, read their threads.
 
 use entourage_engine::{Agency, Kinds, agencies::parse};
+use entourage_testkit::quiet;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub(crate) fn agency() -> Agency {
 
 /// The built-in kinds, two of them joined in the agency.
 pub(crate) fn kinds() -> Kinds {
-    let mut kinds = Kinds::builtin();
+    let mut kinds = quiet(Kinds::builtin());
     kinds.join(agency()).expect("its kinds are there");
     kinds
 }

@@ -14,6 +14,7 @@ use entourage_llm::{Error as ModelError, Message, Model, Request, Script, Script
 use entourage_server::Settings;
 use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
+use entourage_testkit::quiet;
 use entourage_types::Owner;
 use reqwest::{Method, RequestBuilder, StatusCode, header::HeaderMap};
 use serde::de::DeserializeOwned;
@@ -88,7 +89,7 @@ fn lead(request: &Request) -> Script {
 
 /// An engine with a scripted model and the built-in kinds and tools.
 pub(crate) fn engine(store: Arc<dyn Store>) -> Engine {
-    engine_of(store, Kinds::builtin())
+    engine_of(store, quiet(Kinds::builtin()))
 }
 
 /// The same with these kinds.

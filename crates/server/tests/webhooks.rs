@@ -18,6 +18,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_server::{Settings, WebhookSender};
 use entourage_store::{Commit, Committed, Layered, Store, StoreLayer, Write};
 use entourage_store_sqlite::SqliteStore;
+use entourage_testkit::quiet;
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
 use entourage_types::{
     Agent, AgentId, Answer as Said, Author, ItemBody, Owner, Question, QuestionStatus, Status, Task,
@@ -115,7 +116,8 @@ async fn open() -> Site {
 async fn at_rest_over(store: Arc<dyn Store>) -> Site {
     let model = ScriptedModel::deciding(|request| Some(Ok(scripted_reply(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    Site::serving(Engine::builder(store, Arc::new(model)).tools(tools).build(), settings()).await
+    let kinds = quiet(Kinds::builtin());
+    Site::serving(Engine::builder(store, Arc::new(model)).tools(tools).kinds(kinds).build(), settings()).await
 }
 
 /// The agents that have a wake-up, now or later.

@@ -49,7 +49,7 @@ async fn an_agent_and_its_run_are_written_as_documented() {
     assert_eq!(
         agent,
         json!({
-            "id": "agt", "owner": "local", "root": "agt", "parent": null, "depth": 0, "kind": "assistant",
+            "id": "agt", "owner": "local", "root": "agt", "parent": null, "works_for": "person", "depth": 0, "kind": "assistant",
             "title": "tell hello", "status": "succeeded", "session": 1, "items": 4,
             "created": "now", "updated": "now",
         })
@@ -86,7 +86,12 @@ async fn an_agent_and_its_run_are_written_as_documented() {
         step["used"] = used();
         step
     };
-    let steps = plain(site.get(&steps).await.expect(200));
+    let mut steps = plain(site.get(&steps).await.expect(200));
+    for step in steps["data"].as_array_mut().unwrap() {
+        if step["key"].as_str().is_some_and(|key| key.starts_with("model/")) {
+            assert_eq!(take(step, "asked")["sha256"].as_str().map(str::len), Some(64));
+        }
+    }
     assert_eq!(steps["data"], json!([of_model("model/1", 1), step("tool/cal", 2), of_model("model/2", 3)]));
 }
 
@@ -94,8 +99,11 @@ async fn an_agent_and_its_run_are_written_as_documented() {
 async fn the_items_of_a_transcript_are_written_as_documented() {
     let site = Site::open().await;
     let id = site.done("tell hello").await;
-    let items = plain(site.get(&format!("/v1/agents/{id}/items")).await.expect(200));
+    let mut items = plain(site.get(&format!("/v1/agents/{id}/items")).await.expect(200));
     let arguments = json!({ "recipient": "researcher", "message": "hello" });
+    for item in items["data"].as_array_mut().unwrap().iter_mut().filter(|item| item["type"] == "turn") {
+        assert_eq!(take(item, "asked")["sha256"].as_str().map(str::len), Some(64));
+    }
     assert_eq!(
         items,
         json!({ "next_from": 4, "data": [

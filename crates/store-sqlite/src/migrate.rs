@@ -33,8 +33,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0024_words_without_diacritics.sql"),
     include_str!("../migrations/0025_typed_answers_and_grants.sql"),
     include_str!("../migrations/0026_ends_of_tasks.sql"),
-    include_str!("../migrations/0027_reads.sql"),
-    include_str!("../migrations/0028_wider_records.sql"),
+    include_str!("../migrations/0027_wider_records.sql"),
+    include_str!("../migrations/0028_reads.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

@@ -18,7 +18,7 @@ Examples:
 
 `entourage show @last --json` names the run of each item.";
 
-/// Show what a model received in one call, rebuilt from the database and proved by a digest
+/// Show what a model received in one call
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Request {

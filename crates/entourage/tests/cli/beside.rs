@@ -209,7 +209,7 @@ fn a_run_refuses_a_message_for_another_agent_and_stores_nothing() {
     let refused = place.entourage(&["run", "--resume", &first, "more"]);
     assert!(refused.error(1).contains(&format!("pid {}", second.id())), "{refused:?}");
     let stands = agents().into_iter().find(|agent| agent["id"] == *first).expect("it is there");
-    assert_eq!((&stands["status"], &stands["items"]), (&json!("succeeded"), &json!(2)));
+    assert_eq!((&stands["status"], &stands["items"]), (&json!("succeeded"), &json!(3)));
     asked.text("Done.").end();
     assert_eq!(outcome_of(second).0, 0);
     let tail = place.entourage(&["tail", &first]).good().stdout;

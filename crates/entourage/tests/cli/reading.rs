@@ -81,7 +81,7 @@ fn why_runs_and_search_find_what_one_looks_for() {
     let chain = place.entourage(&["why", "@last", "--json"]).good().json();
     assert_eq!(chain[0]["on"], "question", "{chain:?}");
     let runs = |flags: &[&str]| place.entourage(&[&["runs", "--json"], flags].concat()).good().json().len();
-    assert_eq!((runs(&[]), runs(&["--status", "succeeded"]), runs(&["--status", "waiting"])), (2, 1, 1));
+    assert_eq!((runs(&[]), runs(&["--status", "succeeded"]), runs(&["--status", "waiting"])), (3, 2, 1));
     assert_eq!(
         (runs(&["--limit", "1"]), runs(&["--kind", "assistant"]), runs(&["--stop-reason", "error"])),
         (1, 2, 0)

@@ -83,7 +83,14 @@ fn check_contains(now: &Value, then: &Value) -> Result<(), String> {
         // The program that answered had activated its agents once more, which raises their epochs.
         (Value::Object(then), Value::Object(now)) => {
             then.iter().filter(|(name, _)| *name != "epoch").try_for_each(|(name, value)| {
-                check_contains(field_named(name, now), value).map_err(|why| format!("{name}: {why}"))
+                let now = match (name.as_str(), now.get("on_end"), now.get("ended")) {
+                    // Whether a call waits for a task is now one of the things that the task's end may do.
+                    ("wait", Some(does), _) => &json!(does == "answer"),
+                    // Whether a task failed is now how it ended.
+                    ("failed", _, Some(ended)) => &json!(ended == "failed"),
+                    _ => field_named(name, now),
+                };
+                check_contains(now, value).map_err(|why| format!("{name}: {why}"))
             })
         }
         (Value::Array(then), Value::Array(now)) => {

@@ -32,8 +32,8 @@ pub(crate) const MIGRATIONS: [&str; 28] = [
     include_str!("../../migrations/0024_words_without_diacritics.sql"),
     include_str!("../../migrations/0025_typed_answers_and_grants.sql"),
     include_str!("../../migrations/0026_ends_of_tasks.sql"),
-    include_str!("../../migrations/0027_reads.sql"),
-    include_str!("../../migrations/0028_wider_records.sql"),
+    include_str!("../../migrations/0027_wider_records.sql"),
+    include_str!("../../migrations/0028_reads.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
