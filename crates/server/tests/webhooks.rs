@@ -194,6 +194,8 @@ async fn state(site: &Site, chat: AgentId) -> Vec<String> {
                 ItemBody::Message(message) => format!("message: {} chars", message.text.len()),
                 ItemBody::Turn(turn) => format!("turn: {} {} calls", turn.text, turn.calls.len()),
                 ItemBody::Output(output) => format!("output: {} {}", output.tool, output.error),
+                // It names agents and tasks by their ids.
+                ItemBody::Context(context) => format!("context: {} entries", context.entries.len()),
                 other => format!("{other:?}"),
             });
         }

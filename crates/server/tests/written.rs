@@ -178,6 +178,10 @@ async fn the_events_of_a_tree_are_written_as_documented() {
         assert_eq!((frame.id, Some(frame.event.as_str())), (Some(seq), expected["event"].as_str()));
         (expected["root"], expected["agent"]) = (json!("agt"), json!("agt"));
         (expected["seq"], expected["at"]) = (json!(seq), json!("now"));
-        assert_eq!(plain(frame.data), expected);
+        let mut told = plain(frame.data);
+        if told["item"]["type"] == "turn" {
+            assert_eq!(take(&mut told["item"], "asked")["sha256"].as_str().map(str::len), Some(64));
+        }
+        assert_eq!(told, expected);
     }
 }

@@ -20,7 +20,7 @@ Examples:
   entourage why agt_0199…         the chain from this agent to the last cause
   entourage why agt_0199… --json  the same for programs";
 
-/// Say why an agent does not go on: what it waits for, through the agents that it waits for
+/// Say why an agent does not go on
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Why {

@@ -44,7 +44,7 @@ async fn complete(Json(request): Json<Value>) -> impl IntoResponse {
     let messages = request["messages"].as_array().cloned().unwrap_or_default();
     // Changing parts, such as the time, are below the first line.
     let said = messages.iter().find(|message| message["role"] == "user");
-    let job = said.and_then(|said| said["content"].as_str()?.lines().next()).unwrap_or_default();
+    let job = said.and_then(|said| said["content"].as_str()?.lines().last()).unwrap_or_default();
     let outputs = messages.iter().filter(|message| message["role"] == "tool").count();
     let delta = match outputs {
         0 => call("create_note", json!({ "title": job, "content": "begun" })),
