@@ -1,6 +1,6 @@
 //! Questions as a person who answers many reads them: soonest due first, with where they come from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, hash_map::Entry};
 
 use entourage_store::{ItemQuery, Page, RecordFilter};
 use entourage_types::{
@@ -77,11 +77,13 @@ impl Client {
     async fn asked(&self, question: Question, known: &mut HashMap<AgentId, Agent>) -> Result<AskedQuestion> {
         let (mut path, mut next) = (Vec::new(), Some(question.agent));
         while let Some(id) = next.filter(|_| path.len() < LONGEST) {
-            if !known.contains_key(&id) {
-                let Some(agent) = self.engine.store().agent(&self.scope, id).await? else { break };
-                known.insert(id, agent);
-            }
-            let agent = &known[&id];
+            let agent = match known.entry(id) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let Some(agent) = self.engine.store().agent(&self.scope, id).await? else { break };
+                    place.insert(agent)
+                }
+            };
             path.push(agent.title.clone());
             next = agent.parent;
         }

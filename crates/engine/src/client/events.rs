@@ -69,18 +69,13 @@ impl Client {
         // Where the page is full, or its events are large, it ends with its own events; otherwise with the numbers
         // that it looked at.
         let (mut from, mut to) = (low, high.saturating_sub(1));
-        match (events.first(), events.last()) {
-            (Some(begin), _) if latest => {
-                if !select(low, begin.seq, 1).await?.is_empty() {
-                    from = begin.seq - 1;
-                }
-            }
-            (_, Some(end)) => {
-                if !select(end.seq, high, 1).await?.is_empty() {
-                    to = end.seq;
-                }
-            }
-            _ => {}
+        let (begins, ends) = (events.first().map(|begin| begin.seq), events.last().map(|end| end.seq));
+        if let Some(begin) = begins.filter(|_| latest) {
+            let is_cut = !select(low, begin, 1).await?.is_empty();
+            from = if is_cut { begin - 1 } else { from };
+        } else if let Some(end) = ends {
+            let is_cut = !select(end, high, 1).await?.is_empty();
+            to = if is_cut { end } else { to };
         }
         let earlier = (first > 0 && from >= first).then_some(from + 1);
         let later = (to < last).then_some(to);

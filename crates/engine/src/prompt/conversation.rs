@@ -217,7 +217,7 @@ impl<'a> View<'a> {
     pub(crate) fn exchanged(&self, number: usize) -> Vec<Message> {
         let said = |item: &Item| match &item.body {
             ItemBody::Message(message) if !message.is_result() => Some(Message::User(message.text.clone())),
-            ItemBody::Turn(turn) if turn.calls.is_empty() => Some(turn.text.clone()).map(assistant),
+            ItemBody::Turn(turn) if turn.calls.is_empty() => Some(assistant(turn.text.clone())),
             ItemBody::Output(output) => {
                 output.said().or(output.answer()).map(|text| assistant(text.to_owned()))
             }

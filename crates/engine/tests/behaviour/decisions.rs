@@ -82,7 +82,7 @@ async fn a_decision_may_read_the_latest_messages_and_a_text_instead() {
     let world = deciding(&model, request).start().await;
     let root = world.ask("One.").await;
     world.ended(root.id).await;
-    world.client().send(root.id, "Two.".into(), None).await.unwrap();
+    world.client().send(root.id, "Two.", None).await.unwrap();
     world.ended(root.id).await;
     let messages = &model.requests()[1].messages;
     let said = Message::Assistant { text: r#"decided {"yes":true}"#.into(), calls: Vec::new() };

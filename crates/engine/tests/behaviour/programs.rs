@@ -288,7 +288,7 @@ async fn a_new_instruction_drops_the_agents_that_were_started_for_the_work() {
     model.begun().await;
     model.begun().await;
     world.asleep(&root).await;
-    world.client().intervene(root.id, Action::Modify, Some("Go elsewhere.".into())).await.unwrap();
+    world.client().intervene(root.id, Action::Modify, Some("Go elsewhere.")).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let lines = lines(&world, &root).await;
     assert_eq!(lines.last().unwrap(), "turn: cancelled, cancelled[]");

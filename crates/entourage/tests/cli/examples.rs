@@ -14,7 +14,7 @@ use super::data_dir::DataDir;
 /// How long an example may print nothing.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The last text of the rehearsal in the research chat.
-const LAST: &str = "Its result will arrive as a message.";
+const LAST: &str = "> Noted in this conversation: ";
 
 /// An example, with nothing inherited; the rehearsal is its model.
 fn example(place: &DataDir, name: &str) -> Command {
@@ -78,7 +78,7 @@ fn the_research_chat_example_asks_a_question_and_can_be_reopened() {
     assert!(
         at(&format!("\n> {task}")) < question
             && question < answer
-            && answer < at("\nAsked: Only those before 1960.")
+            && answer < at("`ask_user` returned:\n> Only those before 1960.")
     );
     assert_eq!(research_chat(&place, &[], "", LAST), heard, "nothing is lost, nothing doubled");
 }
