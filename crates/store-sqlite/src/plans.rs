@@ -103,12 +103,15 @@ fn what_people_search_for_uses_an_index_up_to_where_its_page_ends() {
 }
 
 /// The cost of a page with a condition that no index serves depends on where it ends, and not on what is behind.
+/// The query for a page of what an owner has.
+type Pages = fn(&Scope, Page) -> Select;
+
 #[test]
 fn a_page_reads_no_row_behind_its_end() {
     let [(_few, few), (_many, many)] =
         [database_with_ended_rows(500, true), database_with_ended_rows(20_000, true)];
     let own = Scope::Owner(Owner::local());
-    let pages: [(&str, fn(&Scope, Page) -> Select); 3] = [
+    let pages: [(&str, Pages); 3] = [
         ("agt", |scope, page| {
             agents::select(scope, &AgentQuery { title: Some("none".into()), page, ..AgentQuery::default() })
         }),
