@@ -103,7 +103,12 @@ impl Record for Document {
 ///
 /// # Errors
 /// When the goal has a document of this name, or does not exist, or the store fails.
-pub async fn add_document(client: &Client, goal: &Goal, name: &str, content: &str) -> engine::Result<Document> {
+pub async fn add_document(
+    client: &Client,
+    goal: &Goal,
+    name: &str,
+    content: &str,
+) -> engine::Result<Document> {
     let document = |number| Document {
         number,
         owner: goal.owner.clone(),

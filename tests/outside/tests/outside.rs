@@ -112,7 +112,8 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         let engine = Engine::builder(store, Arc::new(Eager)).kinds(kinds).tools(tools).build();
         let client = engine.client(Owner::local());
         let kind = || Some("eager".to_owned());
-        let new = |text: &str| NewAgent { kind: kind(), message: Some(text.into()), title: None, parent: None };
+        let new =
+            |text: &str| NewAgent { kind: kind(), message: Some(text.into()), title: None, parent: None };
         let agent = client.create(new("learn to sail"), None).await?;
         engine.advance(agent.id).await?;
         client.send(agent.id, "learn to sail", None).await?;
