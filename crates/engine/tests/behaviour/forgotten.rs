@@ -33,8 +33,8 @@ fn model() -> ScriptedModel {
 
 fn builder() -> entourage_testkit::WorldBuilder {
     const RESEARCHER: &str = "---\nname: researcher\ntools: [create_note]\n---\nYou are the Researcher.";
-    let kinds = entourage_testkit::quiet(entourage_engine::Kinds::builtin())
-        .with(parse("researcher.md", RESEARCHER).0.unwrap());
+    let kinds = entourage_engine::Kinds::builtin().with(parse("researcher.md", RESEARCHER).0.unwrap());
+    let kinds = entourage_testkit::quiet(kinds);
     World::builder(model()).tools(first_tools()).kinds(kinds).store(MemoryStore::default())
 }
 
