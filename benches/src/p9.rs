@@ -249,7 +249,7 @@ fn news(benches: &Benches, report: &mut Report) -> Result<()> {
         bytes += benches.engine.block_on(follower)??;
     }
     let cores = |cpu: Duration| cpu.as_secs_f64() / SECONDS as f64;
-    report.note("P9", "cores for 1,000 events a second, nobody follows", cores(alone), "");
+    report.note("P9", "cores for 1,000 events a second, no followers", cores(alone), "");
     report.note("P9", "bytes of news to each of 100 who follow", bytes as f64 / FOLLOWERS as f64, "B");
     let more = cores(followed.saturating_sub(alone));
     report.target("P9", "cores more with 100 who follow, their clients included", (more, ""), 0.3, None);

@@ -42,7 +42,7 @@ pub struct ModelRequest {
     pub messages: Vec<ModelMessage>,
     /// Whether the model could call the tools.
     pub may_call: bool,
-    /// Whether it was told to make one call at most.
+    /// Whether the model was allowed one call at most.
     pub one_call: bool,
     /// The JSON schema of the answer; null if there is none.
     #[schema(required)]

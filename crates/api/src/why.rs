@@ -103,6 +103,12 @@ pub enum Cause {
     },
     /// It could go on, and no process works here.
     Process,
+    /// The process ended each time that it worked on the run, also when it ended the run: until you stop the agent,
+    /// none tries again.
+    Crash {
+        /// How often in a row.
+        ends: u32,
+    },
     /// It is at work.
     Work,
     /// It has nothing to do.

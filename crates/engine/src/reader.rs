@@ -7,6 +7,7 @@ use entourage_store::{EntityQuery, Error as StoreError, ItemQuery, Page, Store};
 use entourage_tools::{Error, RecordQuery, RecordScope, Result};
 use entourage_types::{
     Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, Owner, Parent, RecordEvent, RecordWrite, Scope,
+    is_storable_name,
 };
 
 /// Bytes of records per read: room for several of the longest that agents may write.
@@ -94,11 +95,24 @@ pub(crate) fn refused(agent: &Agent, write: &RecordWrite) -> Option<String> {
         Some(format!("{kind} {id} would belong to another agent"))
     } else if matches!(parent, Some(Parent::Record(of, _)) if of.is_reserved()) {
         Some(format!("{kind} {id} would belong to a record of the engine"))
+    } else if let Some(name) = unstorable_name(write.entity()) {
+        Some(format!("the {name} of the {kind} {TOO_LONG}"))
     } else if !event.is_none_or(is_of_record) {
         Some(format!("the event of {kind} {id} would be another noun's"))
     } else {
         None
     }
+}
+
+/// What is wrong with an [unstorable name](unstorable_name).
+pub(crate) const TOO_LONG: &str = "has more than 512 bytes, or a NUL";
+
+/// Which of the texts by which a record is found no database could store: its id, its name or its parent.
+pub(crate) fn unstorable_name(record: &Entity) -> Option<&'static str> {
+    let parent = record.parent.as_ref().map(ToString::to_string).unwrap_or_default();
+    let names =
+        [("id", &*record.id), ("name", record.name.as_deref().unwrap_or_default()), ("parent", &parent)];
+    names.into_iter().find(|(_, name)| !is_storable_name(name)).map(|(what, _)| what)
 }
 
 #[cfg(test)]

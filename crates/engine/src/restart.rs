@@ -139,6 +139,15 @@ impl Restarts {
         let is_left = locked(&left.agents).remove(&agent);
         Ok(is_left.then(|| Resumed { left, agent, is_done: false }))
     }
+
+    /// How often in a row processes ended during a run with these steps, and whether the last one ended in order.
+    fn ends(&self, agent: AgentId, steps: &[Step]) -> (u32, bool) {
+        let recorded = |key| steps.iter().find(|step| step.key == key).map_or(0, |step| step.attempt);
+        let in_order = recorded(StepKey::ProcessEnded) > 0;
+        // This process counts each end only once.
+        let is_counted = self.left.get().is_some_and(|left| locked(&left.counted).contains(&agent));
+        (recorded(StepKey::Restart) + u32::from(!in_order && !is_counted), in_order)
+    }
 }
 
 /// Returns the agents that are recorded as running.
@@ -174,6 +183,17 @@ impl Engine {
         came
     }
 
+    /// How often in a row processes ended during a run with these steps, if even ending it ended one: then it is
+    /// left open until a person stops or deletes its agent.
+    pub(crate) fn left_open(&self, agent: AgentId, steps: &[Step], inbox: &[Post]) -> Option<u32> {
+        let (ends, _) = self.inner.restarts.ends(agent, steps);
+        (ends > self.give_up_after() && !is_to_end(inbox)).then_some(ends)
+    }
+
+    fn give_up_after(&self) -> u32 {
+        self.inner.give_up_after.max(1)
+    }
+
     async fn count_restart(&self, taken: &Resumed<'_>, entered: &ActivationGuard) -> Result<ResumeDecision> {
         let (id, left) = (taken.agent, taken.left);
         // An agent that waits for a turn need not be read again before a place to wait is free.
@@ -192,16 +212,11 @@ impl Engine {
         if run.status != Status::Running {
             return Ok(ResumeDecision::GoOn(None));
         }
-        let recorded = |key| steps.iter().find(|step| step.key == key).map_or(0, |step| step.attempt);
-        let in_order = recorded(StepKey::ProcessEnded) > 0;
-        // This process counts each end only once.
-        let is_counted = locked(&left.counted).contains(&id);
-        let ends = recorded(StepKey::Restart) + u32::from(!in_order && !is_counted);
-        let most = self.inner.give_up_after.max(1);
+        let (ends, in_order) = self.inner.restarts.ends(id, &steps);
+        let most = self.give_up_after();
         // A stop, deletion or pause need not wait for the run's turn, and the first two may also end a run
         // that was left.
-        let wanted = |fits: fn(Action) -> bool| inbox.iter().filter_map(|post| action(&post.body)).any(fits);
-        let is_ended = wanted(|action| matches!(action, Action::Stop | Action::Delete));
+        let is_ended = is_to_end(&inbox);
         if ends > most && !is_ended {
             if locked(&left.said).insert(id) {
                 tracing::error!(
@@ -212,7 +227,7 @@ impl Engine {
             }
             return Ok(ResumeDecision::Left);
         }
-        let is_held = is_ended || wanted(|action| action == Action::Pause);
+        let is_held = is_ended || inbox.iter().any(|post| action(&post.body) == Some(Action::Pause));
         let mut alone = None;
         if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_held {
             locked(&left.in_line).insert(id);
@@ -264,6 +279,11 @@ fn action(post: &PostBody) -> Option<Action> {
         PostBody::Intervention { action, .. } => Some(*action),
         _ => None,
     }
+}
+
+/// Whether a person wants the agent's run to end.
+fn is_to_end(inbox: &[Post]) -> bool {
+    inbox.iter().any(|post| matches!(action(&post.body), Some(Action::Stop | Action::Delete)))
 }
 
 fn step_of(run: RunId, key: StepKey, attempt: u32, at: Time) -> Step {

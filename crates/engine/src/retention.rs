@@ -129,7 +129,7 @@ impl Engine {
             // The tree is in use again, or another process pruned it.
             Err(StoreError::NotAtRest { .. } | StoreError::NoAgent { .. }) => Ok(false),
             // The other trees are pruned nevertheless.
-            Err(error @ StoreError::RuleViolation(_)) => {
+            Err(error @ (StoreError::HasChildren { .. } | StoreError::RuleViolation(_))) => {
                 tracing::error!(root = %root.id, %error, "a tree cannot be pruned");
                 Ok(false)
             }

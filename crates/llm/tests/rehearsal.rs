@@ -103,13 +103,13 @@ async fn a_rehearsal_orchestrator_spawns_reports_results_and_relays_answers() {
         text: "Handed on.".into(),
     });
 
-    let mut told = messages.clone();
-    told.push(Message::User(
+    let mut noted = messages.clone();
+    noted.push(Message::User(
         "<task_result task=\"t\" from=\"researcher\" status=\"succeeded\">\nThe blue &amp; small one.\n</task_result>"
             .into(),
     ));
-    let told = next(&told).await;
-    assert!(told.calls.is_empty() && told.text.ends_with("\n\nThe blue & small one."), "{told:?}");
+    let noted = next(&noted).await;
+    assert!(noted.calls.is_empty() && noted.text.ends_with("\n\nThe blue & small one."), "{noted:?}");
 
     let listed = |agent: &str| format!("<sub_agents>\n{agent}\n</sub_agents>");
     let asks = |id: &str| format!("<sub_agent id=\"{id}\">\n<question>Which?</question>\n</sub_agent>");

@@ -111,7 +111,7 @@ async fn every_route_answers_a_foreign_id_like_an_unknown_id() {
         let schema = schema.unwrap();
         let id = things.get(&*schema).unwrap_or_else(|| panic!("the test makes no {schema}"));
         let ask = |site: &Site, id: &str| {
-            let request = site.request(method.clone(), &path.replace("{id}", id));
+            let request = site.request(method.clone(), &path.replace("{id}", id).replace("{n}", "1"));
             send(match body(&operation) {
                 Some(body) => request.json(&body),
                 None => request,

@@ -160,13 +160,13 @@ async fn the_events_of_a_tree_are_written_as_documented() {
         json!({ "event": "item", "item_seq": seq, "item": item })
     };
     let said = json!({ "type": "message", "from": { "by": "user" }, "text": "hello", "post": "pst" });
-    let told = json!({ "type": "turn", "step": "model/1", "text": "You said: hello", "used": used() });
+    let data = json!({ "type": "turn", "step": "model/1", "text": "You said: hello", "used": used() });
     let expected = [
         json!({ "event": "agent_created", "parent": null, "kind": "assistant", "title": "hello" }),
         item(0, said),
         json!({ "event": "run", "run": "run", "status": "running", "usage": usage(0), "cost": 0 }),
         json!({ "event": "agent_status", "status": "running" }),
-        item(1, told),
+        item(1, data),
         json!({
             "event": "run", "run": "run", "status": "succeeded", "stop_reason": "completed",
             "usage": usage(1), "cost": 0,
@@ -178,10 +178,10 @@ async fn the_events_of_a_tree_are_written_as_documented() {
         assert_eq!((frame.id, Some(frame.event.as_str())), (Some(seq), expected["event"].as_str()));
         (expected["root"], expected["agent"]) = (json!("agt"), json!("agt"));
         (expected["seq"], expected["at"]) = (json!(seq), json!("now"));
-        let mut told = plain(frame.data);
-        if told["item"]["type"] == "turn" {
-            assert_eq!(take(&mut told["item"], "asked")["sha256"].as_str().map(str::len), Some(64));
+        let mut data = plain(frame.data);
+        if data["item"]["type"] == "turn" {
+            assert_eq!(take(&mut data["item"], "asked")["sha256"].as_str().map(str::len), Some(64));
         }
-        assert_eq!(told, expected);
+        assert_eq!(data, expected);
     }
 }

@@ -1,12 +1,8 @@
 -- Records belong to records, too, and have names that no other has; an agent below another may work for a person;
 -- and a row says whether its agent lives, so that the living are counted whatever has ended.
 
--- The text comes last, so that a list that leaves it out reads none of its pages.
-DROP VIEW task_list;
-DROP VIEW question_list;
-DROP VIEW note_list;
-DROP VIEW learning_list;
-DROP VIEW session_list;
+-- The views keep their text while the table is exchanged: they name it, and its columns stay.
+PRAGMA legacy_alter_table = ON;
 
 CREATE TABLE entities_with_names (
     n       INTEGER PRIMARY KEY,
@@ -23,6 +19,7 @@ CREATE TABLE entities_with_names (
     -- Folded, with its scope.
     name    TEXT,
     body    TEXT    NOT NULL,
+    -- Last, so that a list that leaves it out reads none of its pages.
     text    TEXT,
     UNIQUE (kind, id)
 ) STRICT;
@@ -61,42 +58,7 @@ CREATE TRIGGER entity_text_changed AFTER UPDATE ON entities WHEN old.text IS NOT
         SELECT new.n, new.text WHERE new.text IS NOT NULL;
 END;
 
-CREATE VIEW task_list AS
-SELECT id, status, body ->> '$.kind' AS kind, body ->> '$.instruction' AS instruction,
-    coalesce(body ->> '$.result.text', body ->> '$.result.error') AS result,
-    body ->> '$.from' AS "from", body ->> '$.to' AS "to", owner,
-    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
-    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
-FROM entities WHERE kind = 'task';
-
-CREATE VIEW question_list AS
-SELECT id, status, body ->> '$.kind' AS kind, body ->> '$.text' AS text,
-    CASE json_type(body, '$.answer')
-        WHEN 'object' THEN coalesce(body ->> '$.answer.text', (SELECT key FROM json_each(body, '$.answer')))
-        ELSE body ->> '$.answer'
-    END AS answer,
-    parent AS agent, root, owner,
-    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
-    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
-FROM entities WHERE kind = 'question';
-
-CREATE VIEW note_list AS
-SELECT id, body ->> '$.title' AS title, body ->> '$.content' AS content, parent AS agent, root, owner,
-    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created
-FROM entities WHERE kind = 'note';
-
-CREATE VIEW learning_list AS
-SELECT id, status, body ->> '$.text' AS text, parent AS agent, root, owner,
-    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS created,
-    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS updated
-FROM entities WHERE kind = 'learning';
-
-CREATE VIEW session_list AS
-SELECT id, body ->> '$.number' AS number, body ->> '$.reason' AS reason, body ->> '$.summary' AS summary,
-    body ->> '$.messages' AS messages, body ->> '$.tokens' AS tokens, parent AS agent, root, owner,
-    strftime('%Y-%m-%dT%H:%M:%fZ', created / 1e6, 'unixepoch') AS started,
-    strftime('%Y-%m-%dT%H:%M:%fZ', updated / 1e6, 'unixepoch') AS completed
-FROM entities WHERE kind = 'session';
+PRAGMA legacy_alter_table = OFF;
 
 -- Who an agent's counterpart is: before, always its parent if it had one.
 ALTER TABLE agents ADD COLUMN works_for TEXT NOT NULL DEFAULT 'person';

@@ -1,6 +1,7 @@
 -- What people look for among what has ended. A run that ends well stands in none of these indexes.
 
-CREATE INDEX IF NOT EXISTS failed_runs ON runs (owner) WHERE status = 'failed';
+CREATE INDEX IF NOT EXISTS failed_runs ON runs (owner)
+    WHERE status = 'failed' AND stop_reason IS NOT 'cancelled';
 CREATE INDEX IF NOT EXISTS unusual_runs ON runs (owner, stop_reason) WHERE stop_reason <> 'completed';
 
 -- The open questions of an owner, those that are due soonest first, then those that are never due. By the second:
@@ -65,7 +66,7 @@ FROM above
     LEFT JOIN used ON used.agent = above.agent
 GROUP BY top.n;
 
--- Whoever removes an agent: the number of its row may be given again.
+-- However an agent is removed: the number of its row may be given again.
 CREATE TRIGGER IF NOT EXISTS sums_go_with_their_agent AFTER DELETE ON agents BEGIN
     DELETE FROM subtrees WHERE n = old.n;
 END;

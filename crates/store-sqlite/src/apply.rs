@@ -61,7 +61,10 @@ pub(crate) fn commit(
             (Write::Post(post), _) => {
                 inbox::put(connection, post, cache.next_arrival(connection)?)?;
                 cache.mark_inbox_nonempty(post.agent);
-                agents::set_living(connection, post.agent, true)?;
+                // One that has not ended lives already.
+                if cache.agent(connection, post.agent)?.is_some_and(|agent| agent.status.is_terminal()) {
+                    agents::set_living(connection, post.agent, true)?;
+                }
             }
             (Write::ConsumePost(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
             (Write::ScheduleWakeup(wakeup), _) => {
@@ -90,8 +93,10 @@ pub(crate) fn commit(
         if !epoch_written && cache.has_unpersisted_epoch(agent.id) {
             agents::set_epoch(connection, agent.id, agent.epoch)?;
         }
-        // Without either it is as it was: a post sets it to living.
-        if epoch_written || commit.writes.iter().any(|write| matches!(write, Write::ConsumePost(_))) {
+        // An agent that has not ended lives, before and after; a post to one that has ended sets it to living.
+        let consumes = || commit.writes.iter().any(|write| matches!(write, Write::ConsumePost(_)));
+        let had_ended = writer.as_ref().is_none_or(|before| before.status.is_terminal());
+        if (agent.status.is_terminal() || had_ended) && (epoch_written || consumes()) {
             let is_living = !agent.status.is_terminal() || cache.has_posts(connection, agent.id)?;
             agents::set_living(connection, agent.id, is_living)?;
         }

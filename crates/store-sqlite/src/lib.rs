@@ -33,6 +33,7 @@ mod readers;
 mod rows;
 mod runs;
 mod select;
+mod settings;
 mod subtrees;
 #[cfg(test)]
 mod trouble;
@@ -43,7 +44,7 @@ mod writer_cache;
 use std::{
     path::Path,
     sync::{Arc, OnceLock},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use async_trait::async_trait;
@@ -62,80 +63,21 @@ use tokio::sync::broadcast;
 
 pub use copy::copy;
 pub use database::SqliteFile;
+pub use settings::{Durability, Settings, Statements};
 
 use crate::{
     claim::Claimed, database_copy::DatabaseCopy, group::WriterState, job::Hints, lock::Lock,
-    open_file::OpenFile, readers::Readers, writer::Writer,
+    open_file::OpenFile, readers::Readers, settings::parallel_reads, writer::Writer,
 };
 
 /// The number of hints buffered for a subscriber; one that lags further reads the facts again.
 const HINTS: usize = 1024;
 
-/// The number of reads at a time, of short and of long ones: one for each core, but between two and four.
-/// Each needs a connection, and each connection holds the schema.
-fn parallel_reads() -> usize {
-    std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
-}
-
 /// A claim that reads at most this many items is a short read.
 const FEW_ITEMS: u64 = 200;
 
-/// How long to wait for another program that holds the file: people look at a live database with `sqlite3`.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
 /// The database version that this program works with.
 pub const VERSION: u32 = migrate::LATEST;
-
-/// What a commit survives once it has returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// The end of this process and a loss of power.
-    #[default]
-    Full,
-    /// The end of this process. A loss of power may undo the last commits: each as a whole, and none without
-    /// all that follow it.
-    Normal,
-}
-
-/// How a database is opened.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// What a commit survives once it has returned.
-    pub durability: Durability,
-    /// The number of threads for long reads, each with its own connection; at least one. The default is one
-    /// for each core, but between two and four.
-    pub readers: usize,
-    /// How long a commit waits for another program that writes to the file.
-    pub patience: Duration,
-    /// Whether a database of an older version is migrated; otherwise it is refused.
-    pub migrate: bool,
-    /// Called with every statement that begins, for measurements and tests.
-    pub statements: Option<Statements>,
-}
-
-/// Receives the text of every statement that begins; the statements of triggers arrive as comments.
-#[derive(Clone)]
-pub struct Statements(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Statements {
-    /// Calls `heard` with each text, on the thread that begins the statement.
-    pub fn new(heard: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(heard))
-    }
-}
-
-impl std::fmt::Debug for Statements {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Statements").finish_non_exhaustive()
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let (durability, patience) = (Durability::Full, PATIENCE);
-        Self { durability, readers: parallel_reads(), patience, migrate: true, statements: None }
-    }
-}
 
 /// The embedded store: a handle on an open database, with hints of the commits made through it. Dropping the
 /// last handle finishes the pending work, merges the log into the database file and releases the file; that

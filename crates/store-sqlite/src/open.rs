@@ -109,7 +109,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection> {
     }
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|error| unusable(path, error))?;
-    connection.busy_timeout(crate::PATIENCE).map_err(Fault::from)?;
+    connection.busy_timeout(crate::settings::PATIENCE).map_err(Fault::from)?;
     // Plans must not depend on bound values: with partial indexes, SQLite would otherwise prepare a statement
     // again for each value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map_err(Fault::from)?;

@@ -69,10 +69,15 @@ fn run_lists_and_counts_use_their_indexes() {
     // Without an owner, these read all runs.
     let of_owner = vec![
         (RunQuery { status: Some(ShownStatus::Failed), ..RunQuery::default() }, "failed_runs"),
-        (RunQuery { status: Some(ShownStatus::Stopped), ..RunQuery::default() }, "failed_runs"),
+        (RunQuery { status: Some(ShownStatus::Stopped), ..RunQuery::default() }, "unusual_runs"),
         (RunQuery { stop_reason: Some(StopReason::MaxCost), ..RunQuery::default() }, "unusual_runs"),
         // The runs of a large tree, up to where the page ends.
-        (RunQuery { root: agent, page: up_to("run_1"), ..RunQuery::default() }, "runs_of_owner"),
+        (RunQuery { root: agent, of_large_tree: true, ..RunQuery::default() }, "runs_of_owner"),
+        (
+            RunQuery { root: agent, of_large_tree: true, page: up_to("run_1"), ..RunQuery::default() },
+            "runs_of_owner",
+        ),
+        (RunQuery { root: agent, page: up_to("run_1"), ..RunQuery::default() }, "runs_of_agent"),
     ];
     for (query, index) in of_owner {
         assert_owners_plan(|scope| runs::select(scope, &query), index);
@@ -102,10 +107,10 @@ fn what_people_search_for_uses_an_index_up_to_where_its_page_ends() {
     assert_owners_plan(|scope| entities::select(scope, &soonest), "open_questions");
 }
 
-/// The cost of a page with a condition that no index serves depends on where it ends, and not on what is behind.
 /// The query for a page of what an owner has.
 type Pages = fn(&Scope, Page) -> Select;
 
+/// The cost of a page with a condition that no index serves depends on where it ends, and not on what is behind.
 #[test]
 fn a_page_reads_no_row_behind_its_end() {
     let [(_few, few), (_many, many)] =
@@ -119,8 +124,8 @@ fn a_page_reads_no_row_behind_its_end() {
             runs::select(scope, &RunQuery { version: Some("none".into()), page, ..RunQuery::default() })
         }),
         ("run", |scope, page| {
-            let root = Some(AgentId::new());
-            runs::select(scope, &RunQuery { root, page, ..RunQuery::default() })
+            let (root, of_large_tree) = (Some(AgentId::new()), true);
+            runs::select(scope, &RunQuery { root, of_large_tree, page, ..RunQuery::default() })
         }),
     ];
     for (prefix, select) in pages {

@@ -21,7 +21,8 @@ pub(crate) const OPEN: &str =
     "runs.status <> 'succeeded' AND runs.status <> 'failed' AND runs.status <> 'cancelled'";
 
 const UNENDED: Partial = Partial { index: "open_runs", holds: OPEN };
-const FAILED: Partial = Partial { index: "failed_runs", holds: "status = 'failed'" };
+const FAILED: Partial =
+    Partial { index: "failed_runs", holds: "status = 'failed' AND stop_reason IS NOT 'cancelled'" };
 /// Runs that stopped for another reason than that they were done.
 const UNUSUAL: Partial = Partial { index: "unusual_runs", holds: "stop_reason <> 'completed'" };
 
@@ -77,9 +78,8 @@ pub(crate) fn count_select(scope: &Scope, query: &RunQuery) -> Select {
 
 /// Starts a statement that reads `head` of the runs that match a query.
 fn of(head: &str, scope: &Scope, query: &RunQuery) -> Select {
-    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead. A page
-    // with an end reads each run up to there.
-    let by_agents = query.root.is_some() && query.page.until.is_none();
+    // A tree's runs are found by its agents; the plus keeps SQLite from using the owner's index instead.
+    let by_agents = query.root.is_some() && !query.of_large_tree;
     let owner = if by_agents { "+owner" } else { "owner" };
     let of_tree = match by_agents {
         true => "agent IN (SELECT id FROM agents WHERE root = ?)",
@@ -111,7 +111,8 @@ fn partial(scope: &Scope, query: &RunQuery) -> Option<Partial> {
         _ if query.open => Some(UNENDED),
         Some(status) if !status.is_terminal() => Some(UNENDED),
         _ if query.stop_reason.is_some_and(|reason| reason != StopReason::Completed) => of_owner(UNUSUAL),
-        Some(ShownStatus::Failed | ShownStatus::Stopped) => of_owner(FAILED),
+        Some(ShownStatus::Failed) => of_owner(FAILED),
+        Some(ShownStatus::Stopped) => of_owner(UNUSUAL),
         _ => None,
     }
 }

@@ -72,7 +72,8 @@ impl Changes {
         Ok(())
     }
 
-    /// The removal of an agent, which is still there.
+    /// The removal of an agent, which is still there. What the commit has changed below it until now is a change below
+    /// its parent: its own row goes with it.
     pub(crate) fn pruned(
         &mut self,
         connection: &Connection,
@@ -82,7 +83,10 @@ impl Changes {
         let Some(agent) = cache.agent(connection, agent)? else { return Ok(()) };
         let Some(parent) = agent.parent else { return Ok(()) };
         let own = own(connection, &agent)?;
-        self.of(parent).iter_mut().zip(own).for_each(|(change, own)| *change -= own);
+        let below = self.0.iter().position(|(of, _)| *of == agent.id);
+        let below = below.map_or([0; SUMS], |at| self.0.swap_remove(at).1);
+        let changes = self.of(parent).iter_mut().zip(own.into_iter().zip(below));
+        changes.for_each(|(change, (own, below))| *change += below - own);
         Ok(())
     }
 
@@ -100,7 +104,7 @@ impl Changes {
         let mut rows: Vec<(AgentId, Change)> = Vec::new();
         for (parent, change) in self.0.into_iter().filter(|(_, change)| *change != [0; SUMS]) {
             let mut next = Some(parent);
-            // A circle of parents is the work of somebody else.
+            // Only an edited database has a circle of parents.
             for _ in 0..=u16::MAX {
                 let Some(agent) = next.take() else { break };
                 let Some(found) = cache.agent(connection, agent)? else { break };
@@ -129,8 +133,8 @@ fn add(change: &mut Change, spent: &[DailyUsage], sign: i64) {
     sums.zip(figures).for_each(|(sum, figure)| *sum = sum.saturating_add(sign * figure));
 }
 
-/// Writes a row. A sum beyond the integers stays the largest one, and none is below zero, whatever somebody else
-/// changed.
+/// Writes a row. A sum beyond the integers stays the largest one, and none is below zero, even in an
+/// edited database.
 static UPSERT: LazyLock<String> = LazyLock::new(|| {
     let columns: Vec<&str> = COLUMNS.split(", ").collect();
     let values: Vec<String> = (2..=SUMS + 1).map(|at| format!("max(?{at}, 0)")).collect();

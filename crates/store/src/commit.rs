@@ -49,7 +49,7 @@ pub enum Expect {
     /// This agent has room for one more living child below this limit; as for a tree.
     ChildrenBelow(AgentId, u32),
     /// Fewer agents than this limit were created in the tree of this root at this time or later, not counting those
-    /// that were deleted or forgotten since.
+    /// that were forgotten since.
     CreatedBelow(AgentId, u32, Time),
     /// The agent exists, and it was not deleted.
     NotDeleted(AgentId),

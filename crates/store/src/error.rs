@@ -90,8 +90,8 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
-    /// The tree got as many new agents of late as its limit allows.
-    #[error("the tree of agent {root} got {found} new agents of late; the limit is {limit}")]
+    /// The tree got as many new agents lately as its limit allows.
+    #[error("the tree of agent {root} got {found} new agents lately; the limit is {limit}")]
     TooManyCreated {
         /// The top of the tree.
         root: AgentId,
@@ -116,8 +116,8 @@ pub enum Error {
         /// Which agent.
         agent: AgentId,
     },
-    /// The agent has a child that was not deleted.
-    #[error("agent {parent} has a child that was not deleted")]
+    /// The agent has a child that was not deleted; or, where the agent is removed, one that is still there.
+    #[error("agent {parent} still has a child")]
     HasChildren {
         /// Which agent.
         parent: AgentId,
@@ -215,11 +215,6 @@ impl Error {
     /// The refusal of a run that belongs to another agent.
     pub(crate) fn foreign_run(agent: AgentId, run: RunId) -> Self {
         Self::RuleViolation(format!("run {run} does not belong to agent {agent}"))
-    }
-
-    /// The refusal to remove an agent before one that depends on it.
-    pub(crate) fn has_dependent(agent: AgentId, dependent: AgentId) -> Self {
-        Self::RuleViolation(format!("agent {agent} is removed before agent {dependent}, which depends on it"))
     }
 
     /// The refusal to drop a wake-up whose agent exists.

@@ -100,6 +100,8 @@ pub struct RunQuery {
     pub agent: Option<AgentId>,
     /// Of the agents of this tree.
     pub root: Option<AgentId>,
+    /// Looks for the runs of that tree among those of its owner: a tree of many agents has many runs of many agents.
+    pub of_large_tree: bool,
     /// Of agents of this kind.
     pub kind: Option<String>,
     /// That started with this version of their kind.

@@ -82,7 +82,7 @@ pub use note::{Note, NoteStatus};
 pub use notice::{Level, Notice, NoticeCode};
 pub use owner::{Owner, Scope};
 pub use parent::Parent;
-pub use plain::{LONGEST_NAME, plain};
+pub use plain::{LONGEST_NAME, is_storable_name, plain};
 pub use post::{Post, PostBody};
 pub use program::ProgramName;
 pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};

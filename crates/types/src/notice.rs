@@ -32,7 +32,7 @@ pub enum NoticeCode {
     AskedToSend,
     /// The run ended without having sent anything.
     NothingSent,
-    /// What a program does now, for whoever watches.
+    /// What a program does now, for subscribers.
     Progress,
     /// The text of a result is shown as it came, since no model put it into other words.
     ShownAsItIs,

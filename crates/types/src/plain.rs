@@ -4,6 +4,12 @@
 /// whole row.
 pub const LONGEST_NAME: usize = 512;
 
+/// Whether every database can store and index this text as a name or an id.
+#[must_use]
+pub fn is_storable_name(name: &str) -> bool {
+    name.len() <= LONGEST_NAME && !name.contains('\0')
+}
+
 /// Replaces NULs: not every database can store them in a text column.
 #[must_use]
 pub fn plain(text: String) -> String {
@@ -12,7 +18,14 @@ pub fn plain(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use super::{LONGEST_NAME, is_storable_name, plain};
+
+    #[test]
+    fn a_name_has_a_length_and_no_nul() {
+        assert!(is_storable_name(&"n".repeat(LONGEST_NAME)));
+        assert!(!is_storable_name(&"n".repeat(LONGEST_NAME + 1)));
+        assert!(!is_storable_name("a\0b"));
+    }
 
     #[test]
     fn plain_replaces_nul_and_keeps_every_other_character() {

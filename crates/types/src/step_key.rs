@@ -19,7 +19,7 @@ pub enum StepKey {
     Decision(String),
     /// The turn in which the program itself makes calls, or gives work to new agents.
     Calls(String),
-    /// A text of the program: for the user, or for whoever watches.
+    /// A text of the program: for the user, or for subscribers.
     Said(String),
     /// The results of the work that a program gave to new agents.
     Join(String),

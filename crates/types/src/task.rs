@@ -61,7 +61,7 @@ words! {
         /// The result is withheld until the assigner's program joins the group that the task belongs to. The
         /// assigner is woken once, when the last task of the group ends.
         Join => "join",
-        /// The result is on record, and nobody is told.
+        /// The result is on record, and no agent is notified.
         Quiet => "quiet",
     }
 }
@@ -83,8 +83,8 @@ impl Task {
         matches!(self.on_end, OnEnd::Answer | OnEnd::Join)
     }
 
-    /// Returns the task as it is when its agent takes it up again: the call that waited for it
-    /// already has its output, and the group that it belonged to was joined.
+    /// Returns the task as it is when its agent takes it up again. The call that waited for it already has its output,
+    /// and a group goes on without it: the result arrives as a message.
     #[must_use]
     pub fn again(self, at: Time) -> Self {
         let reactivated = self.reactivated + 1;

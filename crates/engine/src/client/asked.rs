@@ -54,9 +54,16 @@ impl Client {
     /// When the store fails.
     pub async fn find_questions(&self, filter: QuestionFilter) -> Result<Narrowed<AskedQuestion>> {
         let QuestionFilter { root, agent, status, about, soonest_first, page } = filter;
-        let parent = agent.map(Parent::from);
-        let filter = RecordFilter { root, parent, status, soonest_first, page, ..RecordFilter::default() };
-        let fits = |question: &Question| about.is_none_or(|about| about == question.about);
+        // The index of the open questions by their due times knows no trees and no agents.
+        let (of_root, of_agent) = (root.filter(|_| !soonest_first), agent.filter(|_| !soonest_first));
+        let parent = of_agent.map(Parent::from);
+        let filter =
+            RecordFilter { root: of_root, parent, status, soonest_first, page, ..RecordFilter::default() };
+        let fits = |question: &Question| {
+            about.is_none_or(|about| about == question.about)
+                && root.is_none_or(|root| root == question.root)
+                && agent.is_none_or(|agent| agent == question.agent)
+        };
         let found = self.filtered(filter, fits).await?;
         let (mut rows, mut known) = (Vec::with_capacity(found.rows.len()), HashMap::new());
         for question in found.rows {

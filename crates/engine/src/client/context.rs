@@ -79,15 +79,16 @@ impl Client {
             part("sessions", prompt::earlier(&sessions).len()),
             part("digest", view.digest.map_or(0, |digest| digest.text.len())),
         ];
+        // The view weighs the rest itself.
+        let beside = parts.iter().take(2).map(|part| part.bytes).sum();
         parts.extend(conversation(&view));
         let sections = memory.sections(&kind, &offer).await?;
         let unread = sections.unread(&kind.context, &view, engine.now()).unwrap_or_default();
         for section in &kind.context.sections {
-            let read = view.contexts().flat_map(|(_, context)| &context.entries);
+            let read = view.contexts().flat_map(|context| &context.entries);
             let entries = read.chain(&unread.entries).filter(|entry| entry.section == *section);
             parts.push(part(section.as_str(), entries.map(|entry| entry.text.len()).sum()));
         }
-        let beside = parts.iter().filter(|part| part.items.is_none()).map(|part| part.bytes).sum();
         let density = density(&items, &kind, beside);
         let last = items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Turn(turn) => turn.used.clone(),

@@ -78,7 +78,8 @@ impl Client {
             to = if is_cut { end } else { to };
         }
         let earlier = (first > 0 && from >= first).then_some(from + 1);
-        let later = (to < last).then_some(to);
+        let end_of_later = if latest { last } else { end.saturating_sub(1) };
+        let later = (to < end_of_later).then_some(to);
         Ok(EventPage { events, earlier, later, first, last })
     }
 }

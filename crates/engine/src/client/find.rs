@@ -1,6 +1,6 @@
 //! Finding agents and runs by what people ask for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use entourage_store::{AgentQuery, Page, RunQuery, Subtree};
 use entourage_types::{Agent, AgentId, Run, RunId, ShownStatus, StopReason, WaitingOn};
@@ -158,6 +158,7 @@ impl Client {
         let wide = RunQuery {
             agent,
             root: root.filter(|_| of_few && agent.is_none()),
+            of_large_tree: root.is_some() && !of_few,
             status: status.filter(|status| !of_few && stop_reason.is_none() && is_indexed(*status)),
             stop_reason: stop_reason.filter(|reason| !of_few && *reason != StopReason::Completed),
             ..RunQuery::default()
@@ -179,13 +180,10 @@ impl Client {
         self.agent(parent).await?;
         let found = self.find_agents(AgentFilter { parent: Some(parent), ..filter }).await?;
         let ids: Vec<AgentId> = found.rows.iter().map(|agent| agent.id).collect();
-        let mut sums = self.engine.store().subtrees(&self.scope, &ids).await?.into_iter();
-        // In the order of the children; one that was removed meanwhile has none.
-        let mut sums_of = |id| sums.as_slice().first().is_some_and(|(of, _)| *of == id).then(|| sums.next());
-        Ok(found.map(|agent| {
-            let subtree = sums_of(agent.id).flatten().map(|(_, subtree)| subtree).unwrap_or_default();
-            Child { agent, subtree }
-        }))
+        let sums = self.engine.store().subtrees(&self.scope, &ids).await?;
+        let mut sums: HashMap<AgentId, Subtree> = sums.into_iter().collect();
+        // A child that was removed meanwhile has none.
+        Ok(found.map(|agent| Child { subtree: sums.remove(&agent.id).unwrap_or_default(), agent }))
     }
 
     /// The sums over an agent and all agents below it.

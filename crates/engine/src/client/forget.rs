@@ -31,8 +31,8 @@ impl Client {
                 );
             };
             match self.forget_below(&agent).await {
-                // Another caller forgets the same.
-                Err(Error::Store(StoreError::NoAgent { .. })) => {}
+                // Another caller forgets the same, or an agent came below one of them meanwhile.
+                Err(Error::Store(StoreError::NoAgent { .. } | StoreError::HasChildren { .. })) => {}
                 Err(Error::Store(StoreError::NotEnded { agent })) => {
                     let why = "it has not ended, or has something left to do; stop or delete it first";
                     return Err(Error::NotNow { agent, why });

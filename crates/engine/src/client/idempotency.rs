@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Columns, EntityKind, LONGEST_NAME};
+use entourage_types::{Columns, EntityKind, is_storable_name};
 use serde::{Deserialize, Serialize};
 
 use super::Client;
@@ -76,6 +76,6 @@ impl Client {
     /// id that is too long for an index is replaced by its digest.
     fn request_id(&self, key: &str) -> String {
         let id = format!("{}:{}/{key}", self.owner.as_str().len(), self.owner);
-        if id.len() <= LONGEST_NAME && !id.contains('\0') { id } else { digest(&id) }
+        if is_storable_name(&id) { id } else { digest(&id) }
     }
 }

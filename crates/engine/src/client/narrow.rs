@@ -82,7 +82,8 @@ impl Client {
         loop {
             let page = Page {
                 after: after.clone(),
-                limit: AT_ONCE.min(filter.page.limit + 1),
+                // The first read suffices if all rows fit.
+                limit: if looked == 0 { AT_ONCE.min(filter.page.limit + 1) } else { AT_ONCE },
                 ..filter.page.clone()
             };
             let found = self.records(RecordFilter { page, ..filter.clone() }).await?;

@@ -3,10 +3,13 @@
 use entourage_store::{
     Commit, Error as StoreError, Expect, RecordFilter, Versioned, Write, counter::next_number,
 };
-use entourage_types::{EntityKind, LONGEST_NAME, Parent, Record, RecordWrite, Tombstone};
+use entourage_types::{EntityKind, Parent, Record, RecordWrite, Tombstone};
 
 use super::Client;
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    reader::{TOO_LONG, unstorable_name},
+};
 
 impl Client {
     /// One record.
@@ -105,19 +108,18 @@ impl Client {
         if entity.owner != self.owner {
             return Err(Error::Invalid(format!("the {} belongs to another owner", entity.kind)));
         }
-        let named = [Some(&entity.id), entity.name.as_ref()];
-        if named.into_iter().flatten().any(|name| name.len() > LONGEST_NAME || name.contains('\0')) {
-            let why =
-                format!("the name of the {} is longer than {LONGEST_NAME} bytes, or has a NUL", entity.kind);
-            return Err(Error::Invalid(why));
+        if let Some(name) = unstorable_name(entity) {
+            return Err(Error::Invalid(format!("the {name} of the {} {TOO_LONG}", entity.kind)));
         }
         let parent = entity.parent.as_ref().and_then(Parent::agent);
         for agent in entity.root.into_iter().chain(parent) {
             self.agent(agent).await?;
+            commit.expect.push(Expect::Agent(agent));
         }
         commit.record(write);
         match self.engine.commit(commit).await {
             Err(StoreError::NoParent { kind, id }) => Err(Error::not_found(kind.as_str(), id)),
+            Err(StoreError::NoAgent { agent }) => Err(Error::not_found("agent", agent)),
             done => Ok(done.map(drop)?),
         }
     }

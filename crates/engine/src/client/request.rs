@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use entourage_llm::{Message, Request};
+use entourage_llm::Request;
 use entourage_store::{ItemQuery, Page, RecordFilter};
 use entourage_types::{
     Agent, Asked, EntityKind, Item, ItemBody, Kind, Run, RunId, Scope, Session, Sha256, StepKey, ToolSpec,
@@ -12,7 +12,8 @@ use entourage_types::{
 use super::Client;
 use crate::{
     Error, Result,
-    prompt::{self, Rendered, of_request, of_tools, sha256},
+    digest::sha256,
+    prompt::{self, Rendered, of_request, of_tools},
     run::is_last_announced,
     toolset::Position,
 };
@@ -91,7 +92,9 @@ struct Found {
     request: Request,
     run: Run,
     kind: Arc<Kind>,
-    /// The digest of the request as rebuilt.
+    /// The number of the item with the conversation's digest that it begins with.
+    digest: Option<u64>,
+    /// The hash of the request as rebuilt.
     sha256: Sha256,
     doubt: Option<String>,
 }
@@ -145,8 +148,8 @@ impl Client {
         let mut doubt = (!is_kept)
             .then(|| format!("version `{}` of the kind `{}` is not on record", run.kind_version, agent.kind));
         let turn = items.get(at).and_then(turn_in);
-        let told = items[..=at.min(items.len().saturating_sub(1))].iter().rev().filter_map(turn_in);
-        let list = told.filter_map(|turn| turn.asked.as_ref()?.tools).next();
+        let turns = items[..=at.min(items.len().saturating_sub(1))].iter().rev().filter_map(turn_in);
+        let list = turns.filter_map(|turn| turn.asked.as_ref()?.tools).next();
         let seen = &items[..at];
         let tools = match list {
             Some(list) => match self.tool_list(list).await? {
@@ -177,9 +180,11 @@ impl Client {
                 .is_ok_and(|program| program.handles_one_call()),
             is_last: is_last_announced(seen, run.id),
         };
+        let digest = seen.iter().rev().find(|item| matches!(item.body, ItemBody::Digest(_)));
+        let digest = digest.map(|item| item.seq);
         let (request, chain) = rendered.request(None);
         let sha256 = of_request(&request, &chain, sha256(&request.system), of_tools(&request.tools));
-        Ok(Found { request, run, kind, sha256, doubt })
+        Ok(Found { request, run, kind, digest, sha256, doubt })
     }
 
     /// Compares a request with the one before in its session.
@@ -204,10 +209,6 @@ impl Client {
         let (old, new) = (&before.request, &found.request);
         let same = old.messages.iter().zip(&new.messages).take_while(|(one, other)| one == other).count();
         let messages = old.messages.len();
-        let digested = |messages: &[Message]| match messages.first() {
-            Some(Message::Notice(text)) => text.starts_with("<earlier_conversation>").then(|| text.clone()),
-            _ => None,
-        };
         let broken = if old.model != new.model {
             Some(PrefixBreak::Model)
         } else if before.kind.version != found.kind.version {
@@ -218,7 +219,7 @@ impl Client {
             Some(PrefixBreak::System)
         } else if same == messages {
             None
-        } else if digested(&old.messages) != digested(&new.messages) {
+        } else if before.digest != found.digest {
             Some(PrefixBreak::Digest)
         } else {
             Some(PrefixBreak::Window)

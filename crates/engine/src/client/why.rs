@@ -57,7 +57,8 @@ impl Client {
             });
         }
         if let Some(since) = self.is_about_to_go_on(agent).await? {
-            return Ok((self.standstill(), since, None));
+            let left = self.left_open(agent, run.as_ref()).await?;
+            return Ok((left.unwrap_or_else(|| self.standstill()), since, None));
         }
         if agent.status != Status::Waiting {
             let error = (agent.status == Status::Failed).then_some(agent.stop_reason).flatten();
@@ -106,12 +107,15 @@ impl Client {
         }
         let mut obstacles = Vec::new();
         let tasks = steps.iter().flat_map(|step| tasks_of(step).map(move |task| (step, task)));
-        for (step, task) in tasks.take(BESIDE) {
+        for (step, task) in tasks {
+            if obstacles.len() == BESIDE {
+                break;
+            }
             let worker = match self.record::<Task>(task).await {
                 Ok(task) if task.status.is_terminal() && matches!(step.wait(), Some(Wait::Join { .. })) => {
                     continue;
                 }
-                Ok(task) => Some(self.agent(task.to).await?),
+                Ok(task) => self.engine.store().agent(&self.scope, task.to).await?,
                 // The call itself does not say who works on it.
                 Err(Error::NotFound { .. }) => None,
                 Err(error) => return Err(error),
@@ -149,6 +153,14 @@ impl Client {
                 Ok(posts.iter().find(|post| ends_the_wait(&post.body)).map(|post| post.at))
             }
         }
+    }
+
+    /// Whether no process goes on with an open run until a person stops the agent.
+    async fn left_open(&self, agent: &Agent, run: Option<&Run>) -> Result<Option<Cause>> {
+        let Some(run) = run.filter(|run| run.status == Status::Running) else { return Ok(None) };
+        let steps = self.engine.store().steps(&self.scope, run.id).await?;
+        let ends = self.engine.left_open(agent.id, &steps, &self.inbox(agent).await?);
+        Ok(ends.map(|ends| Cause::Crash { ends }))
     }
 
     /// Why an agent that could go on does not.
@@ -195,7 +207,7 @@ fn tasks_of(step: &Step) -> impl Iterator<Item = TaskId> {
     step.task().into_iter().chain(joined.iter().copied())
 }
 
-/// Which of several agents is told of first: one that needs a person, then one that waits.
+/// Which of several agents the chain follows: one that needs a person, then one that waits.
 fn urgency(agent: Option<&Agent>) -> u8 {
     match agent.map(|agent| (agent.status, agent.waiting_on)) {
         Some((Status::Waiting, Some(WaitingOn::User | WaitingOn::Resume))) => 0,

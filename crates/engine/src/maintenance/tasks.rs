@@ -57,7 +57,7 @@ async fn inconsistency(engine: &Engine, task: Task) -> Result<Inconsistency> {
     let queued = Expect::status::<Task>(id, Status::Queued);
     let mut repair = Commit::new(at).expect(queued);
     if !agent(engine, task.from).await?.is_some_and(|from| from.status != Status::Cancelled) {
-        // Nobody is there to be told.
+        // The assigner is gone.
     } else if task.on_end == OnEnd::Join {
         // One wake-up too many is harmless.
         repair.push(wake(task.from, &task.owner, at));

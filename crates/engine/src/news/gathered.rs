@@ -68,12 +68,12 @@ impl Gathered {
         if trees.is_empty() && server.is_empty() && !lost {
             return None;
         }
-        let told = trees.into_iter().map(|(root, Tree { seq, agents, too_many })| TreeNews {
+        let news = trees.into_iter().map(|(root, Tree { seq, agents, too_many })| TreeNews {
             root,
             seq,
             agents: (!too_many).then(|| agents.into_iter().collect()),
         });
-        Some(((!lost).then(|| told.collect()), server))
+        Some(((!lost).then(|| news.collect()), server))
     }
 }
 
@@ -88,9 +88,9 @@ mod tests {
         for seq in [1, 2, 3] {
             gathered.event(root, seq, agent, false);
         }
-        let told = TreeNews { root, seq: 3, agents: Some(vec![agent]) };
-        assert_eq!(gathered.take(), Some((Some(vec![told]), vec![])));
-        assert!(gathered.take().is_none(), "each hint is told once");
+        let of_tree = TreeNews { root, seq: 3, agents: Some(vec![agent]) };
+        assert_eq!(gathered.take(), Some((Some(vec![of_tree]), vec![])));
+        assert!(gathered.take().is_none(), "each hint is sent once");
         for seq in 0..=AGENTS as u64 {
             gathered.event(root, seq, AgentId::new(), false);
         }

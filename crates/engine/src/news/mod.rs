@@ -1,6 +1,6 @@
 //! News of everything that an owner has: hints of what changed, which say where to read again, and no facts. All
-//! hints of an owner within a moment are one piece of news, the same for all who follow. Who falls behind is told to
-//! read everything again.
+//! hints of an owner within a moment are one piece of news, the same for all who follow. A follower that falls behind gets
+//! one hint to read everything again.
 
 mod gathered;
 
@@ -24,7 +24,7 @@ use gathered::Gathered;
 
 /// For how long hints are gathered.
 const MOMENT: Duration = Duration::from_millis(250);
-/// How far a follower may fall behind before it is told to read everything again.
+/// By how many pieces of news a follower may fall behind before it has to read everything again.
 const BACKLOG: usize = 64;
 /// How many trees' owners are known without a read.
 const ROOTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
@@ -164,7 +164,7 @@ impl NewsDesk {
 
     /// Another node has news. Whose they are would have to be read: all read again what they show.
     pub(crate) fn hint(&self) {
-        locked(&self.shared.owners).values_mut().for_each(|followed| followed.gathered.lose());
+        self.shared.lose();
         self.shared.hinted.notify_one();
     }
 }
@@ -189,10 +189,9 @@ impl Shared {
                 }
                 change = changed.recv() => match change {
                     Ok(change) => self.note(&change.events).await,
-                    Err(RecvError::Lagged(_)) => {
-                        locked(&self.owners).values_mut().for_each(|followed| followed.gathered.lose());
-                    }
-                    Err(RecvError::Closed) => return,
+                    Err(RecvError::Lagged(_)) => self.lose(),
+                    // The store is gone: the feeds end.
+                    Err(RecvError::Closed) => return locked(&self.owners).clear(),
                 },
                 () = self.hinted.notified() => {}
             }
@@ -200,12 +199,25 @@ impl Shared {
         }
     }
 
+    /// Hints were lost, whose is unknown: all followers read again what they show.
+    fn lose(&self) {
+        locked(&self.owners).values_mut().for_each(|followed| followed.gathered.lose());
+    }
+
     async fn note(&self, events: &[Event]) {
         if locked(&self.owners).is_empty() {
             return;
         }
         for event in events {
-            let Some(owner) = self.owner_of(event.root).await else { continue };
+            let owner = match self.owner_of(event.root).await {
+                Ok(Some(owner)) => owner,
+                Ok(None) => continue,
+                // It may be anybody's.
+                Err(_) => {
+                    self.lose();
+                    continue;
+                }
+            };
             if let Some(followed) = locked(&self.owners).get_mut(&owner) {
                 let asks = matches!(event.body, EventBody::Question { .. });
                 followed.gathered.event(event.root, event.seq, event.agent, asks);
@@ -214,14 +226,14 @@ impl Shared {
     }
 
     /// The owner of a tree. Trees do not change owners.
-    async fn owner_of(&self, root: AgentId) -> Option<Owner> {
+    async fn owner_of(&self, root: AgentId) -> Result<Option<Owner>> {
         if let Some(known) = locked(&self.roots).get(&root) {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let found = self.store.agent(&Scope::All, root).await.ok()?;
+        let found = self.store.agent(&Scope::All, root).await?;
         let owner = found.map(|agent| agent.owner);
         locked(&self.roots).put(root, owner.clone());
-        owner
+        Ok(owner)
     }
 
     /// Sends what was gathered. Owners without followers are forgotten.

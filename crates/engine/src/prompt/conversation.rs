@@ -1,9 +1,7 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{
-    Author, Context, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, Time, ToolCall,
-};
+use entourage_types::{Author, Context, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, ToolCall};
 use serde_json::Value;
 
 use super::{
@@ -30,6 +28,8 @@ pub(crate) struct View<'a> {
     pub(crate) max_message: Option<usize>,
     /// Task results before the item with this number are hidden.
     pub(crate) results_from: u64,
+    /// Contexts before the item with this number are hidden: what they say was written again with the digest.
+    pub(crate) contexts_from: u64,
 }
 
 impl<'a> View<'a> {
@@ -54,8 +54,10 @@ impl<'a> View<'a> {
         let digest = found.map(|(_, digest)| digest);
         let opening = found.and_then(|(at, _)| items.get(at + 1)).filter(|item| context(item).is_some());
         let from = digest.map_or(0, |digest| items.partition_point(|item| item.seq < digest.from));
+        let contexts_from = found.map_or(0, |(at, _)| items[at].seq);
         let items = &items[from..];
-        let view = Self { digest, opening, items, max_output, max_message: None, results_from: 0 };
+        let (max_message, results_from) = (None, 0);
+        let view = Self { digest, opening, items, max_output, max_message, results_from, contexts_from };
         view.bounded(digest.and_then(|digest| digest.max_chars))
     }
 
@@ -104,11 +106,10 @@ impl<'a> View<'a> {
     }
 
     /// Returns what the model reads beside the conversation, in the order in which it reads it.
-    pub(crate) fn contexts(&self) -> impl Iterator<Item = (Time, &'a Context)> {
-        let (opening, items) = (self.opening, self.items);
-        let is_other = move |item: &&Item| opening.is_none_or(|opening| opening.seq != item.seq);
-        let all = opening.into_iter().chain(items.iter().filter(is_other));
-        all.filter_map(|item| Some((item.at, context(item)?)))
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = &'a Context> {
+        let (view, items) = (*self, self.items);
+        let all = view.opening.into_iter().chain(items.iter().filter(move |item| !view.hides(item)));
+        all.filter_map(context)
     }
 
     /// Returns what determines how the items of this view are rendered. With the same frame, the messages of
@@ -116,7 +117,7 @@ impl<'a> View<'a> {
     pub(super) fn frame(&self, readable: bool) -> Frame {
         Frame {
             first: self.items.first().map(|item| item.seq),
-            digest: self.digest.map(|digest| (digest.from, digest.text.len())),
+            digest: self.digest.map(|_| self.contexts_from),
             opening: self.opening.map(|item| item.seq),
             bounds: (self.max_output, self.max_message),
             results_from: self.results_from,
@@ -231,7 +232,8 @@ impl<'a> View<'a> {
     fn hides(&self, item: &Item) -> bool {
         let is_result = matches!(&item.body, ItemBody::Message(message) if message.is_result());
         let is_opening = self.opening.is_some_and(|opening| opening.seq == item.seq);
-        is_result && item.seq < self.results_from || is_opening
+        let is_old_context = context(item).is_some() && item.seq < self.contexts_from;
+        is_result && item.seq < self.results_from || is_opening || is_old_context
     }
 
     /// Returns the approximate size of the messages in bytes, without rendering them.
@@ -243,7 +245,7 @@ impl<'a> View<'a> {
 
     /// Returns the approximate size of what the model reads beside the conversation, in bytes.
     pub(crate) fn weight_of_contexts(&self) -> usize {
-        self.contexts().map(|(_, context)| sections::weight(context) + FRAME).sum()
+        self.contexts().map(|context| sections::weight(context) + FRAME).sum()
     }
 
     /// Returns the approximate size of the messages without the digest, in bytes.
@@ -283,7 +285,7 @@ fn assistant(text: String) -> Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     first: Option<u64>,
-    digest: Option<(u64, usize)>,
+    digest: Option<u64>,
     opening: Option<u64>,
     bounds: (usize, Option<usize>),
     results_from: u64,

@@ -19,7 +19,7 @@ use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
 pub(crate) use conversation::{View, is_cut};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
-pub(crate) use proof::{Chain, of_request, of_tools, sha256};
+pub(crate) use proof::{Chain, of_request, of_tools};
 pub(crate) use record::{drawn, render_transcript};
 pub(crate) use sections::Sections;
 pub(crate) use system::{earlier, system};

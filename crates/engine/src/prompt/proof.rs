@@ -6,6 +6,7 @@ use entourage_types::{Sha256, ToolSpec};
 use sha2::{Digest as _, Sha256 as Hasher};
 
 use super::{READS_ON, View, conversation::Frame};
+use crate::digest::sha256;
 
 /// The messages that were digested so far. It can be lost at any time: it saves digesting them again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +38,6 @@ pub(super) fn reads_on(tools: &[ToolSpec]) -> bool {
     tools.iter().any(|tool| tool.name == READS_ON)
 }
 
-/// SHA-256 of a text.
-pub(crate) fn sha256(text: &str) -> Sha256 {
-    Sha256::from_bytes(Hasher::digest(text.as_bytes()).into())
-}
-
 /// The digest of a list of tools.
 pub(crate) fn of_tools(tools: &[ToolSpec]) -> Sha256 {
     // Plain data is always written.
@@ -50,12 +46,28 @@ pub(crate) fn of_tools(tools: &[ToolSpec]) -> Sha256 {
 
 /// The digest of a request whose messages are a chain, and whose system prompt and tools have these digests.
 pub(crate) fn of_request(request: &Request, chain: &Chain, system: Sha256, tools: Sha256) -> Sha256 {
-    let Request { model, output_schema, tool_choice, one_call, temperature, max_tokens, .. } = request;
+    let Request {
+        model,
+        output_schema,
+        open_schema,
+        tool_choice,
+        one_call,
+        temperature,
+        max_tokens,
+        system: _,
+        messages: _,
+        tools: _,
+        priority: _,
+        owner: _,
+    } = request;
     let mut hasher = Hasher::new();
     for digest in [system.as_bytes(), tools.as_bytes(), &chain.link] {
         hasher.update(digest);
     }
     hasher.update([u8::from(*tool_choice == ToolChoice::None), u8::from(*one_call)]);
+    if *open_schema {
+        hasher.update([1]);
+    }
     let schema = output_schema.as_ref().map(ToString::to_string);
     let temperature = temperature.map(|temperature| temperature.to_bits().to_string());
     let max_tokens = max_tokens.map(|tokens| tokens.to_string());

@@ -40,8 +40,8 @@ pub(super) struct Line {
 struct Known<'a> {
     /// The last line about each record.
     lines: HashMap<(Section, &'a str), &'a str>,
-    /// The time as it was shown last, and when.
-    time: Option<(&'a str, Time)>,
+    /// The time as it was shown last.
+    time: Option<&'a str>,
 }
 
 impl Sections {
@@ -95,18 +95,18 @@ impl Sections {
             None => !line.said_by_call.is_some_and(|call| is_answered(view, call)),
         };
         let unread = lines.into_iter().filter(is_unread);
-        let told = unread.filter_map(|line| Some((line.about, line.forms.into_iter().next()?)));
-        told.chain(gone).map(|(about, text)| entry(section, Some(about), text)).collect()
+        let changed = unread.filter_map(|line| Some((line.about, line.forms.into_iter().next()?)));
+        changed.chain(gone).map(|(about, text)| entry(section, Some(about), text)).collect()
     }
 }
 
 impl<'a> Known<'a> {
     fn of(view: &View<'a>) -> Self {
         let mut known = Self::default();
-        for (at, context) in view.contexts() {
+        for context in view.contexts() {
             for entry in &context.entries {
                 match &entry.about {
-                    None => known.time = Some((&entry.text, at)),
+                    None => known.time = Some(&entry.text),
                     Some(about) => drop(known.lines.insert((entry.section, about), &entry.text)),
                 }
             }
@@ -118,7 +118,9 @@ impl<'a> Known<'a> {
     fn unread_time(&self, policy: &ContextPolicy, now: Time) -> Option<ContextEntry> {
         let interval = Duration::from_secs(u64::from(policy.time_minutes) * 60);
         let minute = minute(now);
-        let is_known = self.time.is_some_and(|(shown, at)| shown == minute || now.since(at) < interval);
+        // Both are written in one form, so that they compare as texts.
+        let since = self::minute(now - interval);
+        let is_known = self.time.is_some_and(|shown| shown == minute || shown > since.as_str());
         (!is_known).then(|| entry(Section::Time, None, minute))
     }
 
@@ -255,8 +257,8 @@ mod tests {
         ContextPolicy { sections: vec![section], ..ContextPolicy::default() }
     }
 
-    /// The texts of what is told next, which joins the transcript.
-    fn told(items: &mut Vec<Item>, sections: &Sections, policy: &ContextPolicy, now: Time) -> Vec<String> {
+    /// The texts of what is unread next, which joins the transcript.
+    fn next(items: &mut Vec<Item>, sections: &Sections, policy: &ContextPolicy, now: Time) -> Vec<String> {
         let unread = sections.unread(policy, &View::whole(items, 100), now);
         let Some(context) = unread else { return Vec::new() };
         let texts = context.entries.iter().map(|entry| entry.text.clone()).collect();
@@ -269,7 +271,7 @@ mod tests {
         let (mut items, policy) = (Vec::new(), only(Section::Time));
         let minutes: Vec<usize> = [0, 3, 9, 10, 12, 25]
             .into_iter()
-            .map(|minute| told(&mut items, &Sections::default(), &policy, at(minute)).len())
+            .map(|minute| next(&mut items, &Sections::default(), &policy, at(minute)).len())
             .collect();
         assert_eq!(minutes, [1, 0, 0, 1, 0, 1]);
     }
@@ -278,16 +280,16 @@ mod tests {
     fn a_line_is_told_once_and_again_only_when_it_changes() {
         let (mut items, policy) = (Vec::new(), only(Section::Learnings));
         let (one, two) = (saved("one", at(0)), saved("two", at(0)));
-        assert_eq!(told(&mut items, &learned(&[&one]), &policy, at(0)).len(), 1);
-        assert_eq!(told(&mut items, &learned(&[&one]), &policy, at(1)), [""; 0]);
-        let next = told(&mut items, &learned(&[&one, &two]), &policy, at(2));
-        assert_eq!(next, [format!("<learning id=\"{}\">two</learning>", two.handle())]);
+        assert_eq!(next(&mut items, &learned(&[&one]), &policy, at(0)).len(), 1);
+        assert_eq!(next(&mut items, &learned(&[&one]), &policy, at(1)), [""; 0]);
+        let second = next(&mut items, &learned(&[&one, &two]), &policy, at(2));
+        assert_eq!(second, [format!("<learning id=\"{}\">two</learning>", two.handle())]);
         let one = Learning { text: "uno".into(), updated: at(3), ..one };
-        assert!(told(&mut items, &learned(&[&one, &two]), &policy, at(3))[0].contains("uno"));
-        let retired = told(&mut items, &learned(&[&two]), &policy, at(4));
+        assert!(next(&mut items, &learned(&[&one, &two]), &policy, at(3))[0].contains("uno"));
+        let retired = next(&mut items, &learned(&[&two]), &policy, at(4));
         assert_eq!(retired, [format!("<learning id=\"{}\" status=\"retired\"></learning>", one.handle())]);
-        assert_eq!(told(&mut items, &learned(&[&two]), &policy, at(5)), [""; 0]);
-        assert_eq!(told(&mut items, &learned(&[&one, &two]), &policy, at(6)).len(), 1, "it is back");
+        assert_eq!(next(&mut items, &learned(&[&two]), &policy, at(5)), [""; 0]);
+        assert_eq!(next(&mut items, &learned(&[&one, &two]), &policy, at(6)).len(), 1, "it is back");
     }
 
     #[test]
@@ -301,8 +303,8 @@ mod tests {
         let tool = "create_note".to_owned();
         let output = Output { call, tool, text: String::new(), error: false, effect: None, details: None };
         let (mut items, policy) = (vec![item(0, at(0), output)], only(Section::Notes));
-        assert_eq!(told(&mut items, &sections, &policy, at(1)), [""; 0]);
+        assert_eq!(next(&mut items, &sections, &policy, at(1)), [""; 0]);
         items.clear();
-        assert_eq!(told(&mut items, &sections, &policy, at(1)), ["<note title=\"t\">c</note>"]);
+        assert_eq!(next(&mut items, &sections, &policy, at(1)), ["<note title=\"t\">c</note>"]);
     }
 }

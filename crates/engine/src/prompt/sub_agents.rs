@@ -1,6 +1,6 @@
 //! The section that lists the sub-agents of an agent.
 
-use entourage_types::{About, TaskResult};
+use entourage_types::{About, OnEnd, TaskResult};
 
 use super::{cut::cut, escaped, sections::Line};
 use crate::sub_agents::SubAgent;
@@ -56,7 +56,8 @@ fn line(known: &SubAgent) -> String {
         task.id,
         escaped(&cut(&task.instruction, INSTRUCTION, None)),
     );
-    if let Some(result) = &task.result {
+    // What will be joined is withheld until then.
+    if let Some(result) = task.result.as_ref().filter(|_| task.on_end != OnEnd::Join) {
         let (name, text) = match result {
             TaskResult::Text(text) => ("result", text),
             TaskResult::Error(text) => ("error", text),

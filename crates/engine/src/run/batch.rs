@@ -42,12 +42,11 @@ impl Batch {
         !self.expect.is_empty()
     }
 
-    /// Whether the next commit holds what must not wait for an answer of a model: a decision, or what a program says.
+    /// Whether the next commit holds what must not wait for an answer of a model: what one has answered, or what a program says.
     pub(super) fn has_news(&self) -> bool {
         let is_news = |body: &ItemBody| match body {
-            ItemBody::Decision(_) => true,
+            ItemBody::Decision(_) | ItemBody::Turn(_) => true,
             ItemBody::Notice(notice) => notice.code == NoticeCode::Progress,
-            ItemBody::Turn(turn) => turn.used.is_none(),
             _ => false,
         };
         self.writes.iter().any(|write| matches!(write, Write::Item(item) if is_news(&item.body)))

@@ -7,7 +7,8 @@ use entourage_types::{Item, Sha256};
 
 use super::Run;
 use crate::{
-    prompt::{is_cut, sha256},
+    digest::sha256,
+    prompt::is_cut,
     toolset::{Position, Toolset},
 };
 
@@ -17,13 +18,13 @@ pub(super) struct Offered {
     position: Position,
     /// The stable prefix, once it has been rendered, and its digest.
     system: Option<(Arc<str>, Sha256)>,
-    /// Whether the model was told what is new beside the conversation since its last call.
-    is_told: bool,
+    /// Whether what is new beside the conversation was appended since the last model call.
+    has_context: bool,
 }
 
 impl Offered {
     pub(super) fn new(toolset: Arc<Toolset>, position: Position) -> Self {
-        Self { toolset, position, system: None, is_told: false }
+        Self { toolset, position, system: None, has_context: false }
     }
 
     pub(super) fn tools(&self) -> &Arc<Toolset> {
@@ -44,14 +45,14 @@ impl Offered {
         self.system.insert((system, digest)).clone()
     }
 
-    /// Notes that the model was told what is new before the message that it answers next.
-    pub(super) fn told(&mut self) {
-        self.is_told = true;
+    /// Notes that what is new beside the conversation stands before the message that the model answers next.
+    pub(super) fn note_context(&mut self) {
+        self.has_context = true;
     }
 
-    /// Whether the model was told what is new; it is so for one call.
-    pub(super) fn take_told(&mut self) -> bool {
-        std::mem::take(&mut self.is_told)
+    /// Whether [`note_context`](Self::note_context) was called since the last model call.
+    pub(super) fn take_noted_context(&mut self) -> bool {
+        std::mem::take(&mut self.has_context)
     }
 
     /// Drops the prefix: the next session has its own.

@@ -25,6 +25,8 @@ pub(super) struct Steps {
     before: usize,
     /// How many model calls the program has begun, replayed ones included.
     models: u32,
+    /// How many turns of the model the run has on record.
+    turns: u32,
     /// The program's steps that were finished before the activation began and that it has not passed yet.
     ahead: HashSet<StepKey>,
     /// The program's steps that it has passed.
@@ -40,6 +42,7 @@ impl Steps {
             checkpoints: HashMap::new(),
             before: items.len(),
             models: 0,
+            turns: 0,
             ahead: HashSet::new(),
             passed: HashSet::new(),
         };
@@ -57,13 +60,14 @@ impl Steps {
         !self.ahead.is_empty()
     }
 
-    /// Passes a step of the program. Returns false if the program has passed it before.
-    pub(super) fn pass(&mut self, key: &StepKey) -> bool {
-        if !self.ahead.remove(key) {
-            // The program takes another way than before: there is nothing more to replay.
+    /// Passes a step of the program.
+    pub(super) fn pass(&mut self, key: &StepKey) -> PassedStep {
+        let was_replaying = self.replaying();
+        let is_another_way = !self.ahead.remove(key) && was_replaying;
+        if is_another_way {
             self.ahead.clear();
         }
-        self.passed.insert(key.clone())
+        PassedStep { is_first: self.passed.insert(key.clone()), is_another_way }
     }
 
     /// Returns the row of a step, if it has one beside its checkpoint.
@@ -105,9 +109,14 @@ impl Steps {
         self.checkpoints.get(key).copied().filter(|&at| at < self.before)
     }
 
-    /// How many model calls the program has made.
-    pub(super) fn models(&self) -> u32 {
-        self.models
+    /// How many turns of the model the run has on record.
+    pub(super) fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// The key of the program's next model call.
+    pub(super) fn next_model(&self) -> StepKey {
+        StepKey::Model(self.models + 1)
     }
 
     /// Begins the program's next model call and returns its key.
@@ -138,6 +147,7 @@ impl Steps {
         // A call id is unique in the whole session; other keys are numbered or named within one run.
         let key = item.step.clone().filter(|key| item.run == self.run || key.call().is_some());
         if let Some(key) = key.or_else(answered) {
+            self.turns += u32::from(matches!(key, StepKey::Model(_)));
             self.checkpoints.insert(key, at);
         }
     }
@@ -162,6 +172,14 @@ impl Steps {
             key,
         }
     }
+}
+
+/// How the program came to a step.
+pub(super) struct PassedStep {
+    /// Whether it takes the step for the first time in this activation.
+    pub(super) is_first: bool,
+    /// Whether it takes another way than before: nothing of what it has yet to pass is replayed.
+    pub(super) is_another_way: bool,
 }
 
 /// The result of a step: the body of its checkpoint item.
@@ -198,9 +216,18 @@ impl Checkpointed for Decision {
 }
 
 impl Run<'_> {
-    /// Passes a step of the program, whose key it may use once in a run.
-    pub(super) fn pass_step(&mut self, key: &StepKey) -> Result<()> {
-        if self.steps.pass(key) {
+    /// Passes a step of the program, whose key it may use once in a run. If the program takes another way than before,
+    /// as a new version of it may, calls that it has left open get outputs.
+    pub(super) async fn pass_step(&mut self, key: &StepKey) -> Result<()> {
+        let PassedStep { is_first, is_another_way } = self.steps.pass(key);
+        if is_another_way {
+            let mut writes = Vec::new();
+            self.close_open_calls("the program took another way", &mut writes).await?;
+            if !writes.is_empty() {
+                self.commit(writes).await?;
+            }
+        }
+        if is_first {
             return Ok(());
         }
         Err(Interrupt::failed(format!(
@@ -222,7 +249,7 @@ impl Run<'_> {
         key: StepKey,
         work: impl for<'r> FnOnce(&'r mut Self) -> BoxFuture<'r, Result<(T, u32)>> + Send,
     ) -> Result<T> {
-        self.pass_step(&key)?;
+        self.pass_step(&key).await?;
         if let Some(before) = self.steps.checkpoint(&key).and_then(|at| self.transcript.items().get(at)) {
             let before = T::of(&before.body).cloned();
             return before

@@ -38,7 +38,7 @@ impl From<StoreError> for Interrupt {
 
 impl From<serde_json::Error> for Interrupt {
     fn from(error: serde_json::Error) -> Self {
-        Self::Store(error.into())
+        Self::failed(format!("a value does not have the expected form: {error}"))
     }
 }
 

@@ -118,9 +118,9 @@ fn digests() -> Story {
     })
 }
 
-/// What another agent writes down while a run waits is told before its next call; between runs the person
+/// What another agent writes down while a run waits is appended before its next call; between runs the person
 /// writes again.
-fn told() -> Story {
+fn context() -> Story {
     let lead = |request: &Request| match conversation(request).last() {
         Some(Message::User(text)) if text == "Go." => {
             Script::call("send_message", json!({"recipient": "researcher", "message": "look"}))
@@ -280,16 +280,16 @@ async fn background_sub_agents_and_a_deletion_survive_a_crash_at_every_commit() 
     println!("{}", forks().survives(1..=3, STRIDE).await);
 }
 
-/// A context item is on record with the turn that read it, or neither is: the same is told, once.
+/// A context item is on record with the turn that read it, or neither is: the same is appended, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn context_items_survive_a_crash_at_every_commit() {
-    let outcome = told().run(1, &[]).await;
+    let outcome = context().run(1, &[]).await;
     let lines = &outcome.transcripts[0];
     assert_eq!(lines[0], "context: 2026-01-01T00:00Z", "{outcome:#?}");
     let notes: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains("<note ")).collect();
     assert_eq!(notes, [4], "behind the output, before the next turn: {outcome:#?}");
     assert_eq!(lines[5], "turn: Found: 1[]", "{outcome:#?}");
-    println!("{}", told().survives(1..=3, STRIDE).await);
+    println!("{}", context().survives(1..=3, STRIDE).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

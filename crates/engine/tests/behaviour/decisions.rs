@@ -76,7 +76,7 @@ async fn the_model_reads_instructions_conversation_and_schema() {
 async fn a_decision_may_read_the_latest_messages_and_a_text_instead() {
     let model = ScriptedModel::new([Script::text(r#"{"yes": true}"#), Script::text(r#"{"yes": false}"#)]);
     let request = || {
-        let view = DecisionView { conversation: Conversation::Latest(2), text: "Project: house".into() };
+        let view = DecisionView { conversation: Conversation::Latest(2), text: "Project: garden".into() };
         DecisionRequest { view, ..ask() }
     };
     let world = deciding(&model, request).start().await;
@@ -86,7 +86,7 @@ async fn a_decision_may_read_the_latest_messages_and_a_text_instead() {
     world.ended(root.id).await;
     let messages = &model.requests()[1].messages;
     let said = Message::Assistant { text: r#"decided {"yes":true}"#.into(), calls: Vec::new() };
-    assert_eq!(*messages, [said, Message::User("Two.".into()), Message::User("Project: house".into())]);
+    assert_eq!(*messages, [said, Message::User("Two.".into()), Message::User("Project: garden".into())]);
 }
 
 #[tokio::test]

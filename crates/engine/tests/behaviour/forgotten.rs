@@ -72,8 +72,8 @@ async fn forget_with(at: u64, fault: Fault) -> u64 {
     assert_eq!(results[0], (child.id, Some(TaskResult::Text("3 messages".into()))));
     let notes = client.notes(Some(root.id), Page::default()).await.unwrap();
     assert_eq!(notes.iter().map(|note| note.agent).collect::<Vec<_>>(), [root.id, tree[1].id]);
-    let told = numbers(&world, &root).await;
-    assert!(told.iter().copied().eq(1..=told.len() as u64), "{told:?}");
+    let seqs = numbers(&world, &root).await;
+    assert!(seqs.iter().copied().eq(1..=seqs.len() as u64), "{seqs:?}");
     assert_eq!(world.audit().await, []);
     assert!(world.inconsistencies().await.is_empty());
     faults.commits()

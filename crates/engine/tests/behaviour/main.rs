@@ -30,6 +30,7 @@ mod outages;
 mod output_effects;
 mod person_below;
 mod prefix;
+mod program_crashes;
 mod programs;
 mod proofs;
 mod questions;

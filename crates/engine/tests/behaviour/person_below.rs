@@ -20,7 +20,7 @@ fn below(parent: AgentId, text: &str) -> NewAgent {
     NewAgent { message: Some(text.into()), parent: Some(parent), ..NewAgent::default() }
 }
 
-/// An agent that asks the person about each message, and answers with what it was told.
+/// An agent that asks the person about each message, and answers with the reply.
 fn asking() -> ScriptedModel {
     ScriptedModel::deciding(|request: &Request| {
         Some(Ok(match request.messages.last() {
@@ -33,7 +33,7 @@ fn asking() -> ScriptedModel {
     })
 }
 
-/// Its counterpart is the person: it is given what it sends with `send_message`, its end reports to nobody, and the
+/// Its counterpart is the person: it is given what it sends with `send_message`, its end is reported to no agent, and the
 /// agent above reads nothing of it. It is in the tree, with the depth and the events of a child.
 #[tokio::test]
 async fn an_agent_that_a_person_puts_below_another_works_for_the_person() {

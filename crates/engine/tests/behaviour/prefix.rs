@@ -132,21 +132,21 @@ async fn over_twenty_turns_a_request_keeps_every_byte_of_the_one_before_and_adds
     }
     let last_words = |request: &Request| matches!(request.messages.last(), Some(Message::User(_)));
     assert!(requests.iter().step_by(2).all(last_words), "what a run reads last are the words of the user");
-    let told = contexts(requests.last().unwrap());
-    assert!(told.starts_with("<time_context>2026-01-01T00:00Z</time_context>"), "{told}");
-    // Every ninety seconds something is said; every ten minutes the time is told.
-    assert_eq!(told.matches("<time_context>").count(), 3, "{told}");
-    assert_eq!(told.matches("another's ").count(), 4, "each once: {told}");
-    assert!(told.contains("<note title=\"another's 4\">&lt;b&gt; &amp; co</note>"), "{told}");
-    assert!(!told.contains("rule") && !told.contains("n1"), "its own calls say what it wrote: {told}");
+    let read = contexts(requests.last().unwrap());
+    assert!(read.starts_with("<time_context>2026-01-01T00:00Z</time_context>"), "{read}");
+    // Every ninety seconds something is said; every ten minutes the time is appended.
+    assert_eq!(read.matches("<time_context>").count(), 3, "{read}");
+    assert_eq!(read.matches("another's ").count(), 4, "each once: {read}");
+    assert!(read.contains("<note title=\"another's 4\">&lt;b&gt; &amp; co</note>"), "{read}");
+    assert!(!read.contains("rule") && !read.contains("n1"), "its own calls say what it wrote: {read}");
     let all: usize = requests.iter().map(bytes_of).sum();
     let beside: usize = requests.iter().map(|request| contexts(request).len()).sum();
     assert!(beside * 20 <= all, "{beside} of {all} bytes are beside the conversation");
 }
 
-/// What changes while a run is at work is told before the next call, behind what was said by then.
+/// What changes while a run is at work is appended before the next call, behind what was said by then.
 #[tokio::test]
-async fn a_change_between_two_calls_is_told_once_before_the_next_call() {
+async fn a_change_between_two_calls_is_appended_once_before_the_next_call() {
     let model = ScriptedModel::new([
         Script::call("wait", json!({"seconds": 60})),
         Script::call("wait", json!({"seconds": 60})),
@@ -163,9 +163,9 @@ async fn a_change_between_two_calls_is_told_once_before_the_next_call() {
     world.ended(root.id).await;
     let requests = model.requests();
     assert_each_request_extends_the_previous(&requests);
-    let told: Vec<usize> =
+    let read: Vec<usize> =
         requests.iter().map(|r| contexts(r).matches("<note title=\"new\">").count()).collect();
-    assert_eq!(told, [0, 1, 1]);
+    assert_eq!(read, [0, 1, 1]);
     let last = &requests[1].messages[requests[0].messages.len()..];
     assert!(
         matches!(last, [Message::Assistant { .. }, Message::Output { .. }, Message::Context(_)]),
@@ -173,7 +173,7 @@ async fn a_change_between_two_calls_is_told_once_before_the_next_call() {
     );
 }
 
-/// A digest takes what was told away with the turns that it replaces: it is told again, before what remains.
+/// A digest removes contexts along with the turns that it replaces: they are appended again, before what remains.
 #[tokio::test]
 async fn what_a_digest_takes_away_is_told_again_in_front_of_what_remains() {
     let model = ScriptedModel::deciding(|request| {
@@ -220,8 +220,8 @@ async fn only_the_agent_that_saved_a_learning_knows_it() {
     world.client().close_session(knows.id).await.unwrap();
     world.client().send(knows.id, "What do I like?", None).await.unwrap();
     eventually("it is asked", async || model.requests().len(), |asked| *asked == 5).await;
-    let told: Vec<bool> = model.requests().iter().map(|request| contexts(request).contains("tea")).collect();
-    assert_eq!(told, [false, false, false, false, true], "where no call of its own in this session says so");
+    let read: Vec<bool> = model.requests().iter().map(|request| contexts(request).contains("tea")).collect();
+    assert_eq!(read, [false, false, false, false, true], "where no call of its own in this session says so");
     let client = world.client();
     let learned = client.learnings(knows.id).await.unwrap();
     assert_eq!(learned.iter().map(|known| known.text.as_str()).collect::<Vec<_>>(), ["The user likes tea."]);

@@ -1,13 +1,13 @@
-//! Programs make calls, start agents and join them; all of it survives a crash at any commit.
+//! Programs make calls, start agents and join them.
 
-use crate::kit::{Effects, TestTool, WithProgram, WorldExt, first_tools, programmed};
-use entourage_engine::{CallResult, DecisionRequest, Interrupt, Kinds, NewAgent, NewTask, Run};
-use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page, Write};
-use entourage_testkit::{Fact, HeldModel, Story, World, WorldBuilder, plain};
+use crate::kit::{Effects, TestTool, WithProgram, WorldExt, first_tools, is_worker, programmed, team, work};
+use entourage_engine::{CallResult, Interrupt, NewAgent, NewTask, Run};
+use entourage_llm::{Message, Script, ScriptedModel};
+use entourage_store::{Page, Write};
+use entourage_testkit::{Fact, HeldModel, World, WorldBuilder, plain};
 use entourage_tools::{Effect, Toolbox};
 use entourage_types::{
-    Action, Agent, Answer, ItemBody, Kind, Limits, OnEnd, Output, ProgramName, Status, WaitingOn,
+    Action, Agent, Answer, ItemBody, Limits, OnEnd, Output, ProgramName, Status, WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -117,20 +117,6 @@ async fn the_model_may_not_call_the_tools_of_its_program() {
     assert!(lines[2].contains("there is no tool `ask_user`"), "{lines:?}");
 }
 
-/// A leader whose program is given, and workers who answer by the model.
-fn team() -> Kinds {
-    let worker = Kind { instructions: "You are a worker".into(), ..Kind::bare("worker") };
-    programmed(|kind| kind.peers = vec!["worker".into()]).with(worker)
-}
-
-fn is_worker(request: &Request) -> bool {
-    request.system.contains("You are a worker")
-}
-
-fn work(texts: &[&str]) -> Vec<NewTask> {
-    texts.iter().map(|text| NewTask { kind: "worker".into(), text: (*text).to_owned() }).collect()
-}
-
 /// Starts three workers, lets the model answer while they work, and joins them.
 fn joins<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
     async move {
@@ -138,8 +124,8 @@ fn joins<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
         let started = run.spawn("parts", work(&["a", "b", "c"])).await?;
         let main = run.call_model().await?.text;
         let joined = run.join(&started).await?;
-        let told: Vec<String> = joined.iter().map(|part| format!("{} {}", part.status, part.text)).collect();
-        run.progress("joined", told.join("; ")).await?;
+        let text: Vec<String> = joined.iter().map(|part| format!("{} {}", part.status, part.text)).collect();
+        run.progress("joined", text.join("; ")).await?;
         let last = run.call_model().await?.text;
         Ok(format!("{main} {last}"))
     }
@@ -209,12 +195,12 @@ async fn a_join_returns_the_status_of_each_agent_in_the_order_of_the_work() {
         async move {
             run.receive().await?;
             let mut parts = work(&["a", "b", "c"]);
-            parts.push(NewTask { kind: "nobody".into(), text: "d".into() });
+            parts.push(NewTask { kind: "unknown".into(), text: "d".into() });
             let started = run.spawn("parts", parts).await?;
             let joined = run.join(&started).await?;
-            let told: Vec<String> =
+            let text: Vec<String> =
                 joined.iter().map(|part| format!("{} {}", part.status, part.text)).collect();
-            Ok(run.say(told.join("; ")))
+            Ok(run.say(text.join("; ")))
         }
         .boxed()
     });
@@ -228,9 +214,9 @@ async fn a_join_returns_the_status_of_each_agent_in_the_order_of_the_work() {
     world.client().intervene(question.agent, Action::Delete, None).await.unwrap();
     world.ended(root.id).await;
     let lines = lines(&world, &root).await;
-    let told = lines.last().unwrap();
-    assert!(told.starts_with("turn: succeeded fine; failed "), "{told}");
-    assert!(told.contains("; cancelled deleted by the user; failed you cannot write to `nobody`"), "{told}");
+    let text = lines.last().unwrap();
+    assert!(text.starts_with("turn: succeeded fine; failed "), "{text}");
+    assert!(text.contains("; cancelled deleted by the user; failed you cannot write to `unknown`"), "{text}");
 }
 
 #[tokio::test]
@@ -278,8 +264,8 @@ async fn a_new_instruction_drops_the_agents_that_were_started_for_the_work() {
             let started = run.spawn("parts", work(&["a", "b"])).await?;
             let joined = run.join(&started).await?;
             run.receive().await?;
-            let told: Vec<String> = joined.iter().map(|part| part.status.to_string()).collect();
-            Ok(run.say(told.join(", ")))
+            let text: Vec<String> = joined.iter().map(|part| part.status.to_string()).collect();
+            Ok(run.say(text.join(", ")))
         }
         .boxed()
     });
@@ -301,7 +287,7 @@ async fn quiet_work_is_on_record_and_wakes_nobody() {
     let world = world(&model).kinds(team()).program(&[], |run| {
         async move {
             run.receive().await?;
-            run.start("aside", work(&["a"]), true).await?;
+            run.start_quietly("aside", work(&["a"])).await?;
             Ok(run.say("gone on"))
         }
         .boxed()
@@ -330,44 +316,4 @@ async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do()
     let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
     let refused = world.client().create(new, None).await.unwrap_err().to_string();
     assert_eq!(refused, "kind `assistant`: there is no program `explode`; there are: orchestrate, react");
-}
-
-/// Two decisions, a question, four children and a join.
-fn whole<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
-    async move {
-        let schema = json!({ "type": "object", "properties": { "parts": { "type": "integer" } }, "required": ["parts"] });
-        run.receive().await?;
-        let clear = run.decide("clear", DecisionRequest::new("Is it clear?", schema.clone())).await??;
-        let colour = run.ask_user("colour", "Which colour?", &[]).await?.answer().unwrap_or_default();
-        let parts = run.decide("parts", DecisionRequest::new("Into how many parts?", schema)).await??;
-        let started = run.spawn("parts", work(&["a", "b", "c", "d"])).await?;
-        let main = run.call_model().await?.text;
-        let joined = run.join(&started).await?;
-        let told: Vec<&str> = joined.iter().map(|part| part.text.as_str()).collect();
-        Ok(run.say(format!("{clear} {colour} {parts} {main}: {}", told.join(", "))))
-    }
-    .boxed()
-}
-
-fn whole_story() -> Story {
-    let model = |request: &Request| {
-        let text = match (is_worker(request), &request.output_schema, request.messages.last()) {
-            (true, _, Some(Message::User(text))) => format!("did {text}"),
-            (false, Some(_), _) => r#"{"parts": 4}"#.to_owned(),
-            (false, None, _) => "main".to_owned(),
-            (_, _, other) => format!("unexpected {other:?}"),
-        };
-        Some(Ok(Script::text(text)))
-    };
-    Story::new(["Go."], move |_| {
-        let world = World::builder(ScriptedModel::deciding(model)).tools(first_tools());
-        world.kinds(team()).store(MemoryStore::default()).program(&["ask_user"], whole)
-    })
-    .any_order()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_program_survives_a_crash_at_every_commit() {
-    let points = whole_story().survives([1], 3).await;
-    assert!(points >= 20, "{points}");
 }

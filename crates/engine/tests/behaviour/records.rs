@@ -198,8 +198,8 @@ async fn a_record_forgotten_in_a_living_tree_leaves_a_tombstone() {
     world.ended(root.id).await;
     let plan = project(&client, "Plan", 1);
     client.save(&plan, 0).await.unwrap();
-    let told = Page { root: Some(root.id), agent: Some(root.id), ..page(&plan, "a", "Read me") };
-    client.save(&told, 0).await.unwrap();
+    let changed = Page { root: Some(root.id), agent: Some(root.id), ..page(&plan, "a", "Read me") };
+    client.save(&changed, 0).await.unwrap();
     let before = client.events(root.id, 0, 100).await.unwrap();
     client.forget_record::<Page>("a", 1).await.unwrap();
     let after = client.events(root.id, 0, 100).await.unwrap();

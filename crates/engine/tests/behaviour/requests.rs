@@ -170,7 +170,7 @@ async fn a_rebuilt_request_is_to_the_byte_what_the_provider_received_on_every_wi
     assert_eq!(broken(3).await, Some(None), "another run");
     assert_eq!(broken(7).await, None, "a new session");
     let other = world.engine().client(entourage_types::Owner::new("other"));
-    assert!(other.request(turns[0].0, 1).await.is_err(), "it is nobody else's");
+    assert!(other.request(turns[0].0, 1).await.is_err(), "another user does not find it");
     assert!(client.request(turns[0].0, 9).await.is_err() && client.request(RunId::new(), 1).await.is_err());
     assert_eq!(world.audit().await, []);
 }

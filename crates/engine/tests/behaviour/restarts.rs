@@ -10,7 +10,7 @@ use std::{
 
 use crate::kit::{FakeClockExt, death_of, within};
 use async_trait::async_trait;
-use entourage_engine::Clock;
+use entourage_engine::{Cause, Clock};
 use entourage_llm::{Deltas, Error, Message, Model, Reply, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Fault, Faults, HeldModel, World};
@@ -156,8 +156,12 @@ async fn a_run_whose_ending_also_kills_the_process_is_left_alone() {
     world = kill_and_restart(world, [work]).await;
     within("it is left", spawn_advance(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Running);
+    let why = world.client().why(agent.id).await.unwrap();
+    assert_eq!(*why.cause(), Cause::Crash { ends: GIVE_UP_AFTER as u32 + 1 });
     // A person may still stop it.
     world.client().intervene(agent.id, entourage_types::Action::Stop, None).await.unwrap();
+    let why = world.client().why(agent.id).await.unwrap();
+    assert_eq!(*why.cause(), Cause::Process, "it is about to be stopped");
     within("it is ended", spawn_advance(&world, agent.id)).await.unwrap();
     assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }

@@ -1,4 +1,4 @@
-//! Why an agent does not go on, told from rows alone.
+//! Why an agent does not go on, from rows alone.
 
 use std::{
     sync::{

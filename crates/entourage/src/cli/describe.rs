@@ -181,12 +181,12 @@ fn body(body: &ItemBody) -> Option<String> {
         }
         ItemBody::Notice { text, .. } => short(text),
         ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),
-        ItemBody::Context { entries } => format!("is told: {}", short(&told(entries, ", "))),
+        ItemBody::Context { entries } => format!("context: {}", short(&context(entries, ", "))),
     })
 }
 
-/// What a model is told beside the conversation.
-pub(crate) fn told(entries: &[ContextEntry], between: &str) -> String {
+/// What a model reads beside the conversation.
+pub(crate) fn context(entries: &[ContextEntry], between: &str) -> String {
     entries.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>().join(between)
 }
 

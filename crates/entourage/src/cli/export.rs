@@ -87,7 +87,7 @@ fn section(item: &Item, kind: &str) -> String {
         ItemBody::Notice { text, .. } => format!("> {}\n", text.replace('\n', "\n> ")),
         ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{text}\n"),
         ItemBody::Context { entries } => {
-            format!("### is told\n\n{}\n", fenced(&describe::told(entries, "\n")))
+            format!("### context\n\n{}\n", fenced(&describe::context(entries, "\n")))
         }
     }
 }

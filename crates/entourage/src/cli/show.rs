@@ -95,7 +95,7 @@ fn shown(item: &Item) -> Text {
         ItemBody::Digest { from, text, .. } => {
             (format!("sums up what is older than item {from}"), Text::from(text))
         }
-        ItemBody::Context { entries } => ("is told".to_owned(), Text::from(describe::told(entries, "\n"))),
+        ItemBody::Context { entries } => ("context".to_owned(), Text::from(describe::context(entries, "\n"))),
     };
     let head = paint.dim(format!("── {} {} ", item.seq, item.at));
     text!["\n", head, paint.bold(who), "\n", body]

@@ -76,6 +76,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Pause { .. } => "paused",
         Cause::Place { .. } => "waits for a place",
         Cause::Process => "suspended",
+        Cause::Crash { .. } => "ended its process",
         Cause::Work => "at work",
         Cause::Rest { .. } => "at rest",
         Cause::Nothing => "waits for nothing known",
@@ -91,6 +92,7 @@ fn what_ends(why: &Reason) -> Option<String> {
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
         Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),
         Cause::Process => format!("go on with: entourage run --resume {agent}"),
+        Cause::Crash { .. } => format!("end its run with: entourage stop {agent}"),
         Cause::Nothing => "repair it with: entourage jobs run".to_owned(),
         Cause::Timer { .. } | Cause::Task { .. } | Cause::Place { .. } | Cause::Work | Cause::Rest { .. } => {
             return None;

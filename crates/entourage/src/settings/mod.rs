@@ -158,7 +158,8 @@ pub struct Dispatch {
     pub grace_seconds: u64,
     /// After how many failures in a row an agent's run is ended. A failure is an activation that ends with an
     /// error, or an end of the whole process during the activation, with nothing written since the previous
-    /// one.
+    /// one. If the process also ends while it ends the run, the run is left open, `entourage why` says so, and
+    /// `entourage stop` ends it.
     pub give_up_after: u32,
 }
 

@@ -81,7 +81,7 @@ pub(super) fn plain(messages: Vec<Message>, acting: bool) -> Vec<Message> {
                 }
                 plain.push(Message::Notice(format!("Result of {tool}:\n{text}")));
             }
-            told @ (Message::User(_) | Message::Notice(_) | Message::Context(_)) => plain.push(told),
+            text @ (Message::User(_) | Message::Notice(_) | Message::Context(_)) => plain.push(text),
         }
     }
     plain

@@ -9,7 +9,7 @@ use axum::{
     middleware::Next,
     response::Response,
 };
-use entourage_types::{LONGEST_NAME, Owner, Time};
+use entourage_types::{Owner, Time, is_storable_name};
 use jsonwebtoken::{DecodingKey, TokenData, Validation, errors::ErrorKind};
 use serde::Deserialize;
 
@@ -87,7 +87,7 @@ impl Bearer {
         if claims.sub.is_empty() {
             return Err(Problem::bad_token("its `sub` is empty"));
         }
-        if claims.sub.len() > LONGEST_NAME || claims.sub.contains('\0') {
+        if !is_storable_name(&claims.sub) {
             return Err(Problem::bad_token("its `sub` has more than 512 bytes, or a NUL"));
         }
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{LONGEST_NAME, Owner, Time};
+use entourage_types::{Owner, Time, is_storable_name};
 use jsonwebtoken::{EncodingKey, Header};
 use serde::Serialize;
 
@@ -49,7 +49,7 @@ pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String>
     if owner.as_str().is_empty() {
         return Err(Error::Mint("the owner is empty; name whose agents the bearer may use".into()));
     }
-    if owner.as_str().len() > LONGEST_NAME || owner.as_str().contains('\0') {
+    if !is_storable_name(owner.as_str()) {
         return Err(Error::Mint("the owner has more than 512 bytes, or a NUL; name a shorter one".into()));
     }
     if ttl > LONGEST || ttl.is_zero() {

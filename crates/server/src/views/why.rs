@@ -27,6 +27,7 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Pause { reason } => Cause::Pause { reason },
         engine::Cause::Place { busy, limit } => Cause::Place { busy, limit },
         engine::Cause::Process => Cause::Process,
+        engine::Cause::Crash { ends } => Cause::Crash { ends },
         engine::Cause::Work => Cause::Work,
         engine::Cause::Rest { failed } => Cause::Rest { failed },
         engine::Cause::Nothing => Cause::Nothing,

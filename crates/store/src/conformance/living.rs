@@ -92,7 +92,7 @@ pub async fn an_agent_that_is_woken_again_needs_room(place: impl Backing) -> Res
     assert!(matches!(refused, Err(Error::TooManyChildren { found: 1, limit: 1, .. })), "{refused:?}");
     wake(&ended, 2).await?;
     wake(&ended, 2).await?;
-    // What else the commit does needs room, whoever else it posts to.
+    // What else the commit does needs room, also if it posts to a living agent, too.
     for write in [Write::NewAgent(root.child("digger", "", None, at(3))), Write::Post(post(third.id, "dig"))]
     {
         let writes = vec![Write::Post(post(at_work.id, "dig")), write];
@@ -101,8 +101,8 @@ pub async fn an_agent_that_is_woken_again_needs_room(place: impl Backing) -> Res
     Ok(())
 }
 
-/// A tree gets no more new agents since a time than a limit, whether they have ended or not; those that were deleted
-/// do not count, nor those of other trees or from before.
+/// A tree gets no more new agents since a time than a limit, whether they live, have ended or were deleted; those of
+/// other trees or from before do not count.
 pub async fn a_tree_gets_no_more_new_agents_than_a_limit(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (root, _other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
@@ -125,8 +125,35 @@ pub async fn a_tree_gets_no_more_new_agents_than_a_limit(place: impl Backing) ->
     set(&store, second.id, Status::Succeeded).await?;
     assert_eq!(found(5).await, 2, "ended");
     set(&store, second.id, Status::Cancelled).await?;
-    assert_eq!(found(5).await, 1, "deleted");
-    store.commit(Commit::new(at(9)).expect(Expect::CreatedBelow(root.id, 2, at(5)))).await?;
+    assert_eq!(found(5).await, 2, "deleted");
+    store.commit(Commit::new(at(9)).expect(Expect::CreatedBelow(root.id, 3, at(5)))).await?;
+    Ok(())
+}
+
+/// The sums above a chain of agents stay exact when one commit removes it, the deepest agent first.
+pub async fn sums_stay_exact_when_a_chain_is_removed(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let beside = new_child(&store, &root).await?;
+    let mut chain = vec![new_child(&store, &root).await?];
+    for _ in 0..3 {
+        chain.push(new_child(&store, &chain[chain.len() - 1]).await?);
+    }
+    for agent in &chain {
+        set(&store, agent.id, Status::Succeeded).await?;
+    }
+    let sums = async || {
+        let found = store.subtrees(&Scope::All, &[root.id, chain[0].id]).await?;
+        Ok::<_, Error>(found.into_iter().map(|(_, sums)| sums.agents.iter().sum()).collect::<Vec<u64>>())
+    };
+    assert_eq!(sums().await?, [6, 4]);
+    let removed = chain[1..].iter().rev().map(|agent| Write::PruneAgent(agent.id)).collect();
+    store.commit(Commit { writes: removed, ..Commit::new(at(3)) }).await?;
+    assert_eq!(sums().await?, [3, 1]);
+    let rest = Commit::new(at(4)).write(Write::PruneAgent(chain[0].id)).write(Write::PruneAgent(beside.id));
+    store.commit(rest).await?;
+    let alone = store.subtrees(&Scope::All, &[root.id]).await?;
+    assert_eq!(alone[0].1.agents.iter().sum::<u64>(), 1, "{alone:?}");
     Ok(())
 }
 

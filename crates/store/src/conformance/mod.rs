@@ -187,6 +187,7 @@ macro_rules! conformance {
                 an_agent_lives_until_it_has_ended_and_has_nothing_to_read,
                 an_agent_that_is_woken_again_needs_room,
                 a_tree_gets_no_more_new_agents_than_a_limit,
+                sums_stay_exact_when_a_chain_is_removed,
                 expectations_about_the_end_of_agents_hold_or_refuse,
                 who_an_agent_works_for_never_changes,
             ];

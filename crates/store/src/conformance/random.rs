@@ -128,11 +128,11 @@ impl Known {
                 Write::NewAgent(self.agent(*of).child("digger", "digs", key, at(now)))
             }
             RandomWrite::Post { to } => Write::Post(post(self.agent(*to).id, "hello")),
-            RandomWrite::Wake { whom, due, again: false } => {
-                Write::ScheduleWakeup(wakeup(&self.agent(*whom), at(*due)))
+            RandomWrite::Wake { agent, due, again: false } => {
+                Write::ScheduleWakeup(wakeup(&self.agent(*agent), at(*due)))
             }
-            RandomWrite::Wake { whom, due, again: true } => {
-                let mut wakeups = self.wakeups.iter().cycle().skip(*whom);
+            RandomWrite::Wake { agent, due, again: true } => {
+                let mut wakeups = self.wakeups.iter().cycle().skip(*agent);
                 Write::ScheduleWakeup(entourage_types::Wakeup { due: at(*due), ..wakeups.next()?.clone() })
             }
             RandomWrite::Task { from, to } => {

@@ -45,7 +45,7 @@ pub async fn two_writers_cannot_both_take_a_name(place: impl Handles) -> Result<
                 .await?;
         one_of(&outcomes, is_taken);
 
-        // Whoever renamed has given up its name; a third record takes it, and renames in a race for it.
+        // The record that was renamed has given up its name; a third record takes it, and renames in a race for it.
         let free = if outcomes.0.is_ok() == (first == "a") { "Plan" } else { "Draft" };
         handles[0].commit(save(&document("c", free), 0)?).await?;
         let outcomes =

@@ -149,7 +149,7 @@ pub async fn what_belongs_to_a_removed_record_is_removed_with_it(place: impl Bac
     Ok(())
 }
 
-/// Nobody removes a counter: its numbers would be given twice.
+/// No counter can be removed: its numbers would be given twice.
 pub async fn a_counter_is_never_removed(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let mut commit = Commit::new(at(1));

@@ -69,13 +69,13 @@ pub async fn a_pruned_agent_leaves_no_rows(place: impl Backing) -> Result<()> {
     store.commit(Commit::new(at(2)).write(Write::entity(request(&owner(), "kept", "done")))).await?;
 
     let orphaned = store.commit(Commit::new(at(3)).write(Write::PruneAgent(tree.id))).await;
-    assert!(matches!(orphaned, Err(Error::RuleViolation(_))), "{orphaned:?}");
+    assert!(matches!(orphaned, Err(Error::HasChildren { .. })), "{orphaned:?}");
     // A sibling of the root, without a parent, depends on the root, too, and is removed before it.
     let beside = Agent { root: tree.root, ..Agent::root(owner(), "helper", "digs beside it", at(3)) };
     store.commit(Commit::new(at(3)).write(Write::NewAgent(beside.clone()))).await?;
     let alone = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
     let orphaned = store.commit(alone).await;
-    assert!(matches!(orphaned, Err(Error::RuleViolation(_))), "{orphaned:?}");
+    assert!(matches!(orphaned, Err(Error::HasChildren { .. })), "{orphaned:?}");
     store.commit(Commit::new(at(3)).write(Write::PruneAgent(beside.id))).await?;
     assert!(!numbers(&store, tree.id).await?.is_empty(), "the tree's events stay");
     let own = claim(&store, tree.id).await?.agent;

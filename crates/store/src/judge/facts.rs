@@ -44,8 +44,8 @@ pub trait Facts {
     /// How many living children an agent has. Its cost does not grow with what has ended.
     fn count_living_children(&mut self, parent: AgentId) -> Result<u32, Self::Error>;
 
-    /// How many agents the tree of this root has that were created at this time or later and were not deleted. Its
-    /// cost does not grow with what was created before.
+    /// How many agents the tree of this root has that were created at this time or later. Its cost does not grow
+    /// with what was created before.
     fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32, Self::Error>;
 
     /// Whether an agent has a child that was not deleted.

@@ -228,9 +228,9 @@ impl<F: Facts> Judge<'_, F> {
         let is_removed = |dependent: AgentId| {
             before.iter().any(|write| matches!(write, Write::PruneAgent(removed) if *removed == dependent))
         };
-        match read(self.facts.dependents(agent))?.into_iter().find(|dependent| !is_removed(*dependent)) {
-            Some(dependent) => Err(Error::has_dependent(agent, dependent).into()),
-            None => Ok(()),
+        match read(self.facts.dependents(agent))?.into_iter().all(is_removed) {
+            true => Ok(()),
+            false => Err(Error::HasChildren { parent: agent }.into()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rules that need no stored row but the writer's own: which writer may write what.
 
-use entourage_types::{Agent, AgentId, Entity, EntityKind, LONGEST_NAME};
+use entourage_types::{Agent, AgentId, Entity, EntityKind, LONGEST_NAME, is_storable_name};
 
 use crate::{Commit, Error, Result, Write};
 
@@ -20,16 +20,15 @@ impl Commit {
 /// Refuses a long name or a NUL where a row is identified or found by it, and a NUL in titles and errors: not
 /// every database can store or index these.
 fn check_stored_names(write: &Write) -> Result<()> {
-    let check =
-        |names: &[&str]| match names.iter().find(|name| name.len() > LONGEST_NAME || name.contains('\0')) {
-            Some(name) => {
-                let name: String = name.chars().take(60).collect();
-                refuse(format!(
-                    "{name:?} is not a valid name: it contains a NUL or more than {LONGEST_NAME} bytes"
-                ))
-            }
-            None => Ok(()),
-        };
+    let check = |names: &[&str]| match names.iter().find(|name| !is_storable_name(name)) {
+        Some(name) => {
+            let name: String = name.chars().take(60).collect();
+            refuse(format!(
+                "{name:?} is not a valid name: it contains a NUL or more than {LONGEST_NAME} bytes"
+            ))
+        }
+        None => Ok(()),
+    };
     match write {
         Write::NewAgent(agent) | Write::Agent(agent) => {
             check(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;

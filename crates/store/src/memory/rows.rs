@@ -303,8 +303,7 @@ impl Facts for &Rows {
     }
 
     fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32> {
-        let is_recent = |agent: &Agent| agent.created >= since && agent.status != Status::Cancelled;
-        Ok(self.count_agents(|agent| agent.root == root && is_recent(agent)))
+        Ok(self.count_agents(|agent| agent.root == root && agent.created >= since))
     }
 
     fn has_undeleted_child(&mut self, parent: AgentId) -> Result<bool> {

@@ -24,12 +24,12 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
         }
     }
     for tombstone in &whole.tombstones {
-        let told = whole.events.get(&tombstone.root).is_some_and(|events| {
+        let has_event = whole.events.get(&tombstone.root).is_some_and(|events| {
             let of = tombstone.of.to_string();
             let is_told = |body: &EventBody| matches!(body, EventBody::Record { id, .. } if *id == of);
             events.iter().any(|event| is_told(&event.body))
         });
-        found.must(told, Deletion, tombstone.agent, || {
+        found.must(has_event, Deletion, tombstone.agent, || {
             format!("no event reports that {} was forgotten", tombstone.of)
         });
         let Parent::Agent(gone) = tombstone.of else { continue };

@@ -1,4 +1,4 @@
-//! Requests: what they are rebuilt from is stored, and what the model reads beside the conversation is told once.
+//! Requests: what they are rebuilt from is stored, and what the model reads beside the conversation is appended once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,26 +25,29 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                 });
             }
         }
-        if let Some(again) = told_again(whole.items(agent.id)) {
+        if let Some(again) = repeated(whole.items(agent.id)) {
             found.add(Requests, agent.id, again);
         }
     }
 }
 
-/// Whether an item tells only what the item before it told.
-fn told_again(items: &[Item]) -> Option<String> {
-    let mut told = BTreeMap::new();
+/// What a context repeats although the model still sees it.
+fn repeated(items: &[Item]) -> Option<String> {
+    let mut seen = BTreeMap::new();
     for item in items {
         match &item.body {
-            // What was told before may be out of the model's sight.
-            ItemBody::Digest(_) => told.clear(),
+            // What stood before may be out of the model's sight.
+            ItemBody::Digest(_) => seen.clear(),
             // The model may read the latest messages only.
-            ItemBody::Message(_) => told.clear(),
+            ItemBody::Message(_) => seen.clear(),
             ItemBody::Context(context) => {
                 for entry in &context.entries {
-                    let before = told.insert((entry.section.as_str(), entry.about.clone()), &entry.text);
+                    let before = seen.insert((entry.section.as_str(), entry.about.clone()), &entry.text);
                     if before == Some(&entry.text) {
-                        return Some(format!("item {} tells again what was told: {}", item.seq, entry.text));
+                        return Some(format!(
+                            "item {} repeats what the model sees: {}",
+                            item.seq, entry.text
+                        ));
                     }
                 }
                 if context.entries.is_empty() {

@@ -1,4 +1,4 @@
-//! The causes, and how they are told in a sentence.
+//! The causes, and as sentences.
 
 use entourage_types::{About, AgentId, Question, QuestionId, StopReason, TaskId, Time};
 
@@ -59,6 +59,12 @@ pub enum Cause {
     },
     /// It could go on, and no process works here.
     Process,
+    /// The process ended each time that it worked on the run, also when it ended the run: until a person stops
+    /// the agent, none tries again.
+    Crash {
+        /// How often in a row.
+        ends: u32,
+    },
     /// Nothing keeps it: it is at work.
     Work,
     /// It has nothing to do.
@@ -167,6 +173,9 @@ impl Cause {
             }
             Self::Place { .. } => "is about to go on".to_owned(),
             Self::Process => "could go on, but no process works here".to_owned(),
+            Self::Crash { ends } => {
+                format!("ended its process {ends} times in a row and is left alone; stop it to end its run")
+            }
             Self::Work => "is at work".to_owned(),
             Self::Rest { failed: None } => "has nothing to do".to_owned(),
             Self::Rest { failed: Some(reason) } => format!("has nothing to do; its last run ended: {reason}"),

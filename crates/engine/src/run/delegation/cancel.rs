@@ -88,7 +88,7 @@ impl Run<'_> {
     /// Returns the open tasks that this run's open calls wait for and those that it has yet to join; if `all`, those
     /// that any of its calls assigned.
     async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>, StoreError> {
-        if !all && !self.steps.any_open() && !self.has_spawned() {
+        if !all && !self.steps.any_open() && !self.has_program_calls() {
             return Ok(Vec::new());
         }
         let is_wanted = |task: &Task| all || task.on_end == OnEnd::Join || !self.steps.is_answered(task.call);
@@ -97,14 +97,14 @@ impl Run<'_> {
 
     /// Returns the open tasks of agents that a program started and has yet to join.
     pub(in crate::run) async fn unjoined_tasks(&self) -> Result<Vec<Task>, StoreError> {
-        if !self.has_spawned() {
+        if !self.has_program_calls() {
             return Ok(Vec::new());
         }
         self.open_tasks(|task| task.on_end == OnEnd::Join).await
     }
 
     /// Whether the program of this run has made calls of its own.
-    fn has_spawned(&self) -> bool {
+    fn has_program_calls(&self) -> bool {
         self.transcript.latest_of(self.record.id).any(|item| matches!(item.step, Some(StepKey::Calls(_))))
     }
 

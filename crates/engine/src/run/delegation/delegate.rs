@@ -130,6 +130,10 @@ impl Run<'_> {
                              write to one of them"
                         )
                     }
+                    StoreError::TooManyCreated { limit, .. } => format!(
+                        "{limit} agents were created in this tree within the last hour, the most allowed; write to \
+                         one of yours, or do the work yourself"
+                    ),
                     full => full.to_string(),
                 };
                 Err(CallRejected(why).into())

@@ -69,8 +69,8 @@ impl Run<'_> {
         Ok(self.finish(calls, index, output, commit.writes).await?)
     }
 
-    /// Refuses to wake an agent that has ended and has no room beside those that live. Only this agent wakes its own
-    /// children, so that they stay within its limit although this is a commit of its own.
+    /// Refuses to wake an agent that has ended and has no room beside those that live. This is a commit of its own: a
+    /// message from a person, which needs no room, may wake another of them before this one is woken.
     async fn check_room(&mut self, child: &Agent) -> Result<(), StepError<CallRejected>> {
         let store = &self.engine.inner.store;
         if !child.status.is_terminal() || !store.inbox(child.id).await?.is_empty() {

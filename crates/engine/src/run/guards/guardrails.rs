@@ -26,10 +26,6 @@ const SCHEMA: &str = "output_schema";
 pub(in crate::run) struct ParallelGuardrails(Option<BoxFuture<'static, Result<()>>>);
 
 impl ParallelGuardrails {
-    pub(in crate::run) const fn none() -> Self {
-        Self(None)
-    }
-
     /// Returns once one of them refuses; never if none does.
     pub(in crate::run) async fn refusal(&mut self) -> Interrupt {
         match self.settled().await {
@@ -74,7 +70,7 @@ impl Run<'_> {
         let names = &self.kind.guardrails.parallel;
         let texts = if names.is_empty() { Vec::new() } else { self.unchecked_messages(self.items()) };
         if texts.is_empty() {
-            return Ok(ParallelGuardrails::none());
+            return Ok(ParallelGuardrails(None));
         }
         Ok(ParallelGuardrails(Some(self.passing(names, &texts)?.boxed())))
     }
@@ -247,10 +243,14 @@ impl Run<'_> {
         self.unchecked_messages(&self.items()[self.items().len() - since..])
     }
 
-    /// Returns the messages since the run's last turn, as far as these items go back.
+    /// Returns the messages since the last answer of a model in this run, as far as these items go back.
     fn unchecked_messages(&self, items: &[Item]) -> Vec<String> {
-        let is_turn = |item: &Item| matches!(&item.body, ItemBody::Turn(turn) if turn.used.is_some());
-        let since = items.iter().rev().take_while(|item| item.run == self.record.id && !is_turn(item));
+        let is_answer = |item: &Item| match &item.body {
+            ItemBody::Turn(turn) => turn.used.is_some(),
+            ItemBody::Decision(decision) => decision.used.is_some(),
+            _ => false,
+        };
+        let since = items.iter().rev().take_while(|item| item.run == self.record.id && !is_answer(item));
         let mut texts: Vec<String> = since
             .filter_map(|item| match &item.body {
                 ItemBody::Message(message) if is_request(message) => Some(message.text.clone()),

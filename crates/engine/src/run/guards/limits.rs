@@ -81,7 +81,7 @@ impl Run<'_> {
     pub(in crate::run) fn met(&self) -> Option<ReachedLimit> {
         let limits = &self.kind().limits;
         let most = self.max_steps();
-        let made = self.steps.models();
+        let made = self.steps.turns();
         if made >= most {
             let said = format!("the run reached its limit of {most} model calls");
             return Some(ReachedLimit { reason: StopReason::MaxSteps, said, leaves_one: false });
@@ -126,8 +126,10 @@ impl Run<'_> {
                 && kind.output_schema.is_none()
         };
         let written = || {
-            let mut turns = self.latest_first().filter_map(|item| match &item.body {
-                ItemBody::Turn(turn) if !turn.text.trim().is_empty() => Some(turn.text.clone()),
+            let mut turns = self.latest_first().filter_map(|item| match (&item.body, &item.step) {
+                (ItemBody::Turn(turn), Some(StepKey::Model(_))) if !turn.text.trim().is_empty() => {
+                    Some(turn.text.clone())
+                }
                 _ => None,
             });
             turns.next().filter(|_| is_unchecked())
@@ -149,8 +151,9 @@ impl Run<'_> {
 
     /// Returns the tool that the last `times` turns of this run called, if they called no other.
     fn repeated(&self, times: u32) -> Option<&str> {
-        let turns = self.latest_first().filter_map(|item| match &item.body {
-            ItemBody::Turn(turn) => Some(turn),
+        let turns = self.latest_first().filter_map(|item| match (&item.body, &item.step) {
+            // The calls of a program are none of the model's.
+            (ItemBody::Turn(turn), Some(StepKey::Model(_))) => Some(turn),
             _ => None,
         });
         let turns: Vec<_> = turns.take(times as usize).collect();

@@ -1,7 +1,7 @@
 //! Loop detection: an agent that repeats the same calls and gets the same outputs will not make progress. Ids
 //! differ each time and do not count.
 
-use entourage_types::{Author, Item, ItemBody, Turn};
+use entourage_types::{Author, Item, ItemBody, StepKey, Turn};
 
 /// The longest loop that is detected, in items.
 const LONGEST: usize = 12;
@@ -15,10 +15,17 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     let from_user =
         |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.from == Author::User);
     let since = items.iter().rposition(from_user).map_or(0, |at| at + 1);
-    // What the model is told beside the conversation changes, and is no progress.
+    // Context items change without progress; what a program does between two turns of the model is no loop of the
+    // model, so that what is repeated must follow it.
+    let since = items.iter().rposition(is_of_program).map_or(since, |at| since.max(at + 1));
     let recent: Vec<&Item> =
         items[since..].iter().filter(|item| !matches!(item.body, ItemBody::Context(_))).collect();
     same_error(&recent, times).or_else(|| circle(&recent, times))
+}
+
+fn is_of_program(item: &Item) -> bool {
+    let is_own = |key: &StepKey| key.is_of_program() && !matches!(key, StepKey::Model(_));
+    item.step.as_ref().is_some_and(is_own)
 }
 
 /// Returns a sentence about the shortest loop that the last items form.

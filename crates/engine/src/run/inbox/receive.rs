@@ -35,10 +35,10 @@ pub enum Arrival {
 }
 
 impl Run<'_> {
-    /// Reads the inbox into the transcript. Limits and the end of the process take effect here.
+    /// Reads the inbox into the transcript. Interventions and the end of the process take effect here.
     ///
     /// # Errors
-    /// An [`Interrupt`] when a limit is met, the process ends or the store fails.
+    /// An [`Interrupt`] when somebody stops the run, the process ends or the store fails.
     pub async fn receive(&mut self) -> Result<()> {
         self.drain_inbox(InboxShare::All).await
     }
@@ -65,8 +65,7 @@ impl Run<'_> {
         if self.replaying() {
             return Ok(());
         }
-        self.read_inbox(share).await?;
-        self.within_limits()
+        self.read_inbox(share).await
     }
 
     /// Reads the inbox before a step of the program that is no turn of the model. The limits of the loop do not bound
@@ -105,9 +104,9 @@ impl Run<'_> {
         }
         if !messages.is_empty() {
             let said = messages.iter().filter(|message| !message.is_result()).count();
-            writes.extend(self.tell_context(said).await?);
+            writes.extend(self.append_context(said).await?);
             writes.extend(self.keep_tools()?);
-            self.offered.told();
+            self.offered.note_context();
         }
         writes.extend(messages.into_iter().map(|message| self.append(ItemBody::Message(message), at)));
         writes.extend(self.resumed(at));

@@ -91,6 +91,13 @@ impl Run<'_> {
         cause: Option<String>,
     ) -> Result<()> {
         let at = self.engine.now();
+        // No run would read their results.
+        let unjoined = self.unjoined_tasks().await?;
+        if !unjoined.is_empty() && self.batch.has_writes() {
+            // One of them may end at this moment, which refuses the commit: the last turn must not be lost with it.
+            let turn = self.fenced(at).write(Write::Run(self.record.clone()));
+            self.engine.inner.store.commit(turn).await?;
+        }
         let mut writes = Vec::new();
         if !self.record.is_open() {
             self.take_unread(at, &mut writes);
@@ -112,13 +119,6 @@ impl Run<'_> {
                 self.close_open_calls(&format!("the run ended ({cause})"), &mut writes).await?;
             }
             (_, None) => {}
-        }
-        // Nobody would read what they come to.
-        let unjoined = self.unjoined_tasks().await?;
-        if !unjoined.is_empty() && self.batch.has_writes() {
-            // One of them may end at this moment, which refuses the commit: the last turn must not be lost with it.
-            let turn = self.fenced(at).write(Write::Run(self.record.clone()));
-            self.engine.inner.store.commit(turn).await?;
         }
         for task in &unjoined {
             self.cancel_task(task.clone(), Action::Delete, &mut writes)?;
@@ -277,7 +277,8 @@ impl Run<'_> {
         if task.status.is_terminal() {
             // The task had ended, and a post with more about it was read that will not be worked on: the task
             // is reopened and ends again.
-            writes.push(Write::record(&task.clone().again(at))?);
+            task = task.again(at);
+            writes.push(Write::record(&task)?);
         }
         match task.on_end {
             OnEnd::Answer | OnEnd::Wake => {

@@ -80,14 +80,18 @@ struct Attempt {
 }
 
 impl Run<'_> {
-    /// Asks the model for its next turn, once: after a crash the turn is read back.
+    /// Asks the model for its next turn, once: after a crash the turn is read back. The limits of the run take effect
+    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone.
     ///
     /// # Errors
-    /// An [`Interrupt`] when the call is to be tried again later or failed for good.
+    /// An [`Interrupt`] when a limit is met, or when the call is to be tried again later or failed for good.
     pub async fn call_model(&mut self) -> Result<Turn> {
+        let is_new = !self.steps.is_done(&self.steps.next_model());
+        if is_new {
+            self.within_limits()?;
+        }
         let key = self.steps.begin_model();
         let own = key.clone();
-        let is_new = !self.steps.is_done(&key);
         let turn = self
             .step(key, |run| {
                 async move {
@@ -108,6 +112,10 @@ impl Run<'_> {
     /// Asks until a model answers or none can answer now.
     pub(in crate::run) async fn ask_model(&mut self, key: &StepKey, wanted: &Wanted<'_>) -> Result<Answered> {
         let is_turn = matches!(wanted, Wanted::Turn);
+        // What a model has answered and what the program says is on record before a model is asked for more.
+        if self.batch.has_news() {
+            self.flush().await?;
+        }
         let mut tries = match self.steps.get(key) {
             Some(Step { state: StepState::Retry(kept), attempt, .. }) => {
                 FailedTries { kept: kept.clone(), made: *attempt }
@@ -123,19 +131,14 @@ impl Run<'_> {
             let resumed = self.resumed(self.engine.now()).collect();
             self.commit(resumed).await?;
         }
-        // What a model has decided and what the program says is on record before a model is asked for more.
-        if self.batch.has_news() {
-            self.flush().await?;
-        }
-        let mut beside = ParallelGuardrails::none();
         if is_turn {
             self.make_room().await?;
-            if !self.offered.take_told() {
-                let told = self.tell_context(0).await?;
-                self.batch.extend(told);
+            if !self.offered.take_noted_context() {
+                let context = self.append_context(0).await?;
+                self.batch.extend(context);
             }
-            beside = self.start_parallel_guardrails()?;
         }
+        let mut beside = self.start_parallel_guardrails()?;
         let pieces = self.engine.inner.feed.pieces(self.agent.root, self.agent.epoch.number);
         let max_attempts = self.kind().limits.max_attempts;
         let models = self.engine.models_of(self.kind());

@@ -1,7 +1,7 @@
 //! Keeps the conversation within the model's context window: before a call that would fill the window, and
 //! after one that was refused as too long, a digest replaces the oldest turns of the session. It replaces
 //! whole turns only, so that no call is separated from its output. The digest is an item of its own, and what
-//! the model knew beside the items that it replaces is told again behind it: every later request, also after a
+//! the model had read beside the replaced items is appended again behind it: every later request, also after a
 //! crash, sees the same.
 
 use std::sync::Arc;
@@ -53,10 +53,10 @@ impl Run<'_> {
             return Ok(());
         }
         let room = (share * 100 / density(self.items(), &self.kind, beside)).saturating_sub(beside);
-        // Behind a digest all of it is told anew.
+        // Behind a digest all of it is appended again.
         let anew = self.whole_context().await?;
-        let told = View::of(self.items(), &self.kind).weight_of_contexts();
-        if weight + anew.saturating_sub(told) > room {
+        let read = View::of(self.items(), &self.kind).weight_of_contexts();
+        if weight + anew.saturating_sub(read) > room {
             self.compact(room.saturating_sub(anew), DIGEST.min(window / DIGEST_PART)).await?;
         }
         Ok(())
@@ -83,7 +83,7 @@ impl Run<'_> {
         let Some(digest) = digest? else { return Ok(false) };
         let at = self.engine.now();
         let mut writes = vec![self.append(ItemBody::Digest(digest), at)];
-        writes.extend(self.tell_context(0).await?);
+        writes.extend(self.append_context(0).await?);
         writes.push(self.record.write(Status::Running, None));
         self.commit(writes).await?;
         Ok(true)

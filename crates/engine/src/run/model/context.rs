@@ -27,7 +27,7 @@ impl Run<'_> {
     ///
     /// The write must be in the commit of the turn that answers a request with this item, or in one before:
     /// if the process dies before that, neither has happened, and both are rendered anew.
-    pub(in crate::run) async fn tell_context(&mut self, coming: usize) -> Result<Option<Write>> {
+    pub(in crate::run) async fn append_context(&mut self, coming: usize) -> Result<Option<Write>> {
         if self.kind.context.sections.is_empty() {
             return Ok(None);
         }
@@ -38,7 +38,7 @@ impl Run<'_> {
         Ok(unread.map(|context| self.append(ItemBody::Context(context), now)))
     }
 
-    /// Returns how many bytes it takes to tell all of it anew.
+    /// Returns how many bytes all of it has, read or not.
     pub(in crate::run) async fn whole_context(&self) -> Result<usize> {
         let sections = self.engine.memory(&self.agent).sections(&self.kind, self.offered.tools()).await?;
         let now = self.engine.now();

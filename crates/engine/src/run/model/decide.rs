@@ -1,8 +1,9 @@
 //! A decision of the model: one step, whose checkpoint is an answer in a given form, or why there is none.
 
 use entourage_llm::{Message, Request};
+use entourage_store::Write;
 use entourage_tools::{TextSchema, schema_of};
-use entourage_types::{Decision, DecisionOutcome, Item, ItemBody, ModelUse, StepKey, StopReason};
+use entourage_types::{Decision, DecisionOutcome, Item, ItemBody, ModelUse, StepKey, StepState, StopReason};
 use futures::FutureExt;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
@@ -100,7 +101,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// An [`Interrupt`] when the call is to be tried again later, the agent is paused or stopped, or the schema is
-    /// none.
+    /// no valid JSON schema.
     pub async fn decide(
         &mut self,
         name: &str,
@@ -122,7 +123,7 @@ impl Run<'_> {
         let schema = TextSchema::new(&wanted.schema)
             .map_err(|error| Interrupt::failed(format!("the decision `{name}` cannot be made: {error}")))?;
         self.ready_for_step().await?;
-        if let Some((_, met)) = self.overspent() {
+        if let Some(met) = self.has_no_room() {
             return Ok((failed(name, met, None), 1));
         }
         let mut prompt = self.prompt_of(&wanted);
@@ -135,7 +136,9 @@ impl Run<'_> {
         loop {
             let (reply, made) = match self.ask_model(&key, &Wanted::Decision(&prompt)).await {
                 Ok(Answered { reply, attempts, .. }) => (reply, attempts),
-                Err(Interrupt::Stopped(stop)) if stop.reason != StopReason::Cancelled => {
+                Err(Interrupt::Stopped(stop))
+                    if matches!(stop.reason, StopReason::ModelFailed | StopReason::EmptyResponse) =>
+                {
                     return Ok((failed(name, stop.cause, None), tries.max(1)));
                 }
                 Err(interrupt) => return Err(interrupt),
@@ -161,7 +164,19 @@ impl Run<'_> {
             let refused = Decision { name: name.clone(), outcome, used };
             let item = self.append(ItemBody::Decision(refused), at);
             self.batch.push(item);
+            // The next answer has attempts of its own.
+            let failed_before = self.steps.get(&key).is_some();
+            let begun = failed_before.then(|| self.steps.row(key.clone(), StepState::Started, at));
+            self.batch.extend(begun.map(Write::Step));
         }
+    }
+
+    /// Returns the limit of tokens, money or time that leaves no room for a decision, in words.
+    fn has_no_room(&self) -> Option<String> {
+        let seconds = self.kind.limits.max_seconds;
+        let is_over = || self.time_left().is_zero();
+        let spent = self.overspent().map(|(_, met)| met);
+        spent.or_else(|| is_over().then(|| format!("the run reached its limit of {seconds} seconds of work")))
     }
 
     /// Returns the answers to a decision of this run that did not fit, each with what is wrong with it.
@@ -331,8 +346,8 @@ mod tests {
             (r#"{"yes": "maybe"}"#, "/yes"),
             ("[true]", "no JSON object"),
         ] {
-            let told = read(text, &schema()).unwrap_err();
-            assert!(told.contains(why), "{text}: {told}");
+            let problem = read(text, &schema()).unwrap_err();
+            assert!(problem.contains(why), "{text}: {problem}");
         }
     }
 

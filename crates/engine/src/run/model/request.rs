@@ -5,7 +5,8 @@ use std::sync::Arc;
 use entourage_llm::{Priority, Request};
 use entourage_types::{Asked, ItemBody, Sha256};
 
-use crate::prompt::{Rendered, of_request, sha256};
+use crate::digest::sha256;
+use crate::prompt::{Rendered, of_request};
 use crate::run::{Result, Run, model::decide::Prompt};
 
 impl Run<'_> {

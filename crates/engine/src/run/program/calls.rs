@@ -78,12 +78,15 @@ impl Run<'_> {
         Ok(outputs.map(CallResult::from).collect())
     }
 
-    /// Logs calls as a turn of the program. The turn is committed with what follows it.
+    /// Logs calls as a turn of the program. The turn is committed with what follows it. Without calls there is none.
     pub(in crate::run) async fn program_turn(
         &mut self,
         name: &str,
         calls: Vec<(String, Value)>,
     ) -> Result<Turn> {
+        if calls.is_empty() {
+            return Ok(Turn::default());
+        }
         let key = StepKey::Calls(name.to_owned());
         let is_new = !self.steps.is_done(&key);
         if is_new {

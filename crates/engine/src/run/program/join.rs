@@ -2,7 +2,7 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    AgentId, Author, CallId, CommitId, Item, ItemBody, Message, Status, StepKey, StepState, Task, TaskId,
+    AgentId, Author, CallId, CommitId, ItemBody, Message, OnEnd, Status, StepKey, StepState, Task, TaskId,
     TaskResult, Wait, WaitingOn, Wakeup,
 };
 
@@ -27,7 +27,7 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] until the last of them has ended; any other interrupt of the run.
     pub async fn join(&mut self, spawned: &Spawned) -> Result<Vec<Joined>> {
         let key = StepKey::Join(spawned.name.clone());
-        self.pass_step(&key)?;
+        self.pass_step(&key).await?;
         if !self.steps.is_done(&key) {
             self.wait_for_all(key, spawned).await?;
         }
@@ -43,8 +43,11 @@ impl Run<'_> {
             tasks.push((*id, self.engine.inner.store.record::<Task>(&self.scope(), *id).await?));
         }
         let at = self.engine.now();
-        let is_open = |task: &Option<Task>| task.as_ref().is_some_and(|task| !task.status.is_terminal());
-        if tasks.iter().any(|(_, task)| is_open(task)) {
+        // The result of a task that was taken up again comes as a message of its own, perhaps in a moment.
+        let is_open = |task: &Task| {
+            !task.status.is_terminal() || (task.on_end != OnEnd::Join && self.result_of(task.id).is_none())
+        };
+        if tasks.iter().filter_map(|(_, task)| task.as_ref()).any(is_open) {
             if self.steps.get(&key).is_none() {
                 let wait = StepState::Open(Wait::Join { tasks: ids });
                 self.batch.push(Write::Step(self.steps.row(key, wait, at)));
@@ -52,9 +55,11 @@ impl Run<'_> {
             return Err(Interrupt::Suspended(WaitingOn::Agent));
         }
         let mut writes = vec![Write::Step(self.steps.row(key.clone(), StepState::Done(None), at))];
-        for (id, task) in tasks {
-            let message = result_of(id, task, self.agent.id);
-            writes.push(self.append_of_step(Some(key.clone()), ItemBody::Message(message), at));
+        for task in tasks.into_iter().filter_map(|(_, task)| task) {
+            if self.result_of(task.id).is_none() {
+                let message = ItemBody::Message(message_of(task));
+                writes.push(self.append_of_step(Some(key.clone()), message, at));
+            }
         }
         writes.extend(self.resumed_if_asleep(at));
         self.commit(writes).await
@@ -97,32 +102,30 @@ impl Run<'_> {
 
     /// Returns what came of the work that a call started, from the transcript.
     fn joined(&self, call: CallId) -> Joined {
-        let Some(output) = self.output_of(call) else {
-            return Joined { task: None, status: Status::Failed, text: "no agent was started".to_owned() };
-        };
-        let delivers = |item: &Item| match &item.body {
-            ItemBody::Message(message) if item.run == self.record.id && message.task == output.task() => {
+        let failed = |text: &str| Joined { task: None, status: Status::Failed, text: text.to_owned() };
+        let Some(output) = self.output_of(call) else { return failed("no agent was started") };
+        let Some(task) = output.task() else { return failed(&output.text) };
+        self.result_of(task).unwrap_or_else(|| failed("its result is lost"))
+    }
+
+    /// Returns the result of a task, if this run has read it.
+    fn result_of(&self, task: TaskId) -> Option<Joined> {
+        self.transcript.latest_of(self.record.id).find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.task == Some(task) => {
                 let Author::Agent { id, .. } = message.from else { return None };
-                let task = message.task.map(|task| (task, id));
-                Some(Joined { task, status: message.ended?, text: message.text.clone() })
+                Some(Joined { task: Some((task, id)), status: message.ended?, text: message.text.clone() })
             }
             _ => None,
-        };
-        let found = output.task().and_then(|_| self.items().iter().rev().find_map(delivers));
-        found.unwrap_or_else(|| Joined { task: None, status: Status::Failed, text: output.text.clone() })
+        })
     }
 }
 
 /// Returns a result as the message that the transcript keeps.
-fn result_of(id: TaskId, task: Option<Task>, joiner: AgentId) -> Message {
-    let Some(task) = task else {
-        let from = Author::Agent { id: joiner, kind: String::new() };
-        return Message { ended: Some(Status::Failed), ..Message::new(from, "its result is lost", Some(id)) };
-    };
+fn message_of(task: Task) -> Message {
     let text = match task.result {
         Some(TaskResult::Text(text) | TaskResult::Error(text)) => text,
         None => "the work was cancelled".to_owned(),
     };
     let from = Author::Agent { id: task.to, kind: task.kind };
-    Message { ended: Some(task.status), ..Message::new(from, text, Some(id)) }
+    Message { ended: Some(task.status), ..Message::new(from, text, Some(task.id)) }
 }

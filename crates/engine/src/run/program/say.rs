@@ -5,13 +5,17 @@ use futures::FutureExt;
 
 use crate::run::{Result, Run, Stop};
 
+/// The names of the steps that the program does not name itself.
+const LAST_TEXT: &str = "last text";
+const REMARK: &str = "remark";
+
 impl Run<'_> {
-    /// Adds the run's last text, without the model. It is committed with the end of the run.
+    /// Adds the run's last text, without the model: once, also if the program runs again from its top after that. It is
+    /// committed with the end of the run. No output guardrail has accepted it: a program whose kind has some asks
+    /// [`passes_output`](Self::passes_output) first.
     pub fn say(&mut self, text: impl Into<String>) -> String {
         let text = text.into();
-        let turn = Turn { text: text.clone(), ..Turn::default() };
-        let item = self.append(ItemBody::Turn(turn), self.engine.now());
-        self.batch.push(item);
+        self.add_once(LAST_TEXT, Turn { text: text.clone(), ..Turn::default() });
         text
     }
 
@@ -20,8 +24,16 @@ impl Run<'_> {
     pub fn remark(&mut self, stop: Stop) {
         let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "sending the unedited result");
-        let notice = Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) };
-        let item = self.append(ItemBody::Notice(notice), self.engine.now());
+        self.add_once(REMARK, Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) });
+    }
+
+    fn add_once(&mut self, name: &str, body: impl Into<ItemBody>) {
+        let key = StepKey::Said(name.to_owned());
+        let is_first = self.steps.pass(&key).is_first;
+        if is_first && self.steps.is_done(&key) {
+            return;
+        }
+        let item = self.append_of_step(is_first.then_some(key), body.into(), self.engine.now());
         self.batch.push(item);
     }
 
@@ -35,7 +47,7 @@ impl Run<'_> {
         self.step(StepKey::Said(name.to_owned()), |_| async move { Ok((turn, 1)) }.boxed()).await.map(drop)
     }
 
-    /// Tells whoever watches what the program does now: a notice, which no model reads. It is committed at the latest
+    /// Reports to subscribers what the program does now: a notice, which no model reads. It is committed at the latest
     /// when the run asks a model, waits or ends.
     ///
     /// # Errors

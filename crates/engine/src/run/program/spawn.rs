@@ -1,8 +1,8 @@
-//! NewTask that a program gives to new agents.
+//! Work that a program gives to new agents.
 
 use entourage_tools::{Delegate, Target};
 use entourage_types::{CallId, OnEnd, ToolCall};
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::run::{Result, Run};
 use crate::titles::title_of;
@@ -10,12 +10,13 @@ use crate::titles::title_of;
 /// The tool as which the transcript shows that an agent was started.
 const STARTS: &str = "spawn_agent";
 
-/// NewTask for a new agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Work for a new agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTask {
     /// The kind of the agent; one of the peers of the run's kind.
     pub kind: String,
     /// What the agent is to do, with everything that it must know.
+    #[serde(rename = "task")]
     pub text: String,
 }
 
@@ -41,34 +42,40 @@ impl Run<'_> {
     }
 
     /// Starts new agents whose results arrive later as messages, each in a run of its own or in this one if it is still
-    /// at work; or, with [`OnEnd::Quiet`], are on record only.
+    /// at work.
     ///
     /// # Errors
     /// As [`spawn`](Self::spawn).
-    pub async fn start(&mut self, name: &str, work: Vec<NewTask>, is_quiet: bool) -> Result<()> {
-        self.give(name, work, if is_quiet { OnEnd::Quiet } else { OnEnd::Wake }).await.map(drop)
+    pub async fn start(&mut self, name: &str, work: Vec<NewTask>) -> Result<()> {
+        self.give(name, work, OnEnd::Wake).await.map(drop)
+    }
+
+    /// Starts new agents whose results are on record and wake no agent.
+    ///
+    /// # Errors
+    /// As [`spawn`](Self::spawn).
+    pub async fn start_quietly(&mut self, name: &str, work: Vec<NewTask>) -> Result<()> {
+        self.give(name, work, OnEnd::Quiet).await.map(drop)
     }
 
     async fn give(&mut self, name: &str, work: Vec<NewTask>, on_end: OnEnd) -> Result<Vec<ToolCall>> {
-        let logged = work
-            .iter()
-            .map(|NewTask { kind, text }| (STARTS.to_owned(), json!({ "kind": kind, "task": text })));
-        let turn = self.program_turn(name, logged.collect()).await?;
-        let is_open = |run: &Self, call: &ToolCall| !run.steps.is_answered(call.id);
-        if !turn.calls.iter().any(|call| is_open(self, call)) {
-            return Ok(turn.calls);
+        let mut calls = Vec::with_capacity(work.len());
+        for task in work {
+            calls.push((STARTS.to_owned(), serde_json::to_value(task)?));
         }
-        self.take_posts(&turn.calls).await?;
-        for (index, NewTask { kind, text }) in work.into_iter().enumerate() {
-            let is_new = turn
-                .calls
-                .get(index)
-                .is_some_and(|call| is_open(self, call) && self.steps.of_call(call).is_none());
-            if is_new {
+        let calls = self.program_turn(name, calls).await?.calls;
+        if calls.iter().all(|call| self.steps.is_answered(call.id)) {
+            return Ok(calls);
+        }
+        self.take_posts(&calls).await?;
+        for (index, call) in calls.iter().enumerate() {
+            if !self.steps.is_answered(call.id) && self.steps.of_call(call).is_none() {
+                // As it is on record: the program may give other work when it runs again.
+                let NewTask { kind, text } = serde_json::from_value(call.arguments.clone())?;
                 let to = Target::New { kind, title: title_of(&text) };
-                self.delegate(&turn.calls, index, Delegate { to, text, on_end }).await?;
+                self.delegate(&calls, index, Delegate { to, text, on_end }).await?;
             }
         }
-        Ok(turn.calls)
+        Ok(calls)
     }
 }

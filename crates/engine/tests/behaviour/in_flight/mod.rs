@@ -263,7 +263,7 @@ async fn all_continues(left: &OldDatabase) {
     assert!(!left.said(left.of("spawn_agent")).await.is_empty());
     assert_eq!(audit(&**world.store(), None).await.unwrap(), []);
 
-    // What was asked before has no digest; what was asked since is rebuilt to the byte, and each run was told
+    // What was asked before has no digest; what was asked since is rebuilt to the byte, and each run was given
     // the time before its next call.
     assert_eq!(inexact_requests(world.engine()).await, []);
     let [old, new] = [1, 2].map(|number| {

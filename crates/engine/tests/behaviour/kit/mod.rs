@@ -19,7 +19,7 @@ pub(crate) use clock::{FakeClockExt, ShiftedClock};
 pub(crate) use dice::Dice;
 pub(crate) use planted::{Bug, Planted};
 pub(crate) use planted_at_node::PlantedAtNode;
-pub(crate) use program::{WithProgram, programmed};
+pub(crate) use program::{WithProgram, is_worker, programmed, team, work};
 pub(crate) use simulation::Simulation;
 pub(crate) use tool::{Effects, TestTool};
 pub(crate) use world::{Database, WorldBuilderExt, WorldExt, at_once, death_of, eventually, insist, within};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_engine::{Interrupt, Kinds, Program, Run};
+use entourage_engine::{Interrupt, Kinds, NewTask, Program, Run};
+use entourage_llm::Request;
 use entourage_testkit::WorldBuilder;
 use entourage_types::{Kind, ProgramName};
 use futures::future::BoxFuture;
@@ -57,4 +58,20 @@ pub(crate) fn programmed(change: impl FnOnce(&mut Kind)) -> Kinds {
         (kind.program, kind.tools) = (ProgramName::new("tested"), Some(Vec::new()));
         change(kind);
     })
+}
+
+/// A leader whose program the test drives, and workers that answer by the model.
+pub(crate) fn team() -> Kinds {
+    let worker = Kind { instructions: "You are a worker".into(), ..Kind::bare("worker") };
+    programmed(|kind| kind.peers = vec!["worker".into()]).with(worker)
+}
+
+/// Whether a worker of the [`team`] asks its model.
+pub(crate) fn is_worker(request: &Request) -> bool {
+    request.system.contains("You are a worker")
+}
+
+/// Work for workers of the [`team`].
+pub(crate) fn work(texts: &[&str]) -> Vec<NewTask> {
+    texts.iter().map(|text| NewTask { kind: "worker".into(), text: (*text).to_owned() }).collect()
 }

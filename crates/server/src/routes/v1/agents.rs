@@ -73,7 +73,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<Agent
     Ok(Json(match order.unwrap_or(AgentOrder::Created) {
         AgentOrder::Created => paging.narrowed(|page| client.find_agents(of(page))).await?,
         AgentOrder::Updated if unread => {
-            return Err(Problem::bad_query("unread: agents in the order of `updated` are not told by it"));
+            return Err(Problem::bad_query("unread: cannot be combined with `order=updated`"));
         }
         AgentOrder::Updated => paging.narrowed(|page| client.latest_agents(of(page))).await?,
     }))

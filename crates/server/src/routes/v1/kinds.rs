@@ -121,8 +121,8 @@ async fn versions(
         ("name" = String, Path, description = "Its name.", max_length = 255),
         ("version" = String, Path, description = "The digest of its file.", max_length = 255),
     ),
-    responses((status = 200, description = "The kind as it was or is. `open_runs`, `earlier` and `gone` are not \
-        told of a version.", body = Kind), Failures)
+    responses((status = 200, description = "The kind as it was or is. `open_runs`, `earlier` and `gone` are \
+        omitted.", body = Kind), Failures)
 )]
 async fn version(caller: Caller, Names(name, version): Names) -> Answer<Kind> {
     let kind = caller.client.kind_version(&name, &version).await?;

@@ -1,5 +1,5 @@
 //! One stream of hints for everything that an owner has. Hints of a moment come together, encoded once for all
-//! connections; a connection that falls behind is told to read everything again.
+//! connections; a connection that falls behind gets a hint to read everything again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -51,7 +51,7 @@ async fn follow(
     Ok(streamed(source, opened, silence, ended(caller.until, served)))
 }
 
-/// What an owner's connection is told.
+/// What an owner's connection is sent.
 struct Hints {
     hello: bool,
     news: NewsFeed,

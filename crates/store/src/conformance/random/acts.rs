@@ -32,7 +32,7 @@ pub(super) enum RandomWrite {
     Step { key: u8, done: bool },
     Post { to: usize },
     Read { nth: usize },
-    Wake { whom: usize, due: u64, again: bool },
+    Wake { agent: usize, due: u64, again: bool },
     Woken { nth: usize },
     Task { from: usize, to: usize },
     Question { of: usize, open: bool },
@@ -60,7 +60,7 @@ fn deed() -> impl Strategy<Value = RandomWrite> {
         3 => any_agent.clone().prop_map(|to| RandomWrite::Post { to }),
         2 => (0..4_usize).prop_map(|nth| RandomWrite::Read { nth }),
         2 => (any_agent.clone(), 0..20_u64, any::<bool>())
-            .prop_map(|(whom, due, again)| RandomWrite::Wake { whom, due, again }),
+            .prop_map(|(agent, due, again)| RandomWrite::Wake { agent, due, again }),
         2 => (0..4_usize).prop_map(|nth| RandomWrite::Woken { nth }),
         1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
         1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),

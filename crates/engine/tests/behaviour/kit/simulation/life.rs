@@ -107,10 +107,11 @@ impl Life {
 
     /// Ends the nodes that have died, unless that is all of them.
     pub(super) async fn bury(&mut self) {
-        for place in &mut self.nodes {
-            if let Some(dead) = place.take_if(|node| node.is_dead()) {
-                dead.end(&self.net).await;
-            }
+        // All at once: while one of them ends, another may die.
+        let dead: Vec<Node> =
+            self.nodes.iter_mut().filter_map(|place| place.take_if(|node| node.is_dead())).collect();
+        for node in dead {
+            node.end(&self.net).await;
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage_engine::{Client, Error, NewAgent, Page, Role};
+use entourage_engine::{Cause, Client, Error, NewAgent, Page, Role};
 use entourage_types::{
     About, Action, Agent, AgentId, Answer, Author, ItemBody, Owner, Question, QuestionStatus, Status,
     WaitingOn,
@@ -13,6 +13,7 @@ use super::{
     MESSAGES, OWNERS, RESULTS,
     cast::{self, Calls},
     life::Life,
+    node::Node,
     requests::{Answered, Request},
 };
 use crate::kit::Dice;
@@ -196,9 +197,14 @@ impl People {
         for (owner, id) in &self.agents {
             let node = life.node();
             let agent = node.came_of(Request::Read, node.client(owner).agent(*id).await).done();
-            if agent.is_some_and(|agent| agent.waiting_on == Some(WaitingOn::Resume)) {
+            let waits = match agent.map(|agent| (agent.status, agent.waiting_on)) {
+                Some((_, Some(WaitingOn::Resume))) => Some(Action::Resume),
+                Some((Status::Running, _)) if left_open(node, owner, *id).await => Some(Action::Stop),
+                _ => None,
+            };
+            if let Some(action) = waits {
                 held_up = true;
-                self.intervene(life, owner, *id, Action::Resume).await;
+                self.intervene(life, owner, *id, action).await;
             }
         }
         for owner in &self.owners {
@@ -242,6 +248,12 @@ impl People {
         }
         Ok(())
     }
+}
+
+/// Whether so many processes ended during its work, and while they ended its run, that only a person may end it.
+async fn left_open(node: &Node, owner: &Owner, id: AgentId) -> bool {
+    let why = node.came_of(Request::Read, node.client(owner).why(id).await).done();
+    why.is_some_and(|why| matches!(why.chain()[0].cause, Cause::Crash { .. }))
 }
 
 /// Verifies that a person sees messages to and from them, and no internal work.
