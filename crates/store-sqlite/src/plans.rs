@@ -77,7 +77,6 @@ fn run_lists_and_counts_use_their_indexes() {
             RunQuery { root: agent, of_large_tree: true, page: up_to("run_1"), ..RunQuery::default() },
             "runs_of_owner",
         ),
-        (RunQuery { root: agent, page: up_to("run_1"), ..RunQuery::default() }, "runs_of_agent"),
     ];
     for (query, index) in of_owner {
         assert_owners_plan(|scope| runs::select(scope, &query), index);
