@@ -62,11 +62,10 @@ PRAGMA legacy_alter_table = OFF;
 
 -- Who an agent's counterpart is: before, always its parent if it had one.
 ALTER TABLE agents ADD COLUMN works_for TEXT NOT NULL DEFAULT 'person';
--- Whether it has not ended, or has something to read.
+-- Whether it has not ended, or has something to read; not kept of a root.
 ALTER TABLE agents ADD COLUMN living INTEGER NOT NULL DEFAULT 1;
 UPDATE agents SET works_for = 'parent' WHERE parent IS NOT NULL;
 UPDATE agents SET living = 0
 WHERE status <> 'idle' AND status <> 'queued' AND status <> 'running' AND status <> 'waiting'
     AND id NOT IN (SELECT agent FROM inbox);
-CREATE INDEX living_of_root ON agents (root) WHERE living = 1;
-CREATE INDEX living_of_parent ON agents (parent) WHERE living = 1 AND parent IS NOT NULL;
+CREATE INDEX living_agents ON agents (root, parent) WHERE living = 1 AND id <> root;

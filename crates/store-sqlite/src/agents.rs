@@ -130,32 +130,28 @@ pub(crate) fn conflicting(connection: &Connection, new: &Agent) -> Result<Option
     Ok(statement.query_row(params![new.root.to_string(), key], |row| word(row, 0)).optional()?)
 }
 
-/// Whether an agent lives: it exists, and has not ended or has something to read.
-pub(crate) fn is_living(connection: &Connection, id: AgentId) -> Result<bool> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM agents WHERE id = ?1 AND living = 1")?;
-    Ok(statement.exists([id.to_string()])?)
-}
-
-/// Writes whether an agent lives. The row says it, so that a count of the living reads an index of these alone.
+/// Writes whether an agent lives that is not a root. The row says it, so that a count of the living reads an index of
+/// these alone.
 pub(crate) fn set_living(connection: &Connection, id: AgentId, living: bool) -> Result<()> {
-    let mut statement =
-        connection.prepare_cached("UPDATE agents SET living = ?2 WHERE id = ?1 AND living <> ?2")?;
+    let mut statement = connection
+        .prepare_cached("UPDATE agents SET living = ?2 WHERE id = ?1 AND living <> ?2 AND id <> root")?;
     statement.execute(params![id.to_string(), living])?;
     Ok(())
 }
 
-/// Counts the living agents in the tree of this root.
-pub(crate) fn count_living_in_tree(connection: &Connection, root: AgentId) -> Result<u32> {
-    let mut statement =
-        connection.prepare_cached("SELECT count(*) FROM agents WHERE root = ?1 AND living = 1")?;
+/// Counts the living agents in the tree of this root beside the root itself.
+pub(crate) fn count_living_beside(connection: &Connection, root: AgentId) -> Result<u32> {
+    let mut statement = connection
+        .prepare_cached("SELECT count(*) FROM agents WHERE root = ?1 AND living = 1 AND id <> root")?;
     Ok(statement.query_row([root.to_string()], |row| row.get(0))?)
 }
 
-/// Counts the living children of an agent.
-pub(crate) fn count_living_children(connection: &Connection, parent: AgentId) -> Result<u32> {
-    let mut statement =
-        connection.prepare_cached("SELECT count(*) FROM agents WHERE parent = ?1 AND living = 1")?;
-    Ok(statement.query_row([parent.to_string()], |row| row.get(0))?)
+/// Counts the living children of an agent in the tree of this root.
+pub(crate) fn count_living_children(connection: &Connection, root: AgentId, parent: AgentId) -> Result<u32> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count(*) FROM agents WHERE root = ?1 AND parent = ?2 AND living = 1 AND id <> root",
+    )?;
+    Ok(statement.query_row([root.to_string(), parent.to_string()], |row| row.get(0))?)
 }
 
 /// Counts the agents in the tree of this root that were created at this time or later: from the last one on, until
@@ -225,16 +221,16 @@ pub(crate) fn insert(connection: &Connection, row: i64, agent: &Agent) -> Result
         agent.stop_reason.map(|reason| reason.as_str()),
         row,
         agent.works_for.as_str(),
-        !agent.status.is_terminal(),
+        agent.id == agent.root || !agent.status.is_terminal(),
     ])?;
     Ok(())
 }
 
-/// Writes what an activation may change of its agent, and the activation's epoch.
-pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
+/// Writes what an activation may change of its agent, the activation's epoch, and whether the agent lives.
+pub(crate) fn update(connection: &Connection, agent: &Agent, living: bool) -> Result<()> {
     let mut statement = connection.prepare_cached(
         "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, updated = ?6, \
-         epoch = ?7, stop_reason = ?8 WHERE id = ?1",
+         epoch = ?7, stop_reason = ?8, living = ?9 WHERE id = ?1",
     )?;
     statement.execute(params![
         agent.id.to_string(),
@@ -245,6 +241,7 @@ pub(crate) fn update(connection: &Connection, agent: &Agent) -> Result<()> {
         agent.updated.micros(),
         int(agent.epoch.number),
         agent.stop_reason.map(|reason| reason.as_str()),
+        living,
     ])?;
     Ok(())
 }

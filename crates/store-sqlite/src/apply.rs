@@ -5,7 +5,13 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities, events, fault::Result, inbox, items, job::Done, prune, runs, subtrees::Changes, usage,
+    agents, entities, events,
+    fault::{Fault, Result},
+    inbox, items,
+    job::Done,
+    prune, runs,
+    subtrees::Changes,
+    usage,
     writer_cache::WriterCache,
 };
 
@@ -30,7 +36,6 @@ pub(crate) fn commit(
             }
             (Write::Agent(row), Some(agent)) => {
                 let row = Agent { epoch: agent.epoch, ..row.clone() };
-                agents::update(connection, &row)?;
                 above.agent(after.as_ref(), &row);
                 after = Some(row);
                 epoch_written = true;
@@ -61,8 +66,9 @@ pub(crate) fn commit(
             (Write::Post(post), _) => {
                 inbox::put(connection, post, cache.next_arrival(connection)?)?;
                 cache.mark_inbox_nonempty(post.agent);
-                // One that has not ended lives already.
-                if cache.agent(connection, post.agent)?.is_some_and(|agent| agent.status.is_terminal()) {
+                // One that has not ended lives already, and of a root it is not kept.
+                let wakes = |agent: Agent| agent.status.is_terminal() && agent.id != agent.root;
+                if cache.agent(connection, post.agent)?.is_some_and(wakes) {
                     agents::set_living(connection, post.agent, true)?;
                 }
             }
@@ -90,15 +96,20 @@ pub(crate) fn commit(
     }
     above.write(connection, cache)?;
     if let Some(agent) = after {
-        if !epoch_written && cache.has_unpersisted_epoch(agent.id) {
-            agents::set_epoch(connection, agent.id, agent.epoch)?;
-        }
-        // An agent that has not ended lives, before and after; a post to one that has ended sets it to living.
+        let is_root = agent.id == agent.root;
+        let lives = |cache: &mut WriterCache| {
+            Ok::<_, Fault>(!agent.status.is_terminal() || cache.has_posts(connection, agent.id)?)
+        };
         let consumes = || commit.writes.iter().any(|write| matches!(write, Write::ConsumePost(_)));
-        let had_ended = writer.as_ref().is_none_or(|before| before.status.is_terminal());
-        if (agent.status.is_terminal() || had_ended) && (epoch_written || consumes()) {
-            let is_living = !agent.status.is_terminal() || cache.has_posts(connection, agent.id)?;
-            agents::set_living(connection, agent.id, is_living)?;
+        if epoch_written {
+            agents::update(connection, &agent, is_root || lives(cache)?)?;
+        } else {
+            if cache.has_unpersisted_epoch(agent.id) {
+                agents::set_epoch(connection, agent.id, agent.epoch)?;
+            }
+            if !is_root && agent.status.is_terminal() && consumes() {
+                agents::set_living(connection, agent.id, lives(cache)?)?;
+            }
         }
         cache.put_agent(agent);
     }

@@ -45,15 +45,17 @@ impl Facts for Rows<'_> {
     }
 
     fn is_living(&mut self, id: AgentId) -> Result<bool> {
-        agents::is_living(self.connection, id)
+        let Some(agent) = self.cache.agent(self.connection, id)? else { return Ok(false) };
+        Ok(!agent.status.is_terminal() || self.cache.has_posts(self.connection, id)?)
     }
 
     fn count_living_in_tree(&mut self, root: AgentId) -> Result<u32> {
-        agents::count_living_in_tree(self.connection, root)
+        Ok(agents::count_living_beside(self.connection, root)? + u32::from(self.is_living(root)?))
     }
 
     fn count_living_children(&mut self, parent: AgentId) -> Result<u32> {
-        agents::count_living_children(self.connection, parent)
+        let Some(agent) = self.cache.agent(self.connection, parent)? else { return Ok(0) };
+        agents::count_living_children(self.connection, agent.root, parent)
     }
 
     fn count_created(&mut self, root: AgentId, since: Time) -> Result<u32> {

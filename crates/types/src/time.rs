@@ -1,6 +1,6 @@
 //! A moment in time: microseconds since the epoch in storage, RFC 3339 in JSON.
 
-use std::{fmt, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -70,9 +70,32 @@ impl Serialize for Time {
     }
 }
 
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let timestamp: Timestamp = text.parse().map_err(|_| format!("`{text}` is not a moment in time"))?;
+        Ok(Self(timestamp.as_microsecond()))
+    }
+}
+
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let timestamp = Timestamp::deserialize(deserializer)?;
         Ok(Self(timestamp.as_microsecond()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_from_its_text_to_the_minute_or_to_the_microsecond() {
+        let midnight = Time::from_micros(1_767_225_600_000_000);
+        for text in ["2026-01-01T00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00.000000+01:00"] {
+            assert_eq!(text.parse(), Ok(midnight), "{text}");
+        }
+        assert!("midnight".parse::<Time>().is_err());
     }
 }

@@ -117,11 +117,11 @@ impl<'a> Known<'a> {
     /// Returns the time, if the model has not read it for as long as its kind says.
     fn unread_time(&self, policy: &ContextPolicy, now: Time) -> Option<ContextEntry> {
         let interval = Duration::from_secs(u64::from(policy.time_minutes) * 60);
-        let minute = minute(now);
-        // Both are written in one form, so that they compare as texts.
-        let since = self::minute(now - interval);
-        let is_known = self.time.is_some_and(|shown| shown == minute || shown > since.as_str());
-        (!is_known).then(|| entry(Section::Time, None, minute))
+        let minutes = |time: Time| time.micros().div_euclid(60_000_000);
+        let is_known = self.time.and_then(|shown| shown.parse().ok()).is_some_and(|shown: Time| {
+            minutes(shown) == minutes(now) || minutes(shown) > minutes(now - interval)
+        });
+        (!is_known).then(|| entry(Section::Time, None, minute(now)))
     }
 
     /// Returns the records that were shown and are no more, each with the line that says so.

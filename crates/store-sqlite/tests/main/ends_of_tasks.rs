@@ -45,7 +45,7 @@ fn as_before(file: &Connection) {
          UPDATE items SET body = json_remove(json_set(body, '$.failed',
              json(CASE body ->> '$.ended' WHEN 'failed' THEN 'true' ELSE 'false' END)), '$.ended')
          WHERE body ->> '$.ended' IS NOT NULL;
-         DROP INDEX living_of_root; DROP INDEX living_of_parent;
+         DROP INDEX living_agents;
          ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;
          PRAGMA user_version = 25;",
     )

@@ -41,7 +41,7 @@ const DIGESTS: [&str; 28] = [
     "41e7d6cd733c4487",
     "61205ed47838bc11",
     "0fe8430cc1b57d51",
-    "33ec2c3cc9818687",
+    "624a3dbebb1b2eef",
     "a333b926593d5d08",
 ];
 
