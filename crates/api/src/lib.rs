@@ -6,6 +6,7 @@
 
 mod agency;
 mod agent;
+mod budget;
 mod context;
 mod delta;
 mod entry;
@@ -36,6 +37,7 @@ mod why;
 
 pub use agency::{Agency, AgencyChat, Flow, Thread};
 pub use agent::{Agent, AgentOrder, Child, CreateAgent, ListAgents, ListChildren, Subtree};
+pub use budget::{Allowance, Amount, Budget, BudgetOf, GrantBudget};
 pub use context::{Block, Context};
 pub use delta::{CaughtUp, Delta, Piece};
 pub use entry::{Entry, ListMessages, Posted, Role, SendMessage};

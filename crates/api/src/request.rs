@@ -50,6 +50,9 @@ pub struct ModelRequest {
     /// The sampling temperature; null for the provider's own.
     #[schema(required)]
     pub temperature: Option<f64>,
+    /// The most tokens that the model was allowed to answer with; null for the provider's own limit.
+    #[schema(required)]
+    pub max_tokens: Option<u32>,
 }
 
 /// How a model was asked, and how long that took.
@@ -172,7 +175,16 @@ pub enum ModelMessage {
 
 impl From<entourage_types::Asked> for Asked {
     fn from(asked: entourage_types::Asked) -> Self {
-        let entourage_types::Asked { sha256, tools: _, model, at, first_token, gate_ms, failed } = asked;
+        let entourage_types::Asked {
+            sha256,
+            tools: _,
+            model,
+            max_tokens: _,
+            at,
+            first_token,
+            gate_ms,
+            failed,
+        } = asked;
         let failed = failed.into_iter().map(FailedTry::from).collect();
         Self { sha256, model, at, first_token, gate_ms, failed }
     }

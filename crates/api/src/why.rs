@@ -4,7 +4,7 @@ use entourage_types::{About, AgentId, QuestionId, StopReason, TaskId, Time};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::schema;
+use crate::{Allowance, BudgetOf, schema};
 
 /// Why an agent does not go on, or that it works or rests: the last cause, and the chain that leads to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -73,6 +73,18 @@ pub enum Cause {
         /// The model.
         model: String,
         /// When the call is made.
+        #[schema(value_type = schema::Time)]
+        due: Time,
+    },
+    /// A budget has no room for its next model call; more can be granted.
+    Budget {
+        /// What the budget is of.
+        of: BudgetOf,
+        /// What the call may use at most.
+        needs: Allowance,
+        /// What is left.
+        left: Allowance,
+        /// When the call is tried again unless more is granted.
         #[schema(value_type = schema::Time)]
         due: Time,
     },

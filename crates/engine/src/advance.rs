@@ -48,7 +48,9 @@ impl Engine {
             };
             match done {
                 // What the commit expected has changed meanwhile: the activation reads it again.
-                Err(Error::Store(StoreError::NotInStatus { .. })) if tries < MOST_TRIES => {
+                Err(Error::Store(StoreError::NotInStatus { .. } | StoreError::HasRoom { .. }))
+                    if tries < MOST_TRIES =>
+                {
                     tries += 1;
                     continue;
                 }
@@ -96,6 +98,9 @@ impl Engine {
         if closed.is_ok() {
             let (agent, items, chain) = run.into_committed();
             self.inner.transcripts.put(&agent, items, chain);
+        }
+        if std::env::var("DBG").is_ok() {
+            eprintln!("CLOSED {agent} {closed:?}");
         }
         match closed {
             // Another activation has taken the agent; it does the rest.

@@ -1,8 +1,42 @@
-//! Limits in money, which work only if every model that a run may ask has a known price.
+//! Limits in money: of a run, of a tree, of an owner for a day. They work only where the price of every model that a
+//! run may ask is known, or assumed.
 
-use entourage_types::{Kind, Usage};
+use std::collections::BTreeMap;
+
+use entourage_llm::{Message, Price, Request};
+use entourage_store::Error as StoreError;
+use entourage_types::{Agent, Allowance, Amount, BudgetId, Cost, Kind, Owner, Scope, Time, Usage};
 
 use crate::Engine;
+
+/// Tokens of a request beside its texts: what providers add to each message, and to the request.
+const BESIDE_MESSAGE: usize = 16;
+const BESIDE_REQUEST: usize = 512;
+/// What a wrapper that asks a model again adds to the second request, and to the tools.
+const BESIDE_RETRY: usize = 8 * 1024;
+
+/// What owners may spend in a day.
+#[derive(Debug, Clone, Default)]
+pub struct Budgets {
+    /// The most that an owner may spend in a day, unless `owners` has another amount; no limit if not set.
+    pub per_owner_per_day: Option<Cost>,
+    /// The most that these owners may spend in a day.
+    pub owners: BTreeMap<Owner, Cost>,
+    /// The price at which a model without a known price counts. If not set, agents with a budget in money do not ask
+    /// such a model.
+    pub unpriced: Option<Price>,
+}
+
+impl Budgets {
+    fn of_day(&self, owner: &Owner) -> Option<Cost> {
+        self.owners.get(owner).copied().or(self.per_owner_per_day)
+    }
+}
+
+/// The budget of the tree whose root is of this kind.
+const fn of_tree(kind: &Kind) -> Allowance {
+    Allowance { cost: kind.limits.max_tree_cost, tokens: kind.limits.max_tree_tokens }
+}
 
 impl Engine {
     /// The models that agents of a kind may ask, in the order of preference; `None` is the engine's default.
@@ -14,12 +48,16 @@ impl Engine {
         std::iter::once(kind.model.clone()).chain(fallback.iter().cloned().map(Some)).collect()
     }
 
-    /// Checks that a kind's limit in money can be enforced.
+    /// Checks that a kind's limits in money can be enforced.
     ///
     /// # Errors
     /// Names the model whose price is not known, and what to do about it.
     pub(crate) fn check_budget(&self, kind: &Kind) -> Result<(), String> {
-        let Some(limit) = kind.limits.max_cost else { return Ok(()) };
+        let of_run = kind.limits.max_cost.map(|limit| (limit, "run", "max_cost"));
+        let is_assumed = self.inner.budgets.unpriced.is_some();
+        let of_tree = kind.limits.max_tree_cost.filter(|_| !is_assumed);
+        let of_tree = of_tree.map(|limit| (limit, "tree", "max_tree_cost"));
+        let Some((limit, of, key)) = of_run.or(of_tree) else { return Ok(()) };
         let token = Usage { input: 1, output: 1, ..Usage::default() };
         let models = self.models_of(kind);
         let Some(unpriced) =
@@ -29,9 +67,115 @@ impl Engine {
         };
         let model = unpriced.clone().unwrap_or_else(|| self.model().describe());
         Err(format!(
-            "kind `{}` may spend {limit} in a run, but the price of {model} is not known. Set it as \
-             `models.prices.\"provider::name\"` in the settings, or take `max_cost` away",
+            "kind `{}` may spend {limit} in a {of}, but the price of {model} is not known. Set it as \
+             `models.prices.\"provider::name\"` in the settings, or take `{key}` away",
             kind.name
         ))
+    }
+
+    /// The budgets that limit what this agent may spend at this moment, that of its tree first. Where no kind and no
+    /// setting has a budget, this reads nothing.
+    pub(crate) async fn budgets_of(
+        &self,
+        agent: &Agent,
+        at: Time,
+    ) -> Result<Vec<(BudgetId, Allowance)>, StoreError> {
+        let mut budgets = Vec::new();
+        let tree = self.tree_allowance(agent).await?;
+        if !tree.is_unlimited() {
+            budgets.push((BudgetId::Tree(agent.root), tree));
+        }
+        if let Some(cost) = self.inner.budgets.of_day(&agent.owner) {
+            let day = Allowance { cost: Some(cost), tokens: None };
+            budgets.push((BudgetId::Day(at.day(), agent.owner.clone()), day));
+        }
+        Ok(budgets)
+    }
+
+    async fn tree_allowance(&self, agent: &Agent) -> Result<Allowance, StoreError> {
+        let kinds = self.kinds();
+        if kinds.iter().all(|kind| of_tree(kind).is_unlimited()) {
+            return Ok(Allowance::default());
+        }
+        let root = match agent.parent {
+            None => Some(agent.clone()),
+            Some(_) => self.store().agent(&Scope::from(&agent.owner), agent.root).await?,
+        };
+        let kind = root.and_then(|root| kinds.get(&root.kind));
+        Ok(kind.map(|kind| of_tree(&kind)).unwrap_or_default())
+    }
+
+    /// The most that a request can use, without its limit on the answer if it has none; no money if no price is known
+    /// or assumed. A token has at least one byte.
+    pub(crate) fn worst_case(&self, request: &Request) -> (u64, Option<Cost>) {
+        let model = request.model.as_deref();
+        let times = u64::from(self.model().requests_per_call(model).max(1));
+        let again = if times > 1 { BESIDE_RETRY } else { 0 };
+        let answer = u64::from(request.max_tokens.unwrap_or_default());
+        let one = (bytes_of(request) + again) as u64;
+        // Each further request holds the answer to the one before.
+        let input = one * times + answer * (times * times.saturating_sub(1) / 2);
+        let output = answer * times;
+        let price = |usage: &Usage| match self.model().price(model, usage) {
+            None => self.inner.budgets.unpriced.as_ref().and_then(|price| price.of(usage)),
+            known => known,
+        };
+        // Some providers ask more for what they write to their cache.
+        let read = Usage { input, output, ..Usage::default() };
+        let written = Usage { cache_written: input, ..read };
+        (read.tokens(), price(&read).max(price(&written)))
+    }
+
+    /// What an answer counts as in budgets: at the assumed price, if no price is known.
+    pub(crate) fn amount_of(&self, used: &entourage_types::ModelUse) -> Amount {
+        let assumed = || self.inner.budgets.unpriced.as_ref().and_then(|price| price.of(&used.usage));
+        Amount { cost: used.cost.or_else(assumed).unwrap_or_default(), tokens: used.usage.tokens() }
+    }
+}
+
+/// An upper bound of the tokens that a request takes in.
+fn bytes_of(request: &Request) -> usize {
+    let messages = request.messages.iter().map(|message| {
+        BESIDE_MESSAGE
+            + match message {
+                Message::User(text) | Message::Notice(text) | Message::Context(text) => text.len(),
+                Message::Assistant { text, calls } => {
+                    let call = |call: &entourage_types::ToolCall| {
+                        BESIDE_MESSAGE + call.tool.len() + call.arguments.to_string().len()
+                    };
+                    text.len() + calls.iter().map(call).sum::<usize>()
+                }
+                Message::Output { tool, text, .. } => tool.len() + text.len(),
+            }
+    });
+    let tools = request.tools.iter().map(|tool| {
+        BESIDE_MESSAGE + tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+    });
+    let schema = request.output_schema.as_ref().map_or(0, |schema| schema.to_string().len());
+    BESIDE_REQUEST + request.system.len() + messages.sum::<usize>() + tools.sum::<usize>() + schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_has_the_amount_that_is_set_for_it_or_for_all() {
+        let dollars = |amount: u64| Cost::from_nanos(amount * 1_000_000_000);
+        let owners = BTreeMap::from([(Owner::new("ann"), dollars(20))]);
+        let budgets = Budgets { per_owner_per_day: Some(dollars(5)), owners, unpriced: None };
+        assert_eq!(budgets.of_day(&Owner::new("ann")), Some(dollars(20)));
+        assert_eq!(budgets.of_day(&Owner::new("bob")), Some(dollars(5)));
+        assert_eq!(Budgets::default().of_day(&Owner::new("bob")), None);
+    }
+
+    #[test]
+    fn a_request_takes_in_at_least_a_byte_for_each_token() {
+        let request = Request {
+            system: "système".into(),
+            messages: vec![Message::User("x".repeat(1000)), Message::Context("y".repeat(10))],
+            ..Request::default()
+        };
+        assert!(bytes_of(&request) >= 1010 + "système".len());
     }
 }

@@ -10,7 +10,7 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Client, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
+    Budgets, Client, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
     activations::Activations,
     dispatch,
     feed::Feed,
@@ -61,6 +61,8 @@ pub(crate) struct Inner {
     pub(crate) job_lock: tokio::sync::Mutex<()>,
     /// Consecutive restarts without progress after which the engine ends a run.
     pub(crate) give_up_after: u32,
+    /// What owners may spend in a day.
+    pub(crate) budgets: Budgets,
     /// The runs that an earlier process left in progress.
     pub(crate) restarts: Restarts,
     /// Cancelled when the process is to end: activations stop at their next step, and another process
@@ -85,6 +87,7 @@ pub struct Builder {
     guardrails: Guardrails,
     programs: Programs,
     give_up_after: u32,
+    budgets: Budgets,
     stopping: CancellationToken,
 }
 
@@ -106,6 +109,7 @@ impl Engine {
             guardrails: Guardrails::default(),
             programs: Programs::default(),
             give_up_after: dispatch::Settings::default().give_up_after,
+            budgets: Budgets::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -227,6 +231,12 @@ impl Builder {
         self
     }
 
+    /// What owners may spend in a day; no limit unless set.
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
+        self
+    }
+
     /// The token that stops activations at their next step.
     pub fn stopping(mut self, stopping: CancellationToken) -> Self {
         self.stopping = stopping;
@@ -262,6 +272,7 @@ impl Builder {
                 guardrails: self.guardrails,
                 job_lock: tokio::sync::Mutex::default(),
                 give_up_after: self.give_up_after,
+                budgets: self.budgets,
                 restarts: Restarts::default(),
                 outbox: self.outbox,
                 places: dispatch::LastPlaces::default(),

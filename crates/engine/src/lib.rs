@@ -52,10 +52,11 @@ mod watchdog;
 mod with_timeout;
 
 pub use agencies::{Agency, Chart};
+pub use budget::Budgets;
 pub use client::{
-    AcceptedMessage, AgentFilter, AskedQuestion, Block, Cause, ChatMessage, Child, Client, EngineState,
-    Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord, KindUsage,
-    KindVersion, Link, Narrowed, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, PrefixBreak,
+    AcceptedMessage, AgentFilter, AskedQuestion, Block, BudgetState, Cause, ChatMessage, Child, Client,
+    EngineState, Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord,
+    KindUsage, KindVersion, Link, Narrowed, NestedRunRef, NewAgent, PageBudget, PageEnd, Posted, PrefixBreak,
     QuestionFilter, RebuiltRequest, ReceiverRecord, RequestBefore, Role, RunFilter, Seen, TranscriptRenderer,
     TreeUsage, Why,
 };

@@ -125,6 +125,13 @@ impl Error {
         )
     }
 
+    /// Whether a provider bills nothing for a request that ended like this before any piece of the answer came: it was
+    /// not made, or was refused.
+    #[must_use]
+    pub const fn is_unbilled(&self) -> bool {
+        !matches!(self, Self::TimedOut { .. } | Self::BadAnswer { .. } | Self::TooLong { .. })
+    }
+
     /// Returns the error for an empty answer.
     #[must_use]
     pub fn empty(model: String) -> Self {

@@ -32,6 +32,11 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
+    /// How many requests to a provider one call of a model, the default if none is named, makes at most.
+    fn requests_per_call(&self, _model: Option<&str>) -> u32 {
+        1
+    }
+
     /// Returns the current state of the gates before the models that were used; empty if there are none.
     fn gates(&self) -> Vec<GateState> {
         Vec::new()
@@ -87,6 +92,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
         (**self).price(model, usage)
+    }
+
+    fn requests_per_call(&self, model: Option<&str>) -> u32 {
+        (**self).requests_per_call(model)
     }
 
     fn gates(&self) -> Vec<GateState> {

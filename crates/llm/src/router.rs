@@ -172,6 +172,16 @@ impl Model for Router {
         if rehearsal::is(model) { Rehearsal.price(None, usage) } else { self.prices.cost(model, usage) }
     }
 
+    fn requests_per_call(&self, model: Option<&str>) -> u32 {
+        let model = model.unwrap_or(&self.default);
+        let Ok(lane) = self.lane(model) else { return 1 };
+        if self.profile(Some(model)).native_tools {
+            lane.native.requests_per_call(Some(model))
+        } else {
+            lane.weak.requests_per_call(Some(model))
+        }
+    }
+
     fn gates(&self) -> Vec<GateState> {
         let mut all: Vec<&Arc<Gates>> = Vec::new();
         for lane in self.lanes.values() {

@@ -8,8 +8,8 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
-    WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -55,6 +55,10 @@ impl Store for Broken {
     }
 
     async fn subtrees(&self, _: &Scope, _: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
+        self.fail()
+    }
+
+    async fn budget(&self, _: &Scope, _: &BudgetId) -> Result<Option<Budget>> {
         self.fail()
     }
 

@@ -5,7 +5,7 @@ use entourage_types::Agent;
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities, events,
+    agents, budgets, entities, events,
     fault::{Fault, Result},
     inbox, items,
     job::Done,
@@ -92,6 +92,7 @@ pub(crate) fn commit(
                 above.record(connection, cache, entity)?;
                 entities::upsert(connection, entity)?;
             }
+            (Write::Budget(change), writer) => budgets::change(connection, change, writer.as_ref())?,
         }
     }
     above.write(connection, cache)?;

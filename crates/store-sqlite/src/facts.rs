@@ -1,11 +1,11 @@
 //! What the judgement of a commit depends on, read inside the transaction that writes.
 
 use entourage_store::judge::{Facts, RecordState};
-use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Time};
+use entourage_types::{Agent, AgentId, Budget, BudgetId, EntityKind, Owner, RunId, Scope, Time};
 use rusqlite::Connection;
 
 use crate::{
-    agents, entities,
+    agents, budgets, entities,
     fault::{Fault, Result},
     inbox, prune,
     writer_cache::WriterCache,
@@ -72,6 +72,10 @@ impl Facts for Rows<'_> {
 
     fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {
         agents::last_created(self.connection, root)
+    }
+
+    fn budget(&mut self, id: &BudgetId) -> Result<Option<Budget>> {
+        budgets::get(self.connection, &Scope::All, id)
     }
 
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {

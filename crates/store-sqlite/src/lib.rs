@@ -8,6 +8,7 @@
 
 mod agents;
 mod apply;
+mod budgets;
 mod claim;
 mod copy;
 mod database;
@@ -53,8 +54,8 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery, metrics as named,
 };
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
-    WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use metrics::histogram;
 use rusqlite::Connection;
@@ -274,6 +275,11 @@ impl Store for SqliteStore {
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         let sees = scope.clone();
         self.read(scope, move |on| runs::steps(on, &sees, run)).await
+    }
+
+    async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {
+        let (sees, id) = (scope.clone(), id.clone());
+        self.read_short(scope, move |on| budgets::get(on, &sees, &id)).await
     }
 
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {

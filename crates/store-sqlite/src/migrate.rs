@@ -35,6 +35,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0026_ends_of_tasks.sql"),
     include_str!("../migrations/0027_wider_records.sql"),
     include_str!("../migrations/0028_reads.sql"),
+    include_str!("../migrations/0029_budgets.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

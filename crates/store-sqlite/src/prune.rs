@@ -3,7 +3,7 @@
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
-use crate::{fault::Result, key_range::KeyRange, rows::word};
+use crate::{budgets, fault::Result, key_range::KeyRange, rows::word};
 
 /// Whether any agent in a tree is queued, running or waiting, has posts or wake-ups, or has changed after
 /// this time.
@@ -60,6 +60,7 @@ fn below(connection: &Connection, those: &str, values: [&str; 2]) -> Result<()> 
 /// Removes an agent with everything that belongs to it; with a root, everything that belongs to the tree.
 pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
     let id = agent.to_string();
+    budgets::prune(connection, agent)?;
     for of_agent in [
         "DELETE FROM steps WHERE run IN (SELECT id FROM runs WHERE agent = ?1)",
         "DELETE FROM runs WHERE agent = ?1",

@@ -1,9 +1,11 @@
 //! Commits: a fence, expectations and writes.
 
 use entourage_types::{
-    Agent, AgentId, CommitId, Entity, EntityKind, Epoch, Item, Owner, Post, PostId, Record, RecordEvent,
-    RecordWrite, Run, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Allowance, Amount, BudgetId, CommitId, Entity, EntityKind, Epoch, Item, Owner, Post,
+    PostId, Record, RecordEvent, RecordWrite, Run, Step, Time, Wakeup, WakeupId,
 };
+
+use crate::BudgetChange;
 
 /// Changes that a store applies as a whole or not at all.
 #[derive(Debug, Clone)]
@@ -62,6 +64,10 @@ pub enum Expect {
     /// No agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has changed
     /// after this time.
     AtRest(AgentId, Time),
+    /// Of this allowance, with what was granted, the budget has this amount left: it is neither spent nor reserved.
+    Affords(BudgetId, Allowance, Amount),
+    /// The budget would not have this amount left even if the calls under way used nothing.
+    Lacks(BudgetId, Allowance, Amount),
 }
 
 /// One change. A write replaces the whole row; of several writes of one row in a commit, the last one wins. A
@@ -103,6 +109,8 @@ pub enum Write {
     PruneEntity(EntityKind, String),
     /// A record, new or changed, and the event that reports it. See [`Write::record`].
     Record(Entity, Option<Box<RecordEvent>>),
+    /// A change of a budget: an activation reserves and settles, an outsider grants.
+    Budget(BudgetChange),
 }
 
 /// The result of a commit.

@@ -81,6 +81,7 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
             | Write::PruneEvents(..)
             | Write::PruneAgent(_)
             | Write::PruneEntity(..)
+            | Write::Budget(_)
             | Write::Record(_, None) => {}
         }
     }

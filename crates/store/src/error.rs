@@ -1,6 +1,6 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use entourage_types::{AgentId, CommitId, EntityKind, RunId, Step, Wakeup};
+use entourage_types::{AgentId, Allowance, BudgetId, CommitId, EntityKind, RunId, Step, Wakeup};
 
 /// What can go wrong in a store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -139,6 +139,22 @@ pub enum Error {
     NotAtRest {
         /// The top of the tree.
         root: AgentId,
+    },
+    /// A budget has no room for what a model call can use at most.
+    #[error("budget {budget} has {left} left, too little")]
+    OverBudget {
+        /// Which budget.
+        budget: BudgetId,
+        /// What is left.
+        left: Allowance,
+        /// Whether it would have room if the calls under way used nothing.
+        may_have_room: bool,
+    },
+    /// A budget has room for a model call again for which it had none.
+    #[error("budget {budget} has room again")]
+    HasRoom {
+        /// Which budget.
+        budget: BudgetId,
     },
     /// The disk is full; nothing was written.
     #[error("the disk is full: {0}. Free some space; nothing was lost, and work resumes where it stopped")]

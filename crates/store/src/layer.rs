@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step, Time, UsageRow,
-    Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step,
+    Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -118,6 +118,10 @@ impl<B: StoreLayer> Store for Layered<B> {
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         self.store.steps(&self.enter(scope).await?, run).await
+    }
+
+    async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {
+        self.store.budget(&self.enter(scope).await?, id).await
     }
 
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {

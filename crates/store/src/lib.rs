@@ -4,6 +4,7 @@
 //! A type is a store if it passes the suite in `conformance`. The documentation of each method says what
 //! holds once the method has returned.
 
+mod budget;
 mod changed;
 mod commit;
 pub mod conformance;
@@ -24,11 +25,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
-    WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
+pub use budget::BudgetChange;
 pub use changed::CommittedEvents;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use database::Database;
@@ -76,6 +78,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the steps of one run in the order in which they began.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;
+
+    /// What is on record of a budget; none if nothing is.
+    async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>>;
 
     /// Returns one entity, if the scope includes it.
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>>;

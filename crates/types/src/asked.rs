@@ -17,6 +17,9 @@ pub struct Asked {
     /// The model that was asked, if that is not the one of the kind.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<String>,
+    /// The most tokens that the model was allowed to answer with; none if that was not limited.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub max_tokens: Option<u32>,
     /// When the answered request was made.
     pub at: Time,
     /// When the first piece of the answer came; none if it came whole.

@@ -24,6 +24,15 @@ pub struct Limits {
     /// The most that one run may cost; no limit if not set. Needs models with a known price.
     #[serde(with = "crate::money")]
     pub max_cost: Option<Cost>,
+    /// The most that all agents of a tree may cost whose root is of this kind; no limit if not set.
+    #[serde(with = "crate::money", skip_serializing_if = "Option::is_none")]
+    pub max_tree_cost: Option<Cost>,
+    /// Tokens, in and out, of all agents of a tree whose root is of this kind; no limit if not set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tree_tokens: Option<u64>,
+    /// Tokens of one answer. Without it the model decides, or 8,192 where a budget applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_answer_tokens: Option<u32>,
     /// Levels of agents below the root.
     pub max_depth: u16,
     /// Agents below one agent that have not ended, or have something to read.
@@ -54,6 +63,9 @@ impl Default for Limits {
             max_seconds: 600,
             max_tokens: 2_000_000,
             max_cost: None,
+            max_tree_cost: None,
+            max_tree_tokens: None,
+            max_answer_tokens: None,
             max_depth: 5,
             max_children: 32,
             max_tree: 200,

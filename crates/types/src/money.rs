@@ -1,8 +1,8 @@
 //! Money as people write it in a setting: `$0.50`, or a number of dollars.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::Cost;
 
@@ -29,31 +29,48 @@ impl FromStr for Cost {
     }
 }
 
+/// An amount of money as people write it in a setting or a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Dollars(pub Cost);
+
+/// The exact amount, which reads back.
+impl fmt::Display for Dollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.0.nanos();
+        write!(f, "${}.{:0DIGITS$}", nanos / NANOS, nanos % NANOS)
+    }
+}
+
+impl Serialize for Dollars {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dollars {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "an amount of money in dollars, such as `$0.50`")]
+        enum Written {
+            Text(String),
+            Number(f64),
+        }
+        let text = match Written::deserialize(deserializer)? {
+            Written::Text(text) => text,
+            Written::Number(dollars) => dollars.to_string(),
+        };
+        text.parse().map(Self).map_err(D::Error::custom)
+    }
+}
+
 /// Writes the exact amount, so that [`deserialize`] reads it back.
 pub(crate) fn serialize<S: Serializer>(cost: &Option<Cost>, serializer: S) -> Result<S::Ok, S::Error> {
-    match cost {
-        Some(cost) => {
-            let (whole, part) = (cost.nanos() / NANOS, cost.nanos() % NANOS);
-            serializer.collect_str(&format_args!("${whole}.{part:0DIGITS$}"))
-        }
-        None => serializer.serialize_none(),
-    }
+    cost.map(Dollars).serialize(serializer)
 }
 
 /// Reads an amount in dollars, given as text or as a number.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cost>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged, expecting = "an amount of money in dollars, such as `$0.50`")]
-    enum Written {
-        Text(String),
-        Number(f64),
-    }
-    let written = Option::<Written>::deserialize(deserializer)?;
-    let text = written.map(|written| match written {
-        Written::Text(text) => text,
-        Written::Number(dollars) => dollars.to_string(),
-    });
-    text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    Ok(Option::<Dollars>::deserialize(deserializer)?.map(|dollars| dollars.0))
 }
 
 #[cfg(test)]

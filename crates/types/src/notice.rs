@@ -36,6 +36,8 @@ pub enum NoticeCode {
     Progress,
     /// The text of a result is shown as it came, since no model put it into other words.
     ShownAsItIs,
+    /// A budget has no room for the next model call, for which the run waits.
+    OverBudget,
     /// A notice of another version of this program.
     Other {
         /// How serious it is.
@@ -91,6 +93,7 @@ impl NoticeCode {
             Self::AskedToSend | Self::NothingSent => "nothing_sent",
             Self::Progress => "progress",
             Self::ShownAsItIs => "told_as_it_is",
+            Self::OverBudget => "over_budget",
             Self::Other { code, .. } => code,
         }
     }
@@ -105,7 +108,7 @@ impl NoticeCode {
             | Self::AskedToSend
             | Self::Progress
             | Self::ShownAsItIs => Level::Info,
-            Self::NothingSent => Level::Warning,
+            Self::NothingSent | Self::OverBudget => Level::Warning,
             Self::Ended(_) => Level::Error,
             Self::Other { level, .. } => *level,
         }
@@ -120,6 +123,7 @@ impl NoticeCode {
             (Level::Info, "output_rejected", _) => Self::OutputRejected,
             (Level::Info, "nothing_sent", _) => Self::AskedToSend,
             (Level::Warning, "nothing_sent", _) => Self::NothingSent,
+            (Level::Warning, "over_budget", _) => Self::OverBudget,
             (Level::Info, "progress", _) => Self::Progress,
             (Level::Info, "told_as_it_is", _) => Self::ShownAsItIs,
             _ => Self::Other { level, code },

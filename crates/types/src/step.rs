@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    About, AgentId, Asked, Effect, FailedTry, ModelUse, OnEnd, Output, QuestionId, RunId, StepKey, TaskId,
-    Time, Verdict, WakeupId, status::words,
+    About, AgentId, Asked, Effect, FailedTry, ModelUse, OnEnd, Output, QuestionId, RunId, Shortage, StepKey,
+    TaskId, Time, Verdict, WakeupId, status::words,
 };
 
 /// One durable unit of a run. Its key is stable, so that the engine replays it from its record
@@ -148,6 +148,9 @@ pub struct Retry {
     /// All attempts so far.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<FailedTry>,
+    /// The budget that has no room for the call, if that is why it was not made.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shortage: Option<Shortage>,
 }
 
 /// The result of a step.

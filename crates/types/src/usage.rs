@@ -55,6 +55,12 @@ impl Cost {
         Self(nanos)
     }
 
+    /// Whether it is nothing.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
     /// The amount in billionths of a US dollar.
     #[must_use]
     pub const fn nanos(self) -> u64 {

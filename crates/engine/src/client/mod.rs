@@ -3,6 +3,7 @@
 mod agencies;
 mod answer;
 mod asked;
+mod budget;
 mod chat_message;
 mod chats;
 mod context;
@@ -39,6 +40,7 @@ use entourage_types::{Agent, Owner, Post, PostBody, Scope};
 use crate::{Budget, Engine};
 
 pub use asked::{AskedQuestion, QuestionFilter};
+pub use budget::BudgetState;
 pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;

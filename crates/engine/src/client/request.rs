@@ -179,6 +179,7 @@ impl Client {
                 .get(&kind.program)
                 .is_ok_and(|program| program.handles_one_call()),
             is_last: is_last_announced(seen, run.id),
+            max_tokens: turn.and_then(|turn| turn.asked.as_ref()?.max_tokens),
         };
         let digest = seen.iter().rev().find(|item| matches!(item.body, ItemBody::Digest(_)));
         let digest = digest.map(|item| item.seq);

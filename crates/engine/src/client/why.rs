@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use entourage_store::{Page, RecordFilter, RunQuery};
 use entourage_types::{
-    Action, Agent, AgentId, Intervention, PostBody, Question, Run, Status, Step, StepState, Task, TaskId,
-    Time, Wait, WaitingOn,
+    Action, Agent, AgentId, Intervention, PostBody, Question, Retry, Run, Status, Step, StepState, Task,
+    TaskId, Time, Wait, WaitingOn,
 };
 
 use super::Client;
@@ -86,6 +86,9 @@ impl Client {
             StepState::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => {
                 task.map_or(Cause::Nothing, |task| Cause::Task { task })
             }
+            StepState::Retry(Retry { shortage: Some(shortage), due, .. }) => {
+                Cause::Budget { shortage: shortage.clone(), due: *due }
+            }
             StepState::Retry(retry) => match self.held_back(agent, Some(&run)).await? {
                 Some((model, _)) => Cause::Gate { model, due: retry.due },
                 None => {
@@ -129,7 +132,8 @@ impl Client {
         Ok(steps.iter().find(waits).map(alone))
     }
 
-    async fn open_run(&self, agent: &Agent) -> Result<Option<Run>> {
+    /// The agent's run that has not ended.
+    pub(super) async fn open_run(&self, agent: &Agent) -> Result<Option<Run>> {
         let page = Page { limit: 1, newest_first: true, ..Page::default() };
         let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
         let last = self.engine.store().runs(&self.scope, query).await?.pop();

@@ -40,13 +40,15 @@ pub(crate) struct Rendered<'a> {
     pub(crate) one_call: bool,
     /// Whether it is the run's last call, without tools.
     pub(crate) is_last: bool,
+    /// The most tokens of the answer, if they are limited.
+    pub(crate) max_tokens: Option<u32>,
 }
 
 impl Rendered<'_> {
     /// Returns the request for an agent's next turn, and its messages as a chain, which goes on from the chain
     /// of an earlier request. Within a session a request only ever grows at its end.
     pub(crate) fn request(self, before: Option<Chain>) -> (Request, Chain) {
-        let Self { kind, model, system, tools, items, one_call, is_last } = self;
+        let Self { kind, model, system, tools, items, one_call, is_last, max_tokens } = self;
         let view = View::of(items, kind);
         let messages = view.messages(proof::reads_on(&tools));
         let chain = Chain::over(before, &view, &tools, &messages);
@@ -59,6 +61,7 @@ impl Rendered<'_> {
             one_call,
             output_schema: kind.output_schema.clone().map(Arc::new),
             temperature: kind.temperature,
+            max_tokens,
             ..Request::default()
         };
         (request, chain)

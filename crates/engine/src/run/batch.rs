@@ -37,6 +37,11 @@ impl Batch {
         !self.writes.is_empty()
     }
 
+    /// Whether the next commit settles a model call.
+    pub(super) fn changes_budgets(&self) -> bool {
+        self.writes.iter().any(|write| matches!(write, Write::Budget(_)))
+    }
+
     /// Whether the store may refuse the next commit because another writer changed something.
     pub(super) fn has_expectations(&self) -> bool {
         !self.expect.is_empty()

@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 use entourage_store::Write;
 use entourage_types::{
-    Agent, Kind, ModelUse, Run as RunRow, RunId, RunOptions, Status, StopReason, TaskId, Time, WaitingOn,
+    Agent, BudgetId, Kind, ModelUse, Run as RunRow, RunId, RunOptions, Status, StopReason, TaskId, Time,
+    WaitingOn,
 };
 
 /// The row of a run, as its next write stores it.
@@ -16,6 +17,8 @@ pub(super) struct RunRecord {
     has_changed: bool,
     /// The run options of the message that the run answers.
     options: Option<RunOptions>,
+    /// The budgets in which a model call under way is reserved.
+    reserved: Vec<BudgetId>,
 }
 
 /// Everybody may read the row.
@@ -36,6 +39,7 @@ impl RunRecord {
             is_open,
             has_changed: false,
             options: None,
+            reserved: Vec::new(),
         }
     }
 
@@ -88,6 +92,16 @@ impl RunRecord {
     pub(super) fn charge(&mut self, used: &ModelUse, at: Time) {
         self.row.charge(used, at);
         self.has_changed = true;
+    }
+
+    /// Notes that a model call is reserved in these budgets.
+    pub(super) fn reserve(&mut self, budgets: Vec<BudgetId>) {
+        self.reserved = budgets;
+    }
+
+    /// Returns the budgets in which a call is reserved, whose reservations end with the next commit.
+    pub(super) fn take_reserved(&mut self) -> Vec<BudgetId> {
+        std::mem::take(&mut self.reserved)
     }
 
     /// Sets the time at work, in milliseconds.

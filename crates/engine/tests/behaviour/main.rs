@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;
+mod budgets;
 mod chat;
 mod chat_threads;
 mod circles;

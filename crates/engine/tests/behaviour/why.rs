@@ -221,8 +221,15 @@ async fn a_failed_model_call_names_its_attempts_and_its_error() {
     let rows = Rows::new();
     let agent = rows.agent("a");
     let due = rows.now + Duration::from_secs(3600);
-    let retry =
-        Retry { due, error: "503".into(), models_failed: 0, said: Vec::new(), spent: 0, failed: Vec::new() };
+    let retry = Retry {
+        due,
+        error: "503".into(),
+        models_failed: 0,
+        said: Vec::new(),
+        spent: 0,
+        failed: Vec::new(),
+        shortage: None,
+    };
     rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry))).await;
     assert_eq!(rows.cause(&agent).await, Cause::Retry { attempt: 4, error: "503".into(), due });
 }

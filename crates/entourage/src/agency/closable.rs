@@ -8,8 +8,8 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
-    WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::{RwLock, RwLockReadGuard, broadcast};
 
@@ -76,6 +76,10 @@ impl Store for Closable {
 
     async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
         self.open().await?.subtrees(scope, agents).await
+    }
+
+    async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {
+        self.open().await?.budget(scope, id).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {

@@ -5,6 +5,7 @@ mod agents;
 mod answer;
 mod backend;
 mod backup;
+mod budget;
 mod chat;
 mod completions;
 mod context;
@@ -128,6 +129,7 @@ enum Command {
     Runs(runs::Runs),
     Search(search::Search),
     Usage(usage::Usage),
+    Budget(budget::Budget),
     Models(models::Models),
     Kinds(kinds::Kinds),
     Agency(agency::Agency),
@@ -210,6 +212,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Runs(runs) => runs.run(&globals).await,
         Command::Search(search) => search.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
+        Command::Budget(budget) => budget.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,
         Command::Kinds(kinds) => kinds.run(&globals).await,
         Command::Agency(agency) => agency.run(&globals).await,

@@ -1,7 +1,7 @@
 //! `entourage why`: says why an agent does not go on, and what ends that.
 
 use clap::Args;
-use entourage_api::{Cause, Why as Reason};
+use entourage_api::{BudgetOf, Cause, Why as Reason};
 use entourage_types::{AgentId, Time};
 
 use super::{
@@ -71,6 +71,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Question { .. } => "waits for an answer",
         Cause::Retry { .. } => "waits to ask the model again",
         Cause::Gate { .. } => "waits for its model's gate",
+        Cause::Budget { .. } => "waits for a budget",
         Cause::Timer { .. } => "sleeps",
         Cause::Task { .. } => "waits for another agent",
         Cause::Pause { .. } => "paused",
@@ -90,6 +91,13 @@ fn what_ends(why: &Reason) -> Option<String> {
     Some(match &last.cause {
         Cause::Question { question, .. } => format!("answer with: entourage answer {question}"),
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
+        Cause::Budget { of: BudgetOf::Tree { .. }, needs, .. } => match needs.cost {
+            Some(_) => format!("grant more with: entourage budget {agent} --grant $0.50"),
+            None => format!("grant more with: entourage budget {agent} --grant-tokens 100000"),
+        },
+        Cause::Budget { of: BudgetOf::Day { .. }, .. } => {
+            "it goes on tomorrow, or with a higher `budget.per_owner_per_day` in the settings".to_owned()
+        }
         Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),
         Cause::Process => format!("go on with: entourage run --resume {agent}"),
         Cause::Crash { .. } => format!("end its run with: entourage stop {agent}"),

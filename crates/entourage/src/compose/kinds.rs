@@ -17,10 +17,11 @@ use crate::{Result, Settings};
 /// # Errors
 /// [`Error::Model`](crate::Error::Model) when a kind has such a limit, and no model can be chosen.
 pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Finding>> {
-    if kinds.iter().all(|kind| kind.limits.max_cost.is_none()) {
+    if kinds.iter().all(|kind| kind.limits.max_cost.or(kind.limits.max_tree_cost).is_none()) {
         return Ok(Vec::new());
     }
-    let engine = Engine::builder(Arc::new(MemoryStore::default()), choice(settings).await?.model).build();
+    let builder = Engine::builder(Arc::new(MemoryStore::default()), choice(settings).await?.model);
+    let engine = builder.budgets(settings.budget.clone().into()).build();
     Ok(kinds.leave_out_where(|kind| engine.check_kind(kind).err()))
 }
 

@@ -81,7 +81,8 @@ impl Entourage {
         let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
         let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
         let dispatch = dispatch_settings(&settings.dispatch);
-        let engine = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after).build();
+        let builder = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after);
+        let engine = builder.budgets(settings.budget.clone().into()).build();
         remarks.extend(engine.leave_out_unusable());
         let connecting = Arc::new(connect(&engine, servers));
         let retention = settings.retention.into();

@@ -19,6 +19,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 #[cfg(feature = "server")]
 use entourage_server::{Settings as Server, Webhook};
+use entourage_types::{Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,12 +75,36 @@ pub struct Settings {
     pub server: Server,
     /// The receivers of webhooks for tasks and questions, by name; none by default.
     pub webhooks: BTreeMap<String, Webhook>,
+    /// What owners may spend.
+    pub budget: Budget,
     /// How agents are scheduled.
     pub dispatch: Dispatch,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
     /// How long data is kept.
     pub retention: Retention,
+}
+
+/// What owners may spend in a day (UTC), in dollars. Whoever has spent that goes on the next day.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// The most that an owner may spend in a day, such as `$5.00`; no limit by default.
+    #[schemars(with = "Option<String>")]
+    pub per_owner_per_day: Option<Dollars>,
+    /// The same for single owners, by name.
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub owners: BTreeMap<String, Dollars>,
+    /// The price at which a model counts whose own is not known. Without it, agents with a budget in money do not ask
+    /// such a model.
+    pub unpriced: Option<entourage_llm::Price>,
+}
+
+impl From<Budget> for entourage_engine::Budgets {
+    fn from(Budget { per_owner_per_day, owners, unpriced }: Budget) -> Self {
+        let owners = owners.into_iter().map(|(owner, most)| (Owner::new(owner), most.0)).collect();
+        Self { per_owner_per_day: per_owner_per_day.map(|most| most.0), owners, unpriced }
+    }
 }
 
 /// How long data is kept, as `90d` or `52w`; for ever by default.

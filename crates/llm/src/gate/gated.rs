@@ -115,6 +115,10 @@ impl<M: Model> Model for Gated<M> {
         self.inner.price(model, usage)
     }
 
+    fn requests_per_call(&self, model: Option<&str>) -> u32 {
+        self.inner.requests_per_call(model)
+    }
+
     fn gates(&self) -> Vec<GateState> {
         self.gates.states()
     }

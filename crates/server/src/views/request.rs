@@ -7,7 +7,8 @@ use entourage_types::ToolSpec;
 pub(crate) fn request(rebuilt: RebuiltRequest) -> ModelRequest {
     let RebuiltRequest { run, number, turn, request, asked, doubt, before } = rebuilt;
     let may_call = !request.tools.is_empty() && !request.forbids_calls();
-    let Request { model, system, messages, tools, one_call, output_schema, temperature, .. } = request;
+    let Request { model, system, messages, tools, one_call, output_schema, temperature, max_tokens, .. } =
+        request;
     ModelRequest {
         run,
         number,
@@ -25,6 +26,7 @@ pub(crate) fn request(rebuilt: RebuiltRequest) -> ModelRequest {
         one_call,
         output_schema: output_schema.map(|schema| (*schema).clone()),
         temperature,
+        max_tokens,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use entourage_api::{Cause, Why, WhyLink};
 use entourage_engine as engine;
-use entourage_types::Time;
+use entourage_types::{Shortage, Time};
 
 pub(crate) fn why(why: &engine::Why) -> Why {
     // A chain has at least one link.
@@ -22,6 +22,9 @@ fn cause(cause: engine::Cause) -> Cause {
         }
         engine::Cause::Retry { attempt, error, due } => Cause::Retry { attempt, error, due },
         engine::Cause::Gate { model, due } => Cause::Gate { model, due },
+        engine::Cause::Budget { shortage: Shortage { budget, needs, left }, due } => {
+            Cause::Budget { of: budget.into(), needs: needs.into(), left: left.into(), due }
+        }
         engine::Cause::Timer { due } => Cause::Timer { due },
         engine::Cause::Task { task } => Cause::Task { task },
         engine::Cause::Pause { reason } => Cause::Pause { reason },

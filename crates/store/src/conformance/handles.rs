@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time, UsageRow, Wakeup,
-    WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
+    UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -70,6 +70,10 @@ impl<S: Store> Store for SplitHandles<S> {
 
     async fn subtrees(&self, scope: &Scope, agents: &[AgentId]) -> Result<Vec<(AgentId, Subtree)>> {
         self.reads.subtrees(scope, agents).await
+    }
+
+    async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {
+        self.reads.budget(scope, id).await
     }
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {

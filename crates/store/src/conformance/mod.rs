@@ -29,6 +29,7 @@
 //! [`Store`] is documented at the property that checks it.
 #![cfg(feature = "conformance")]
 
+pub mod budgets;
 pub mod commits;
 pub mod concurrency;
 pub mod contract;
@@ -182,6 +183,12 @@ macro_rules! conformance {
                 what_belongs_to_a_removed_record_is_removed_with_it,
                 a_counter_is_never_removed,
                 names_and_parents_of_records_have_a_bounded_length,
+            ];
+            budgets: [
+                a_budget_counts_what_is_reserved_and_then_what_was_used,
+                a_grant_adds_to_a_budget,
+                a_budget_is_changed_by_its_own_agents_alone,
+                a_budget_is_removed_with_its_tree,
             ];
             living: [
                 an_agent_lives_until_it_has_ended_and_has_nothing_to_read,

@@ -89,6 +89,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
                 sha256: Sha256::from_bytes([7; 32]),
                 tools: Some(Sha256::from_bytes([8; 32])),
                 model: Some("some::other".to_owned()),
+                max_tokens: Some(9),
                 at: at(3),
                 first_token: Some(at(4)),
                 gate_ms: 12,

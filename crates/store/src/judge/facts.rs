@@ -1,6 +1,6 @@
 //! What a store must know of its rows before a commit can be judged.
 
-use entourage_types::{Agent, AgentId, EntityKind, Owner, RunId, Time};
+use entourage_types::{Agent, AgentId, Budget, BudgetId, EntityKind, Owner, RunId, Time};
 
 use crate::{Error, Result};
 
@@ -60,6 +60,9 @@ pub trait Facts {
     /// Whether any agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has
     /// changed after this time.
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool, Self::Error>;
+
+    /// What is on record of a budget; none if nothing is.
+    fn budget(&mut self, id: &BudgetId) -> Result<Option<Budget>, Self::Error>;
 
     /// The agents that cannot exist without this one: its children, and all others of its tree if it is the
     /// root.

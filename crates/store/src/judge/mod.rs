@@ -6,11 +6,11 @@ mod facts;
 mod records;
 mod rules;
 
-use entourage_types::{Agent, AgentId, EventBody, Status};
+use entourage_types::{Agent, AgentId, Budget, BudgetId, EventBody, Owner, Status};
 
 pub use facts::{Facts, RecordState, Rejection};
 
-use crate::{Commit, Error, Expect, Fence, Write, derive};
+use crate::{BudgetChange, Commit, Error, Expect, Fence, Write, derive};
 
 /// An accepted commit.
 #[derive(Debug)]
@@ -63,6 +63,11 @@ fn fenced_agent<F: Facts>(fence: Fence, facts: &mut F) -> Result<Agent, F> {
 
 fn read<T, E>(found: std::result::Result<T, E>) -> std::result::Result<T, Rejection<E>> {
     found.map_err(Rejection::Failed)
+}
+
+fn budget<F: Facts>(facts: &mut F, id: &BudgetId) -> Result<Budget, F> {
+    // An unused budget is whole, whoever's it is.
+    Ok(read(facts.budget(id))?.unwrap_or_else(|| Budget::unused(id.clone(), Owner::local())))
 }
 
 /// A commit, and the rows by which it is judged.
@@ -127,6 +132,16 @@ impl<F: Facts> Judge<'_, F> {
                 let found = read(facts.last_created(*root))?;
                 holds(found == Some(*last), Error::HasGrown { root: *root })
             }
+            Expect::Affords(id, allowance, amount) => {
+                let found = budget(facts, id)?;
+                let left = found.left(*allowance);
+                let may_have_room = found.left_at_best(*allowance).holds(*amount);
+                holds(left.holds(*amount), Error::OverBudget { budget: id.clone(), left, may_have_room })
+            }
+            Expect::Lacks(id, allowance, amount) => {
+                let has_room = budget(facts, id)?.left_at_best(*allowance).holds(*amount);
+                holds(!has_room, Error::HasRoom { budget: id.clone() })
+            }
             Expect::AtRest(root, since) => {
                 let is_active = read(facts.is_active_since(*root, *since))?;
                 holds(!is_active, Error::NotAtRest { root: *root })
@@ -182,6 +197,12 @@ impl<F: Facts> Judge<'_, F> {
                 Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
                 Write::PruneAgent(agent) => self.check_no_dependents(*agent, before)?,
                 Write::Record(record, _) => self.check_record(record, before)?,
+                Write::Budget(BudgetChange::Grant { budget: BudgetId::Tree(root), owner, .. }) => {
+                    let is_own = read(self.facts.agent(*root))?.is_some_and(|agent| agent.owner == *owner);
+                    if !is_own {
+                        return Err(Error::NoAgent { agent: *root }.into());
+                    }
+                }
                 _ => {}
             }
         }

@@ -1,8 +1,8 @@
 //! The rules that need no stored row but the writer's own: which writer may write what.
 
-use entourage_types::{Agent, AgentId, Entity, EntityKind, LONGEST_NAME, is_storable_name};
+use entourage_types::{Agent, AgentId, BudgetId, Entity, EntityKind, LONGEST_NAME, is_storable_name};
 
-use crate::{Commit, Error, Result, Write};
+use crate::{BudgetChange, Commit, Error, Result, Write};
 
 impl Commit {
     /// Refuses a commit that breaks the rules of [`Write`]. `writer` is the fenced agent as stored; none for
@@ -104,6 +104,7 @@ fn check_activation(agent: &Agent, writes: &[Write], created: &[AgentId]) -> Res
             Write::PruneEntity(kind, id) => {
                 return refuse(format!("a fenced commit, of agent {}, must not prune {kind} {id}", agent.id));
             }
+            Write::Budget(change) => check_own_budget(agent, change)?,
             Write::Run(run) if (run.agent, &run.owner) != (agent.id, &agent.owner) => {
                 return refuse(format!("a commit of agent {} writes a run of agent {}", agent.id, run.agent));
             }
@@ -136,6 +137,7 @@ fn check_outsider(writes: &[Write], created: &[AgentId]) -> Result<()> {
         | Write::Step(_)
         | Write::ConsumePost(_)
         | Write::ConsumeWakeup(_) => true,
+        Write::Budget(change) => !matches!(change, BudgetChange::Grant { .. }),
         _ => false,
     });
     match forbidden {
@@ -144,6 +146,18 @@ fn check_outsider(writes: &[Write], created: &[AgentId]) -> Result<()> {
         )),
         None => check_counters_stay(writes),
     }
+}
+
+/// An activation reserves and settles in the budgets of its own tree and owner, and grants nothing.
+fn check_own_budget(agent: &Agent, change: &BudgetChange) -> Result<()> {
+    let is_own = match change.budget() {
+        BudgetId::Tree(root) => *root == agent.root,
+        BudgetId::Day(_, owner) => *owner == agent.owner,
+    };
+    if is_own && !matches!(change, BudgetChange::Grant { .. }) {
+        return Ok(());
+    }
+    refuse(format!("a commit of agent {} changes budget {} as it must not", agent.id, change.budget()))
 }
 
 /// Refuses to remove a counter: its numbers would be given twice.

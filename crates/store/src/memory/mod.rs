@@ -13,8 +13,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, ShownStatus, Step, Time,
-    UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope,
+    ShownStatus, Step, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -251,6 +251,10 @@ impl Store for MemoryStore {
         let rows = self.rows();
         let seen = rows.runs.iter().any(|row| row.id == run && scope.sees(&row.owner));
         Ok(if seen { rows.steps(run).to_vec() } else { Vec::new() })
+    }
+
+    async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {
+        Ok(self.rows().budget(id).filter(|budget| scope.sees(&budget.owner)).cloned())
     }
 
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, DailyUsage, Entity, EntityKind, Event, EventBody, Item, Owner, Parent, Post, Run, RunId,
-    Status, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Amount, Budget, BudgetId, DailyUsage, Entity, EntityKind, Event, EventBody, Item, Owner,
+    Parent, Post, Run, RunId, Status, Step, Time, Wakeup, WakeupId,
 };
 
 use crate::{
-    Claim, Commit, Committed, Error, Result, SpentBy, Subtree, Write,
+    BudgetChange, Claim, Commit, Committed, Error, Result, SpentBy, Subtree, Write,
     derive::monotonic_time,
     judge::{AcceptedCommit, Facts, RecordState, conflicts},
 };
@@ -26,6 +26,8 @@ pub(super) struct Rows {
     inbox: BTreeMap<AgentId, Vec<Post>>,
     wakeups: BTreeMap<WakeupId, Wakeup>,
     events: BTreeMap<AgentId, Vec<Event>>,
+    budgets: BTreeMap<BudgetId, Budget>,
+    reservations: BTreeMap<(BudgetId, AgentId), Amount>,
 }
 
 /// The result, the events and the wake-ups of a commit.
@@ -49,6 +51,10 @@ impl Rows {
 
     pub(super) fn entity(&self, kind: EntityKind, id: &str) -> Option<&Entity> {
         self.entities.iter().find(|entity| (entity.kind, entity.id.as_str()) == (kind, id))
+    }
+
+    pub(super) fn budget(&self, id: &BudgetId) -> Option<&Budget> {
+        self.budgets.get(id)
     }
 
     pub(super) fn items(&self, agent: AgentId) -> &[Item] {
@@ -209,8 +215,27 @@ impl Rows {
                 let same = |one: &Entity, other: &Entity| (one.kind, &one.id) == (other.kind, &other.id);
                 put(&mut self.entities, entity, same);
             }
+            Write::Budget(change) => self.change(&change, writer),
         }
         Ok(())
+    }
+
+    fn change(&mut self, change: &BudgetChange, writer: Option<&Agent>) {
+        let (owner, holder) = match (change, writer) {
+            (BudgetChange::Grant { owner, .. }, _) => (owner, None),
+            (_, Some(writer)) => (&writer.owner, Some((change.budget().clone(), writer.id))),
+            // Not reached: an outsider only grants.
+            (_, None) => return,
+        };
+        let held = holder.as_ref().and_then(|holder| self.reservations.remove(holder));
+        if change.is_void(held) {
+            return;
+        }
+        let unused = || Budget::unused(change.budget().clone(), owner.clone());
+        let budget = self.budgets.entry(change.budget().clone()).or_insert_with(unused);
+        if let Some((holder, held)) = holder.zip(change.apply(budget, held)) {
+            self.reservations.insert(holder, held);
+        }
     }
 
     fn prune(&mut self, id: AgentId) {
@@ -222,6 +247,15 @@ impl Rows {
             (SpentBy { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
         }));
         self.runs.retain(|run| run.agent != id);
+        for (budget, holder) in
+            self.reservations.keys().filter(|(_, holder)| *holder == id).cloned().collect::<Vec<_>>()
+        {
+            let held = self.reservations.remove(&(budget.clone(), holder));
+            if let Some(row) = self.budgets.get_mut(&budget) {
+                BudgetChange::Settle { budget, used: None }.apply(row, held);
+            }
+        }
+        self.budgets.remove(&BudgetId::Tree(id));
         self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
         self.wakeups.retain(|_, wakeup| wakeup.agent != id);
         self.items.remove(&id);
@@ -317,6 +351,10 @@ impl Facts for &Rows {
 
     fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {
         Ok(self.agents.iter().rfind(|agent| agent.root == root).map(|agent| agent.id))
+    }
+
+    fn budget(&mut self, id: &BudgetId) -> Result<Option<Budget>> {
+        Ok(Rows::budget(self, id).cloned())
     }
 
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {

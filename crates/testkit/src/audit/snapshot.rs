@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
 use entourage_types::{
-    Agent, AgentId, EntityKind, Event, Item, Parent, Post, Question, Record, Run, RunId, Scope, Step, Task,
-    Time, Tombstone, Wakeup,
+    Agent, AgentId, Budget, BudgetId, EntityKind, Event, Item, Parent, Post, Question, Record, Run, RunId,
+    Scope, Step, Task, Time, Tombstone, Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -19,6 +19,8 @@ pub(super) struct Snapshot {
     pub(super) tasks: Vec<Task>,
     pub(super) questions: Vec<Question>,
     pub(super) tombstones: Vec<Tombstone>,
+    /// The budgets of trees.
+    pub(super) budgets: Vec<Budget>,
     /// The digests of the stored lists of tools.
     pub(super) tool_lists: BTreeSet<String>,
     /// By the root of their tree.
@@ -40,6 +42,10 @@ impl Snapshot {
                 events.insert(agent.id, all_events(store, agent.id).await?);
             }
         }
+        let mut budgets = Vec::new();
+        for root in agents.iter().filter(|agent| agent.root == agent.id) {
+            budgets.extend(store.budget(&Scope::All, &BudgetId::Tree(root.id)).await?);
+        }
         let mut steps = BTreeMap::new();
         for run in &runs {
             steps.insert(run.id, store.steps(&Scope::All, run.id).await?);
@@ -49,6 +55,7 @@ impl Snapshot {
             tasks: records(store).await?,
             questions: records(store).await?,
             tombstones: records(store).await?,
+            budgets,
             tool_lists: tool_lists(store).await?,
             agents,
             items,

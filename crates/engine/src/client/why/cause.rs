@@ -1,6 +1,6 @@
 //! The causes, and as sentences.
 
-use entourage_types::{About, AgentId, Question, QuestionId, StopReason, TaskId, Time};
+use entourage_types::{About, AgentId, Question, QuestionId, Shortage, StopReason, TaskId, Time};
 
 /// How much of a question, an error or a title a sentence has, in characters.
 const SHORT: usize = 200;
@@ -33,6 +33,13 @@ pub enum Cause {
         /// The model.
         model: String,
         /// When the call is made.
+        due: Time,
+    },
+    /// A budget has no room for its next model call.
+    Budget {
+        /// Which one, what it has left and what the call needs.
+        shortage: Shortage,
+        /// When the call is tried again unless more is granted.
         due: Time,
     },
     /// It sleeps until a time.
@@ -146,7 +153,10 @@ impl Cause {
     pub const fn due(&self) -> Option<Time> {
         match self {
             Self::Question { due, .. } => *due,
-            Self::Retry { due, .. } | Self::Gate { due, .. } | Self::Timer { due } => Some(*due),
+            Self::Retry { due, .. }
+            | Self::Gate { due, .. }
+            | Self::Budget { due, .. }
+            | Self::Timer { due } => Some(*due),
             _ => None,
         }
     }
@@ -164,6 +174,7 @@ impl Cause {
                 format!("asks its model again later, after {attempt} failed attempts: {}", short(error))
             }
             Self::Gate { model, .. } => format!("waits until {model} takes calls again"),
+            Self::Budget { shortage, .. } => format!("waits: {shortage}"),
             Self::Timer { .. } => "sleeps".to_owned(),
             Self::Task { .. } => "waits for the result of a task".to_owned(),
             Self::Pause { reason: None } => "is paused".to_owned(),

@@ -3,14 +3,16 @@
 
 use std::time::Duration;
 
-use entourage_llm::{Delta, Deltas, Error as ModelError, Reply};
+use entourage_llm::{Delta, Deltas, Error as ModelError, Reply, Request};
 use entourage_store::Write;
 use entourage_types::{Asked, FailedTry, ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
 
 use futures::FutureExt;
 
 use crate::run::{
-    Interrupt, Result, Run, Stop, check_lease, guards::guardrails::ParallelGuardrails, model::decide::Prompt,
+    Interrupt, Result, Run, Stop, check_lease,
+    guards::guardrails::ParallelGuardrails,
+    model::{decide::Prompt, reserve::Unaffordable},
 };
 use crate::{
     Clock,
@@ -51,7 +53,8 @@ impl FailedTries {
     fn none() -> Self {
         let due = Time::from_micros(0);
         let (said, failed) = (Vec::new(), Vec::new());
-        let kept = Retry { due, error: String::new(), models_failed: 0, said, spent: 0, failed };
+        let (error, shortage) = (String::new(), None);
+        let kept = Retry { due, error, models_failed: 0, said, spent: 0, failed, shortage };
         Self { kept, made: 0 }
     }
 
@@ -148,8 +151,17 @@ impl Run<'_> {
         loop {
             let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
+            let limiting = self.limiting().await?;
+            let max_tokens = self.answer_limit(&limiting);
+            let (request, asked) = match wanted {
+                Wanted::Turn => self.next_request(model.clone(), max_tokens).await?,
+                Wanted::Decision(prompt) => self.decision_request(prompt, model.clone(), max_tokens),
+            };
+            if let Err(lacking) = self.reserve(limiting, &request).await? {
+                return Err(self.wait_for_budget(key, tries, lacking).await);
+            }
             let Attempt { answer, asked, wasted, out_of_time } =
-                self.attempt(model.clone(), wanted, &pieces, &mut beside).await?;
+                self.attempt((request, asked), wanted, &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
@@ -221,16 +233,13 @@ impl Run<'_> {
     /// time cancels it.
     async fn attempt(
         &mut self,
-        model: Option<String>,
+        (request, asked): (Request, Asked),
         wanted: &Wanted<'_>,
         pieces: &Pieces,
         beside: &mut ParallelGuardrails,
     ) -> Result<Attempt> {
         let is_turn = matches!(wanted, Wanted::Turn);
-        let (request, asked) = match wanted {
-            Wanted::Turn => self.next_request(model.clone()).await?,
-            Wanted::Decision(prompt) => self.decision_request(prompt, model.clone()),
-        };
+        let model = request.model.clone();
         let beside_conversation = match wanted {
             Wanted::Turn => request.system.len() + self.offered.tools().weight,
             Wanted::Decision(prompt) => prompt.weight,
@@ -282,7 +291,8 @@ impl Run<'_> {
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = std::mem::take(&mut deltas.wasted).into_iter();
-        let asked = deltas.timed(asked);
+        let (asked, began) = (deltas.timed(asked), deltas.began);
+        drop(deltas);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
         let sanitize_usage =
@@ -294,6 +304,7 @@ impl Run<'_> {
             let ModelUse { usage, cost, .. } = sanitize_usage(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
+        self.settle_call(&answer, &wasted, began);
         Ok(Attempt { answer: said_something(answer, &mut wasted), asked, wasted, out_of_time })
     }
 
@@ -306,6 +317,26 @@ impl Run<'_> {
         let tools = self.keep_tools()?;
         self.batch.extend(tools);
         Ok(Turn { text: reply.text, calls: reply.calls, used: Some(used), asked: Some(Box::new(asked)) })
+    }
+
+    /// Sleeps on disk until a budget has room for the call: calls under way settle, a person grants more, or the
+    /// next day begins.
+    async fn wait_for_budget(
+        &mut self,
+        key: &StepKey,
+        mut tries: FailedTries,
+        lacking: Unaffordable,
+    ) -> Interrupt {
+        let Unaffordable { shortage, due, lacks } = lacking;
+        // While calls under way may leave enough, nothing is said.
+        let is_said = lacks.is_some() && tries.kept.shortage.is_none();
+        if is_said {
+            self.say_over_budget(&shortage);
+        }
+        (tries.kept.due, tries.kept.error) = (due, shortage.to_string());
+        tries.kept.shortage = lacks.is_some().then_some(shortage).or(tries.kept.shortage);
+        self.batch.expect(lacks);
+        self.try_again(key, tries).await
     }
 
     /// Commits the retry and its wake-up, so that the run sleeps on disk until the next attempt.

@@ -11,7 +11,11 @@ use crate::run::{Result, Run, model::decide::Prompt};
 
 impl Run<'_> {
     /// Renders the request for the next turn.
-    pub(in crate::run) async fn next_request(&mut self, model: Option<String>) -> Result<(Request, Asked)> {
+    pub(in crate::run) async fn next_request(
+        &mut self,
+        model: Option<String>,
+        max_tokens: Option<u32>,
+    ) -> Result<(Request, Asked)> {
         let (system, system_sha256) = self.system().await?;
         let offer = Arc::clone(self.offered.tools());
         let rendered = Rendered {
@@ -22,6 +26,7 @@ impl Run<'_> {
             items: self.items(),
             one_call: self.program()?.handles_one_call(),
             is_last: self.last_call().is_some(),
+            max_tokens,
         };
         let (request, chain) = rendered.request(self.transcript.chain());
         let sha256 = of_request(&request, &chain, system_sha256, offer.sha256);
@@ -31,6 +36,7 @@ impl Run<'_> {
             sha256,
             tools: Some(offer.sha256).filter(|tools| self.last_tools() != Some(*tools)),
             model: self.unless_own(request.model.clone()),
+            max_tokens,
             at: self.engine.now(),
             first_token: None,
             gate_ms: 0,
@@ -44,18 +50,20 @@ impl Run<'_> {
         &mut self,
         prompt: &Prompt,
         model: Option<String>,
+        max_tokens: Option<u32>,
     ) -> (Request, Asked) {
         let asked = Asked {
             sha256: sha256(&prompt.request.system),
             tools: None,
             model: self.unless_own(model.clone()),
+            max_tokens,
             at: self.engine.now(),
             first_token: None,
             gate_ms: 0,
             failed: Vec::new(),
         };
         let (priority, owner) = (self.priority(), Some(self.agent.owner.clone()));
-        (Request { model, priority, owner, ..prompt.request.clone() }, asked)
+        (Request { model, max_tokens, priority, owner, ..prompt.request.clone() }, asked)
     }
 
     /// A person waits for a run that no other agent asked for; work for other agents lets such requests go first.

@@ -50,9 +50,15 @@ impl Run<'_> {
             owner: Some(self.agent.owner.clone()),
             ..Request::default()
         };
+        let limiting = self.limiting().await?;
+        let request = Request { max_tokens: self.answer_limit(&limiting), ..request };
+        if self.reserve(limiting, &request).await?.is_err() {
+            return Ok(Summary { text: cut(prompt::drawn(&view), wanted.max_chars), used: None });
+        }
         let (began, asked) = (self.engine.now(), request.model.clone());
         let sent = request.system.len() + rendered.len();
         let (answer, wasted) = self.ask_for_summary(request).await?;
+        self.settle_call(&answer, &wasted, false);
         self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
         for used in wasted {
             let used = self.sanitize_usage(used, asked.as_deref(), || sent, || 0);
@@ -70,7 +76,7 @@ impl Run<'_> {
             }
         };
         let text = text.unwrap_or_else(|| prompt::drawn(&view));
-        Ok(Summary { text: text.trim().chars().take(wanted.max_chars).collect(), used })
+        Ok(Summary { text: cut(text, wanted.max_chars), used })
     }
 
     /// Makes one attempt. Returns its outcome and the usage of unusable answers. A model that is silent for
@@ -96,4 +102,8 @@ impl Run<'_> {
         };
         Ok((answer, wasted))
     }
+}
+
+fn cut(text: String, max_chars: usize) -> String {
+    text.trim().chars().take(max_chars).collect()
 }

@@ -1,10 +1,11 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
 use entourage_api::{
-    AgencyChat, Agent, AnswerQuestion, Context, CreateAgent, Entry, Event, FindLearnings, FindSessions,
-    Grant, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind, Learning, List, ListAgents,
-    ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest, Note, Page, PageQuery, Posted,
-    Question, Receiver, Reloaded, ReportUsage, Run, SendMessage, Session, UsageReport, Why,
+    AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event, FindLearnings,
+    FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind,
+    Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest,
+    Note, Page, PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage, Session,
+    UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -238,6 +239,17 @@ impl Backend {
     ) -> Result<Intervention> {
         let body = Intervene { action, text: text.map(str::to_owned) };
         self.post_once(&format!("agents/{agent}/interventions"), &body, None, &tail(agent)).await
+    }
+
+    /// The budgets that limit an agent.
+    pub(crate) async fn budgets(&self, agent: AgentId) -> Result<Vec<Budget>> {
+        Ok(self.get::<List<Budget>>(&format!("agents/{agent}/budget")).await?.data)
+    }
+
+    /// Grants the tree of an agent more.
+    pub(crate) async fn grant_budget(&self, agent: AgentId, more: GrantBudget) -> Result<Vec<Budget>> {
+        let path = format!("agents/{agent}/budget");
+        Ok(self.post_once::<List<Budget>>(&path, &more, None, &tail(agent)).await?.data)
     }
 
     /// Why an agent does not go on.

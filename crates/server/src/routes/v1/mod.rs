@@ -3,6 +3,7 @@
 
 mod agencies;
 mod agents;
+mod budgets;
 mod events;
 mod grants;
 mod interventions;
@@ -31,6 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(agents::routes())
         .merge(agencies::routes())
+        .merge(budgets::routes())
         .merge(messages::routes())
         .merge(interventions::routes())
         .merge(events::routes())

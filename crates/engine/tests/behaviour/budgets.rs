@@ -1,0 +1,355 @@
+//! Budgets: nothing is spent beyond one, whatever runs beside, crashes or is tried again; a grant lets a tree go on.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use entourage_engine::{Budgets, Cause, Clock, Interrupt, NewAgent, Run};
+use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{Fault, HeldModel, Story, World, WorldBuilder};
+use entourage_types::{
+    Agent, Amount, Cost, Kind, Limits, NoticeCode, Owner, Sessions, Status, Usage, WaitingOn,
+};
+use futures::{FutureExt, future::BoxFuture};
+use serde_json::json;
+
+use crate::kit::{
+    FakeClockExt, WithProgram, WorldBuilderExt, at_once, bare, eventually, first_tools, insist, is_worker,
+    one_kind, team, within, work,
+};
+
+type Outcome<'r> = BoxFuture<'r, Result<String, Interrupt>>;
+
+/// How many workers there are.
+const WORKERS: u64 = 64;
+
+/// A dollar for a million tokens, in or out: a thousandth of a cent buys ten.
+fn price() -> Price {
+    Price { input: 1.0, output: 1.0, cached: None, cache_written: None }
+}
+
+fn dollars(text: &str) -> Cost {
+    text.parse().unwrap()
+}
+
+fn cost(text: &str) -> Amount {
+    Amount { cost: dollars(text), tokens: 0 }
+}
+
+/// Answers that use 300 tokens each.
+fn answering() -> ScriptedModel {
+    let used = Usage { input: 200, output: 100, ..Usage::default() };
+    ScriptedModel::deciding(move |_| Some(Ok(Script::text("done").using(used)))).priced(price())
+}
+
+/// Starts many workers and joins them.
+fn joins<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    async move {
+        run.receive().await?;
+        let names: Vec<String> = (0..WORKERS).map(|nth| nth.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let started = run.spawn("parts", work(&names)).await?;
+        let done = run.join(&started).await?.iter().filter(|part| part.status == Status::Succeeded).count();
+        Ok(run.say(done.to_string()))
+    }
+    .boxed()
+}
+
+/// A leader with this budget and 64 workers, whose answers are short.
+fn crowd(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
+    let limits = Limits {
+        max_tree_cost: Some(dollars(budget)),
+        max_children: 100,
+        max_answer_tokens: Some(100),
+        ..Limits::default()
+    };
+    let mut kinds = team();
+    for name in ["assistant", "worker"] {
+        let kind = kinds.get(name).unwrap();
+        kinds.add(Kind { limits: limits.clone(), version: String::new(), ..(*kind).clone() });
+    }
+    World::builder(model).kinds(kinds).dispatchers(at_once(WORKERS as usize + 1)).program(&[], joins)
+}
+
+async fn waiting(world: &World, root: &Agent) -> usize {
+    let tree = world.client().tree(root.id).await.unwrap();
+    tree.iter().filter(|agent| agent.waiting_on == Some(WaitingOn::Retry)).count()
+}
+
+/// How many of these agents wait until more is granted.
+async fn lacking(world: &World, tree: &[Agent]) -> usize {
+    let mut count = 0;
+    for agent in tree.iter().filter(|agent| agent.waiting_on == Some(WaitingOn::Retry)) {
+        let why = world.client().why(agent.id).await.unwrap();
+        count += usize::from(matches!(why.cause(), Cause::Budget { .. }));
+    }
+    count
+}
+
+/// All workers are started at once, each call may use far more than it does use, and the budget holds a part of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_agents_at_once_spend_exactly_their_budget_and_a_grant_lets_them_go_on() {
+    // Room for 20 answers and one call's worst case.
+    let world = crowd(answering(), "$0.0072").store(MemoryStore::default()).start().await;
+    let root = world.ask("Go.").await;
+    let budget = async || world.client().budgets(root.id).await.unwrap().remove(0);
+    // Whoever only waits for others to settle looks again once time passes: none does while a call is under way.
+    let met = within("the budget is met", async {
+        loop {
+            let tree = world.client().tree(root.id).await.unwrap();
+            let is_at_work =
+                |agent: &Agent| matches!(agent.status, Status::Running | Status::Queued | Status::Idle);
+            let met = budget().await;
+            if tree.len() > WORKERS as usize && !tree.iter().any(is_at_work) && met.budget.reserved.is_zero()
+            {
+                if lacking(&world, &tree).await == waiting(&world, &root).await {
+                    return met;
+                }
+                world.clock().advance(Duration::from_secs(2));
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(met.budget.spent.cost <= dollars("$0.0072"), "{met:?}");
+    assert!(met.budget.spent.cost > dollars("$0.0040"), "{met:?}");
+    assert_eq!(met.budget.presumed, Amount::default());
+    assert!(waiting(&world, &root).await > 30);
+    let why = world.client().why(root.id).await.unwrap();
+    assert!(matches!(why.cause(), Cause::Budget { .. }), "{why:?}");
+    assert!(why.text().contains("the budget of this tree has $0.00"), "{}", why.text());
+    // Enough for all of them.
+    world.client().grant_budget(root.id, cost("$1"), None).await.unwrap();
+    let ended = within("all end", world.ended(root.id)).await;
+    assert_eq!(ended.status, Status::Succeeded);
+    let budget = budget().await.budget;
+    assert_eq!(budget.spent, Amount { cost: dollars("$0.0192"), tokens: 300 * WORKERS });
+    assert_eq!((budget.reserved, budget.presumed), (Amount::default(), Amount::default()));
+    assert_eq!(world.client().tree_usage(root.id).await.unwrap().total().cost, budget.spent.cost);
+    assert!(world.audit().await.is_empty());
+}
+
+/// A crash may lose usage, which then counts as the most that the call could use, and nothing else.
+#[tokio::test(flavor = "multi_thread")]
+async fn reservations_survive_a_crash_at_every_commit() {
+    let story = Story::new(["Go.", "Again."], |_| {
+        let model = ScriptedModel::deciding(|request: &Request| {
+            let first = request.messages.len() == 1 || is_worker(request);
+            let used = Usage { input: 20, output: 10, ..Usage::default() };
+            let script = match (is_worker(request), first) {
+                (false, true) => {
+                    Script::call("send_message", json!({ "recipient": "worker", "message": "a" }))
+                }
+                _ => Script::text("done"),
+            };
+            Some(Ok(script.using(used)))
+        });
+        let limits = Limits { max_tree_cost: Some(dollars("$100")), ..Limits::default() };
+        let worker = Kind { instructions: "You are a worker".into(), ..bare("worker") };
+        let kinds = one_kind(|kind| (kind.limits, kind.peers) = (limits, vec!["worker".into()])).with(worker);
+        World::builder(model.priced(price())).tools(first_tools()).kinds(kinds).store(MemoryStore::default())
+    });
+    let points = story.survives([1], 2).await;
+    assert!(points >= 20, "{points}");
+}
+
+/// A kind whose tree may use this many tokens, with answers of at most a hundred.
+fn limited(tokens: u64) -> entourage_engine::Kinds {
+    let limits = Limits { max_tree_tokens: Some(tokens), max_answer_tokens: Some(100), ..Limits::default() };
+    one_kind(|kind| kind.limits = limits)
+}
+
+async fn asleep_over_budget(world: &World, root: &Agent) {
+    eventually("it waits", async || waiting(world, root).await, |waiting| *waiting == 1).await;
+}
+
+/// A person's grant, made as often as it takes, reaches the agent whatever dies.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grant_survives_a_crash_at_every_commit() {
+    let grants = async |at, fault| {
+        let world = World::builder(answering()).kinds(limited(10)).store(MemoryStore::default());
+        let world = world.start_with(at, fault).await;
+        let faults = world.faults().clone();
+        let new = || NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+        let (world, root) =
+            insist(world, async |world| world.client().create(new(), Some("new")).await).await;
+        let (world, ()) = insist(world, async |world| {
+            asleep_over_budget(world, &root).await;
+            Ok(())
+        })
+        .await;
+        let more = Amount { tokens: 100_000, ..Amount::default() };
+        let (world, states) =
+            insist(world, async |world| world.client().grant_budget(root.id, more, Some("more")).await).await;
+        assert_eq!(states[0].budget.granted, more, "once");
+        let (world, ended) = insist(world, async |world| Ok(world.ended(root.id).await)).await;
+        assert_eq!(ended.status, Status::Succeeded);
+        assert!(world.audit().await.is_empty());
+        faults.commits()
+    };
+    let commits = grants(u64::MAX, Fault::DieBefore).await;
+    assert!(commits >= 5, "{commits}");
+    for at in 1..=commits {
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            within(&format!("{fault:?} at commit {at}"), grants(at, fault)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it() {
+    let model = answering();
+    let world = World::builder(model.clone()).kinds(limited(10)).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    assert!(model.requests().is_empty(), "no model is asked");
+    // It looks again each day, and says nothing new.
+    world.clock().advance(Duration::from_secs(24 * 60 * 60 + 1));
+    asleep_over_budget(&world, &root).await;
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    let said = items.iter().filter(|item| {
+        matches!(&item.body, entourage_types::ItemBody::Notice(notice) if notice.code == NoticeCode::OverBudget)
+    });
+    assert_eq!(said.count(), 1, "{items:?}");
+    let more = Amount { tokens: 100_000, ..Amount::default() };
+    let refused = world.client().grant_budget(root.id, cost("$1"), None).await.unwrap_err().to_string();
+    assert!(refused.contains("its tree has no such budget"), "{refused}");
+    let refused =
+        world.client().grant_budget(root.id, Amount::default(), None).await.unwrap_err().to_string();
+    assert!(refused.contains("nothing is granted"), "{refused}");
+    world.client().grant_budget(root.id, more, None).await.unwrap();
+    world.ended(root.id).await;
+    let request = &model.requests()[0];
+    assert_eq!((request.max_tokens, request.messages.len()), (Some(100), 1), "{request:?}");
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    let rebuilt = world.client().request(run.id, 1).await.unwrap();
+    assert_eq!(rebuilt.doubt, None, "the limit on the answer is part of what is proved");
+}
+
+/// The provider may have worked on a call that timed out.
+#[tokio::test]
+async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_as_nothing() {
+    let timed_out = || ModelError::TimedOut { model: "m".into(), after: Duration::from_secs(1) };
+    let limited_rate = || ModelError::RateLimited { model: "m".into(), retry_after: None };
+    for (error, is_presumed) in [(timed_out(), true), (limited_rate(), false)] {
+        let model = ScriptedModel::new([]);
+        model.push(Err(error));
+        let used = Usage { input: 20, output: 10, ..Usage::default() };
+        model.push(Ok(Script::text("done").using(used)));
+        // An answer whose usage the provider does not say.
+        model.push(Ok(Script::text("done").using(Usage::default())));
+        let world = World::builder(model).kinds(limited(100_000)).start().await;
+        let root = world.ask("Go.").await;
+        world.clock().advance_to_sleeper(Duration::from_secs(60)).await;
+        world.ended(root.id).await;
+        let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
+        let first = budget().await;
+        assert_eq!((first.spent.tokens, first.reserved.tokens), (30, 0));
+        assert_eq!(first.presumed.tokens > 100, is_presumed, "{first:?}");
+        world.client().send(root.id, "Again.", None).await.unwrap();
+        world.ended(root.id).await;
+        let second = budget().await;
+        assert!(second.presumed.tokens > first.presumed.tokens + 100, "{second:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_owner_who_has_spent_the_days_budget_goes_on_the_next_day() {
+    let model = answering();
+    let owners = BTreeMap::from([(Owner::new("rich"), dollars("$1"))]);
+    // Room for one call of 8,192 tokens in the answer.
+    let budgets = Budgets { per_owner_per_day: Some(dollars("$0.0090")), owners, unpriced: None };
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {}));
+    let world = world.engine(move |engine| engine.budgets(budgets.clone())).start().await;
+    let first = world.ask("Go.").await;
+    world.ended(first.id).await;
+    let second = world.ask("Go.").await;
+    asleep_over_budget(&world, &second).await;
+    let why = world.client().why(second.id).await.unwrap().cause().clone();
+    assert!(
+        matches!(&why, Cause::Budget { due, .. } if *due == world.clock().now().day().next().begins()),
+        "{why:?}"
+    );
+    // Others have budgets of their own.
+    let rich = world.engine().client(Owner::new("rich"));
+    let new = || NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+    for _ in 0..2 {
+        let agent = rich.create(new(), None).await.unwrap();
+        let now = async || rich.agent(agent.id).await.unwrap().status;
+        eventually("it ends", now, |status| *status == Status::Succeeded).await;
+    }
+    let refused = world.client().grant_budget(second.id, cost("$1"), None).await.unwrap_err().to_string();
+    assert!(refused.contains("its tree has no such budget"), "{refused}");
+    world.clock().advance(Duration::from_secs(24 * 60 * 60));
+    world.ended(second.id).await;
+}
+
+/// A price that is not known is refused at the door, or assumed.
+#[tokio::test]
+async fn a_budget_in_money_needs_a_price_known_or_assumed() {
+    let unpriced = || {
+        let used = Usage { input: 200, output: 100, ..Usage::default() };
+        ScriptedModel::deciding(move |_| Some(Ok(Script::text("done").using(used))))
+    };
+    let limits = Limits { max_tree_cost: Some(dollars("$1")), ..Limits::default() };
+    let kinds = || one_kind(|kind| kind.limits = limits.clone());
+    let world = World::builder(unpriced()).kinds(kinds()).start().await;
+    let new = || NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+    let refused = world.client().create(new(), None).await.unwrap_err().to_string();
+    assert!(refused.contains("may spend $1.000000 in a tree, but the price of"), "{refused}");
+    let budgets = Budgets { unpriced: Some(price()), ..Budgets::default() };
+    let world = World::builder(unpriced()).kinds(kinds());
+    let world = world.engine(move |engine| engine.budgets(budgets.clone())).start().await;
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    let budget = world.client().budgets(root.id).await.unwrap().remove(0).budget;
+    assert_eq!(budget.spent, Amount { cost: dollars("$0.0003"), tokens: 300 });
+    // That of a day meets the unknown price only when the model is to be asked.
+    let budgets = Budgets { per_owner_per_day: Some(dollars("$1")), ..Budgets::default() };
+    let world = World::builder(unpriced()).kinds(one_kind(|_| {}));
+    let world = world.engine(move |engine| engine.budgets(budgets.clone())).start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    assert!(run.error.unwrap().contains("`budget.unpriced`"));
+}
+
+/// A call that is cut off by a stop counts as its reservation.
+#[tokio::test]
+async fn a_stopped_call_leaves_nothing_reserved() {
+    let model = HeldModel::new(answering());
+    let world = World::builder(model.clone()).kinds(limited(100_000)).start().await;
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
+    let held = budget().await.reserved;
+    assert!(held.tokens > 100, "{held:?}");
+    world.client().intervene(root.id, entourage_types::Action::Stop, None).await.unwrap();
+    world.ended(root.id).await;
+    let stopped = budget().await;
+    assert_eq!((stopped.reserved, stopped.presumed), (Amount::default(), held));
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    world.client().intervene(root.id, entourage_types::Action::Delete, None).await.unwrap();
+    let deleted = world.client().budgets(root.id).await.unwrap().remove(0).budget;
+    assert_eq!((deleted.reserved.tokens, deleted.presumed), (0, held));
+}
+
+/// Without room for its summary, a session is closed with excerpts of its messages.
+#[tokio::test]
+async fn a_session_is_closed_without_a_summary_that_the_budget_does_not_hold() {
+    let model = answering();
+    let limits = Limits { max_tree_tokens: Some(1_000), max_answer_tokens: Some(100), ..Limits::default() };
+    let kinds = one_kind(|kind| {
+        kind.limits = limits;
+        (kind.context.sessions, kind.context.idle_minutes) = (Sessions::Idle, 30);
+    });
+    let world = World::builder(model.clone()).kinds(kinds).start().await;
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    world.clock().advance(Duration::from_secs(3600));
+    let sessions = async || world.client().sessions(root.id, Page::default()).await.unwrap();
+    let closed = eventually("it is closed", sessions, |sessions| sessions.len() == 1).await;
+    assert_eq!((closed[0].used.clone(), model.requests().len()), (None, 1), "{closed:?}");
+    assert!(closed[0].summary.contains("Go."), "{closed:?}");
+    assert!(world.audit().await.is_empty());
+}

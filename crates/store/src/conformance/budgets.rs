@@ -1,0 +1,147 @@
+//! Budgets: what is reserved, settled and granted, and who may do that.
+
+use entourage_types::{Agent, Allowance, Amount, Budget, BudgetId, Cost, Owner, Scope};
+
+use super::{
+    Backing,
+    sample::{at, claim, new_child, new_root, owner},
+};
+use crate::{BudgetChange, Commit, Committed, Error, Expect, Result, Store, Write};
+
+fn amount(cost: u64, tokens: u64) -> Amount {
+    Amount { cost: Cost::from_nanos(cost), tokens }
+}
+
+fn allowance(cost: u64, tokens: u64) -> Allowance {
+    Allowance { cost: Some(Cost::from_nanos(cost)), tokens: Some(tokens) }
+}
+
+/// Reserves for an agent what an allowance has room for.
+async fn reserve(
+    store: &impl Store,
+    agent: &Agent,
+    of: (&BudgetId, Allowance),
+    amount: Amount,
+) -> Result<Committed> {
+    let own = claim(store, agent.id).await?.agent;
+    let (budget, allowance) = of;
+    let reserve = BudgetChange::Reserve { budget: budget.clone(), amount };
+    let affords = Expect::Affords(budget.clone(), allowance, amount);
+    store.commit(Commit::fenced(&own, at(1)).expect(affords).write(Write::Budget(reserve))).await
+}
+
+async fn settle(store: &impl Store, agent: &Agent, budget: &BudgetId, used: Option<Amount>) -> Result<()> {
+    let own = claim(store, agent.id).await?.agent;
+    let settle = BudgetChange::Settle { budget: budget.clone(), used };
+    store.commit(Commit::fenced(&own, at(2)).write(Write::Budget(settle))).await.map(drop)
+}
+
+async fn read(store: &impl Store, id: &BudgetId) -> Result<Budget> {
+    Ok(store.budget(&Scope::All, id).await?.unwrap_or_else(|| Budget::unused(id.clone(), owner())))
+}
+
+/// A reservation counts until it is settled; then what was used counts, or all of it if that never became known.
+pub async fn a_budget_counts_what_is_reserved_and_then_what_was_used(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let (first, second) = (new_child(&store, &root).await?, new_child(&store, &root).await?);
+    let tree = BudgetId::Tree(root.id);
+    assert_eq!(store.budget(&Scope::All, &tree).await?, None);
+    let of = (&tree, allowance(10, 100));
+    reserve(&store, &first, of, amount(6, 10)).await?;
+    let refused = reserve(&store, &second, of, amount(5, 10)).await;
+    assert!(
+        matches!(&refused, Err(Error::OverBudget { left, may_have_room: true, .. }) if *left == allowance(4, 90)),
+        "{refused:?}"
+    );
+    let refused = reserve(&store, &second, of, amount(11, 10)).await;
+    assert!(matches!(refused, Err(Error::OverBudget { may_have_room: false, .. })), "{refused:?}");
+    reserve(&store, &second, of, amount(4, 10)).await?;
+    settle(&store, &first, &tree, Some(amount(1, 2))).await?;
+    assert_eq!(read(&store, &tree).await?.spent, amount(1, 2));
+    assert_eq!(read(&store, &tree).await?.reserved, amount(4, 10));
+    // The usage of the second call never arrived.
+    settle(&store, &second, &tree, None).await?;
+    let found = read(&store, &tree).await?;
+    assert_eq!((found.presumed, found.reserved), (amount(4, 10), Amount::default()));
+    assert_eq!(found.left(of.1), allowance(5, 88));
+    // Nothing is settled twice.
+    settle(&store, &second, &tree, None).await?;
+    assert_eq!(read(&store, &tree).await?, found);
+    // The first agent died during its next call, and makes another one.
+    reserve(&store, &first, of, amount(2, 8)).await?;
+    reserve(&store, &first, of, amount(3, 8)).await?;
+    let found = read(&store, &tree).await?;
+    assert_eq!((found.presumed, found.reserved), (amount(6, 18), amount(3, 8)));
+    assert_eq!(store.budget(&Scope::from(&Owner::new("else")), &tree).await?, None, "of another owner");
+    Ok(())
+}
+
+/// A grant adds to the allowance, and an agent that lacks room does not miss it.
+pub async fn a_grant_adds_to_a_budget(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let tree = BudgetId::Tree(root.id);
+    let of = (&tree, allowance(1, 100));
+    assert!(reserve(&store, &root, of, amount(3, 0)).await.is_err());
+    let lacks = || Commit::new(at(3)).expect(Expect::Lacks(tree.clone(), of.1, amount(3, 0)));
+    store.commit(lacks()).await?;
+    let grant = |owner| BudgetChange::Grant { budget: tree.clone(), owner, amount: amount(2, 0) };
+    let foreign = store.commit(Commit::new(at(3)).write(Write::Budget(grant(Owner::new("else"))))).await;
+    assert!(matches!(foreign, Err(Error::NoAgent { .. })), "{foreign:?}");
+    store.commit(Commit::new(at(3)).write(Write::Budget(grant(owner())))).await?;
+    let missed = store.commit(lacks()).await;
+    assert!(matches!(missed, Err(Error::HasRoom { .. })), "{missed:?}");
+    reserve(&store, &root, of, amount(3, 0)).await?;
+    Ok(())
+}
+
+/// An activation reserves and settles in the budgets of its own tree and owner alone, and only an outsider grants.
+pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let day = |owner| BudgetId::Day(at(0).day(), owner);
+    let (own, another) = (BudgetId::Tree(root.id), BudgetId::Tree(other.id));
+    let amount = amount(1, 1);
+    let grant = BudgetChange::Grant { budget: own.clone(), owner: owner(), amount };
+    let reserve = |budget| BudgetChange::Reserve { budget, amount };
+    for (fenced, change) in [
+        (true, reserve(another)),
+        (true, reserve(day(Owner::new("else")))),
+        (true, grant),
+        (false, reserve(own.clone())),
+        (false, BudgetChange::Settle { budget: own.clone(), used: Some(amount) }),
+    ] {
+        let agent = claim(&store, root.id).await?.agent;
+        let commit = if fenced { Commit::fenced(&agent, at(1)) } else { Commit::new(at(1)) };
+        let refused = store.commit(commit.write(Write::Budget(change.clone()))).await;
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{change:?}: {refused:?}");
+    }
+    let agent = claim(&store, root.id).await?.agent;
+    let both = Commit::fenced(&agent, at(1))
+        .write(Write::Budget(reserve(day(owner()))))
+        .write(Write::Budget(reserve(own)));
+    store.commit(both).await?;
+    assert_eq!(read(&store, &day(owner())).await?.reserved, amount);
+    Ok(())
+}
+
+/// The budget of a tree is removed with the tree; of an agent that is removed nothing stays reserved.
+pub async fn a_budget_is_removed_with_its_tree(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let child = new_child(&store, &root).await?;
+    let (tree, day) = (BudgetId::Tree(root.id), BudgetId::Day(at(0).day(), owner()));
+    for budget in [&tree, &day] {
+        reserve(&store, &child, (budget, Allowance::default()), amount(2, 3)).await?;
+    }
+    store.commit(Commit::new(at(3)).write(Write::PruneAgent(child.id))).await?;
+    for budget in [&tree, &day] {
+        let found = read(&store, budget).await?;
+        assert_eq!((found.presumed, found.reserved), (amount(2, 3), Amount::default()));
+    }
+    store.commit(Commit::new(at(3)).write(Write::PruneAgent(root.id))).await?;
+    assert_eq!(store.budget(&Scope::All, &tree).await?, None);
+    assert_eq!(read(&store, &day).await?.presumed, amount(2, 3), "the day is not over");
+    Ok(())
+}
