@@ -99,9 +99,6 @@ impl Engine {
             let (agent, items, chain) = run.into_committed();
             self.inner.transcripts.put(&agent, items, chain);
         }
-        if std::env::var("DBG").is_ok() {
-            eprintln!("CLOSED {agent} {closed:?}");
-        }
         match closed {
             // Another activation has taken the agent; it does the rest.
             Err(StoreError::Fenced { .. }) => Ok(()),

@@ -158,11 +158,10 @@ impl<'e> Run<'e> {
             interrupted => interrupted,
         };
         let ended = match begun {
-            Ok(()) if !self.has_work() => { eprintln!("REST"); return self.rest().await }
+            Ok(()) if !self.has_work() => return self.rest().await,
             Ok(()) => self.work().await,
             Err(interrupt) => Err(interrupt),
         };
-        if std::env::var("DBG").is_ok() { eprintln!("WORKED {ended:?}"); }
         self.close(ended).await
     }
 

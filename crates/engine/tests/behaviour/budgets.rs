@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use entourage_engine::{Budgets, Cause, Clock, Interrupt, NewAgent, Run};
+use entourage_engine::{Budgets, Cause, Client, Clock, Interrupt, NewAgent, Run};
 use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, HeldModel, Story, World, WorldBuilder};
@@ -18,6 +18,11 @@ use crate::kit::{
 };
 
 type Outcome<'r> = BoxFuture<'r, Result<String, Interrupt>>;
+
+/// A person at the engine at work.
+fn person(world: &World) -> Client {
+    world.engine().client(Owner::local())
+}
 
 /// How many workers there are.
 const WORKERS: u64 = 64;
@@ -118,7 +123,7 @@ async fn many_agents_at_once_spend_exactly_their_budget_and_a_grant_lets_them_go
     assert!(matches!(why.cause(), Cause::Budget { .. }), "{why:?}");
     assert!(why.text().contains("the budget of this tree has $0.00"), "{}", why.text());
     // Enough for all of them.
-    world.client().grant_budget(root.id, cost("$1"), None).await.unwrap();
+    person(&world).grant_budget(root.id, cost("$1"), None).await.unwrap();
     let ended = within("all end", world.ended(root.id)).await;
     assert_eq!(ended.status, Status::Succeeded);
     let budget = budget().await.budget;
@@ -170,8 +175,7 @@ async fn a_grant_survives_a_crash_at_every_commit() {
         let world = world.start_with(at, fault).await;
         let faults = world.faults().clone();
         let new = || NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
-        let (world, root) =
-            insist(world, async |world| world.client().create(new(), Some("new")).await).await;
+        let (world, root) = insist(world, async |world| person(world).create(new(), Some("new")).await).await;
         let (world, ()) = insist(world, async |world| {
             asleep_over_budget(world, &root).await;
             Ok(())
@@ -179,7 +183,7 @@ async fn a_grant_survives_a_crash_at_every_commit() {
         .await;
         let more = Amount { tokens: 100_000, ..Amount::default() };
         let (world, states) =
-            insist(world, async |world| world.client().grant_budget(root.id, more, Some("more")).await).await;
+            insist(world, async |world| person(world).grant_budget(root.id, more, Some("more")).await).await;
         assert_eq!(states[0].budget.granted, more, "once");
         let (world, ended) = insist(world, async |world| Ok(world.ended(root.id).await)).await;
         assert_eq!(ended.status, Status::Succeeded);
@@ -211,12 +215,12 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
     });
     assert_eq!(said.count(), 1, "{items:?}");
     let more = Amount { tokens: 100_000, ..Amount::default() };
-    let refused = world.client().grant_budget(root.id, cost("$1"), None).await.unwrap_err().to_string();
+    let refused = person(&world).grant_budget(root.id, cost("$1"), None).await.unwrap_err().to_string();
     assert!(refused.contains("its tree has no such budget"), "{refused}");
     let refused =
-        world.client().grant_budget(root.id, Amount::default(), None).await.unwrap_err().to_string();
+        person(&world).grant_budget(root.id, Amount::default(), None).await.unwrap_err().to_string();
     assert!(refused.contains("nothing is granted"), "{refused}");
-    world.client().grant_budget(root.id, more, None).await.unwrap();
+    person(&world).grant_budget(root.id, more, None).await.unwrap();
     world.ended(root.id).await;
     let request = &model.requests()[0];
     assert_eq!((request.max_tokens, request.messages.len()), (Some(100), 1), "{request:?}");
@@ -229,8 +233,9 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
 #[tokio::test]
 async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_as_nothing() {
     let timed_out = || ModelError::TimedOut { model: "m".into(), after: Duration::from_secs(1) };
-    let limited_rate = || ModelError::RateLimited { model: "m".into(), retry_after: None };
-    for (error, is_presumed) in [(timed_out(), true), (limited_rate(), false)] {
+    let unavailable =
+        || ModelError::Unavailable { model: "m".into(), cause: "503".into(), retry_after: None };
+    for (error, is_presumed) in [(timed_out(), true), (unavailable(), false)] {
         let model = ScriptedModel::new([]);
         model.push(Err(error));
         let used = Usage { input: 20, output: 10, ..Usage::default() };
@@ -245,7 +250,7 @@ async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_
         let first = budget().await;
         assert_eq!((first.spent.tokens, first.reserved.tokens), (30, 0));
         assert_eq!(first.presumed.tokens > 100, is_presumed, "{first:?}");
-        world.client().send(root.id, "Again.", None).await.unwrap();
+        person(&world).send(root.id, "Again.", None).await.unwrap();
         world.ended(root.id).await;
         let second = budget().await;
         assert!(second.presumed.tokens > first.presumed.tokens + 100, "{second:?}");
@@ -277,7 +282,7 @@ async fn an_owner_who_has_spent_the_days_budget_goes_on_the_next_day() {
         let now = async || rich.agent(agent.id).await.unwrap().status;
         eventually("it ends", now, |status| *status == Status::Succeeded).await;
     }
-    let refused = world.client().grant_budget(second.id, cost("$1"), None).await.unwrap_err().to_string();
+    let refused = person(&world).grant_budget(second.id, cost("$1"), None).await.unwrap_err().to_string();
     assert!(refused.contains("its tree has no such budget"), "{refused}");
     world.clock().advance(Duration::from_secs(24 * 60 * 60));
     world.ended(second.id).await;
@@ -323,13 +328,13 @@ async fn a_stopped_call_leaves_nothing_reserved() {
     let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
     let held = budget().await.reserved;
     assert!(held.tokens > 100, "{held:?}");
-    world.client().intervene(root.id, entourage_types::Action::Stop, None).await.unwrap();
+    person(&world).intervene(root.id, entourage_types::Action::Stop, None).await.unwrap();
     world.ended(root.id).await;
     let stopped = budget().await;
     assert_eq!((stopped.reserved, stopped.presumed), (Amount::default(), held));
     let root = world.ask("Go.").await;
     model.begun().await;
-    world.client().intervene(root.id, entourage_types::Action::Delete, None).await.unwrap();
+    person(&world).intervene(root.id, entourage_types::Action::Delete, None).await.unwrap();
     let deleted = world.client().budgets(root.id).await.unwrap().remove(0).budget;
     assert_eq!((deleted.reserved.tokens, deleted.presumed), (0, held));
 }

@@ -131,7 +131,13 @@ impl Run<'_> {
         // Records the run as running before it asks again: if the request ends the process, the next process
         // counts that.
         if self.record.waiting_on == Some(WaitingOn::Retry) {
-            let resumed = self.resumed(self.engine.now()).collect();
+            let now = self.engine.now();
+            let mut resumed: Vec<Write> = self.resumed(now).collect();
+            // A person wants the attempt now. If the process ends before it is made, it is due nevertheless.
+            if !self.is_due(tries.kept.due) {
+                tries.kept.due = now;
+                resumed.push(Write::Step(self.retry_step(key, &tries)));
+            }
             self.commit(resumed).await?;
         }
         if is_turn {
@@ -339,12 +345,16 @@ impl Run<'_> {
         self.try_again(key, tries).await
     }
 
+    /// Returns the row of a call that is tried again.
+    fn retry_step(&self, key: &StepKey, tries: &FailedTries) -> Step {
+        let step = self.steps.row(key.clone(), StepState::Retry(tries.kept.clone()), self.engine.now());
+        Step { attempt: tries.made, ..step }
+    }
+
     /// Commits the retry and its wake-up, so that the run sleeps on disk until the next attempt.
-    async fn try_again(&mut self, key: &StepKey, FailedTries { kept, made }: FailedTries) -> Interrupt {
-        let due = kept.due;
-        let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
-        let step = Step { attempt: made, ..step };
-        match self.commit(vec![Write::Step(step), self.wake_at(due)]).await {
+    async fn try_again(&mut self, key: &StepKey, tries: FailedTries) -> Interrupt {
+        let step = self.retry_step(key, &tries);
+        match self.commit(vec![Write::Step(step), self.wake_at(tries.kept.due)]).await {
             Ok(()) => Interrupt::Suspended(WaitingOn::Retry),
             Err(interrupt) => interrupt,
         }

@@ -71,9 +71,7 @@ impl Run<'_> {
             let budget = budget.clone();
             commit.push(Write::Budget(BudgetChange::Reserve { budget, amount }));
         }
-        let done = self.engine.inner.store.commit(commit).await;
-        if std::env::var("DBG").is_ok() { eprintln!("RESERVE {amount:?} {done:?}"); }
-        match done {
+        match self.engine.inner.store.commit(commit).await {
             Ok(committed) => {
                 self.inbox.committed(committed.inbox);
                 self.record.reserve(allowances.into_iter().map(|(budget, _)| budget).collect());
