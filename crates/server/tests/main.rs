@@ -5,6 +5,7 @@ mod agencies;
 mod agents;
 mod auth;
 mod broken;
+mod budgets;
 mod chats;
 mod cursors;
 mod description;
