@@ -244,7 +244,8 @@ async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_
         model.push(Ok(Script::text("done").using(Usage::default())));
         let world = World::builder(model).kinds(limited(100_000)).start().await;
         let root = world.ask("Go.").await;
-        world.clock().advance_to_sleeper(Duration::from_secs(60)).await;
+        let pause = Duration::from_millis(1500);
+        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
         world.ended(root.id).await;
         let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
         let first = budget().await;

@@ -107,6 +107,8 @@ fn edition(second: bool) -> Kinds {
         tool_seconds: 30,
         ..Limits::default()
     };
+    // Room for some calls at once, until people grant more.
+    let budgeted = Limits { max_tree_tokens: Some(8_000), max_answer_tokens: Some(100), ..limits.clone() };
     let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
     let sections = vec![Section::Time, Section::Notes, Section::Learnings, Section::SubAgents];
     let time_minutes = if second { 1 } else { 5 };
@@ -125,7 +127,7 @@ fn edition(second: bool) -> Kinds {
             conversational: talks,
             reply: if talks { Says::SendMessage } else { Says::FinalText },
             input,
-            limits: limits.clone(),
+            limits: if name == "lead" { budgeted.clone() } else { limits.clone() },
             approval: vec![dear()],
             version: format!("{name} {second}"),
             context: context.clone(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use entourage_engine::{Cause, Client, Error, NewAgent, Page, Role};
 use entourage_types::{
-    About, Action, Agent, AgentId, Answer, Author, ItemBody, Owner, Question, QuestionStatus, Status,
+    About, Action, Agent, AgentId, Amount, Answer, Author, ItemBody, Owner, Question, QuestionStatus, Status,
     WaitingOn,
 };
 
@@ -197,15 +197,24 @@ impl People {
         for (owner, id) in &self.agents {
             let node = life.node();
             let agent = node.came_of(Request::Read, node.client(owner).agent(*id).await).done();
-            let waits = match agent.map(|agent| (agent.status, agent.waiting_on)) {
-                Some((_, Some(WaitingOn::Resume))) => Some(Action::Resume),
-                Some((Status::Running, _)) if left_open(node, owner, *id).await => Some(Action::Stop),
+            let Some(agent) = agent else { continue };
+            let cause = match (agent.status, agent.waiting_on) {
+                (Status::Running, _) | (_, Some(WaitingOn::Retry)) => cause(node, owner, *id).await,
                 _ => None,
             };
-            if let Some(action) = waits {
-                held_up = true;
-                self.intervene(life, owner, *id, action).await;
+            match (agent.waiting_on, cause) {
+                (Some(WaitingOn::Resume), _) => self.intervene(life, owner, *id, Action::Resume).await,
+                // So many processes ended during its work, and while they ended its run, that only a person may.
+                (_, Some(Cause::Crash { .. })) => self.intervene(life, owner, *id, Action::Stop).await,
+                (_, Some(Cause::Budget { .. })) => {
+                    let more = Amount { tokens: 5_000, ..Amount::default() };
+                    drop(
+                        node.came_of(Request::Grant, node.client(owner).grant_budget(*id, more, None).await),
+                    );
+                }
+                _ => continue,
             }
+            held_up = true;
         }
         for owner in &self.owners {
             held_up |= !self.open_questions(life, owner).await.is_empty();
@@ -250,10 +259,10 @@ impl People {
     }
 }
 
-/// Whether so many processes ended during its work, and while they ended its run, that only a person may end it.
-async fn left_open(node: &Node, owner: &Owner, id: AgentId) -> bool {
-    let why = node.came_of(Request::Read, node.client(owner).why(id).await).done();
-    why.is_some_and(|why| matches!(why.chain()[0].cause, Cause::Crash { .. }))
+/// Why an agent itself does not go on.
+async fn cause(node: &Node, owner: &Owner, id: AgentId) -> Option<Cause> {
+    let why = node.came_of(Request::Read, node.client(owner).why(id).await).done()?;
+    Some(why.chain()[0].cause.clone())
 }
 
 /// Verifies that a person sees messages to and from them, and no internal work.

@@ -17,6 +17,7 @@ pub(super) enum Request {
     Create,
     Send,
     Answer,
+    Grant,
     Intervene(Action),
     Follow,
     Advance,
@@ -28,7 +29,7 @@ impl Request {
     /// Whether a node that is alive may refuse the request with this error.
     fn may_fail_with(self, error: &Error) -> bool {
         match self {
-            Self::Read | Self::Create | Self::Follow | Self::RunJob | Self::Reload => false,
+            Self::Read | Self::Create | Self::Grant | Self::Follow | Self::RunJob | Self::Reload => false,
             Self::Send => matches!(error, Error::Gone(_) | Error::AtWork(_)),
             // Somebody else was faster, or nobody answered in time.
             Self::Answer => matches!(error, Error::NotOpen { .. }),
