@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use entourage_llm::{Message, Price, Request};
 use entourage_store::Error as StoreError;
-use entourage_types::{Agent, Allowance, Amount, BudgetId, Cost, Kind, Owner, Scope, Time, Usage};
+use entourage_types::{Agent, Allowance, Amount, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Time, Usage};
 
-use crate::Engine;
+use crate::{Engine, Kinds};
 
 /// Tokens of a request beside its texts: what providers add to each message, and to the request.
 const BESIDE_MESSAGE: usize = 16;
@@ -36,6 +36,10 @@ impl Budgets {
 /// The budget of the tree whose root is of this kind.
 const fn of_tree(kind: &Kind) -> Allowance {
     Allowance { cost: kind.limits.max_tree_cost, tokens: kind.limits.max_tree_tokens }
+}
+
+fn any_of_tree(kinds: &Kinds) -> bool {
+    kinds.iter().any(|kind| !of_tree(kind).is_unlimited())
 }
 
 impl Engine {
@@ -73,6 +77,12 @@ impl Engine {
         ))
     }
 
+    /// Whether any agent may have a budget.
+    pub(crate) fn has_budgets(&self) -> bool {
+        let Budgets { per_owner_per_day, owners, unpriced: _ } = &self.inner.budgets;
+        per_owner_per_day.is_some() || !owners.is_empty() || any_of_tree(&self.kinds())
+    }
+
     /// The budgets that limit what this agent may spend at this moment, that of its tree first. Where no kind and no
     /// setting has a budget, this reads nothing.
     pub(crate) async fn budgets_of(
@@ -94,12 +104,13 @@ impl Engine {
 
     async fn tree_allowance(&self, agent: &Agent) -> Result<Allowance, StoreError> {
         let kinds = self.kinds();
-        if kinds.iter().all(|kind| of_tree(kind).is_unlimited()) {
+        if !any_of_tree(&kinds) {
             return Ok(Allowance::default());
         }
-        let root = match agent.parent {
-            None => Some(agent.clone()),
-            Some(_) => self.store().agent(&Scope::from(&agent.owner), agent.root).await?,
+        // A person's thread in a chat has no parent and is no root.
+        let root = match agent.id == agent.root {
+            true => Some(agent.clone()),
+            false => self.store().agent(&Scope::from(&agent.owner), agent.root).await?,
         };
         let kind = root.and_then(|root| kinds.get(&root.kind));
         Ok(kind.map(|kind| of_tree(&kind)).unwrap_or_default())
@@ -116,10 +127,7 @@ impl Engine {
         // Each further request holds the answer to the one before.
         let input = one * times + answer * (times * times.saturating_sub(1) / 2);
         let output = answer * times;
-        let price = |usage: &Usage| match self.model().price(model, usage) {
-            None => self.inner.budgets.unpriced.as_ref().and_then(|price| price.of(usage)),
-            known => known,
-        };
+        let price = |usage: &Usage| self.price_of(model, usage);
         // Some providers ask more for what they write to their cache.
         let read = Usage { input, output, ..Usage::default() };
         let written = Usage { cache_written: input, ..read };
@@ -127,9 +135,15 @@ impl Engine {
     }
 
     /// What an answer counts as in budgets: at the assumed price, if no price is known.
-    pub(crate) fn amount_of(&self, used: &entourage_types::ModelUse) -> Amount {
-        let assumed = || self.inner.budgets.unpriced.as_ref().and_then(|price| price.of(&used.usage));
-        Amount { cost: used.cost.or_else(assumed).unwrap_or_default(), tokens: used.usage.tokens() }
+    pub(crate) fn amount_of(&self, asked: Option<&str>, used: &ModelUse) -> Amount {
+        let cost = used.cost.or_else(|| self.price_of(asked, &used.usage));
+        Amount { cost: cost.unwrap_or_default(), tokens: used.usage.tokens() }
+    }
+
+    /// The price of this usage of a model, known or assumed.
+    fn price_of(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        let assumed = || self.inner.budgets.unpriced.as_ref().and_then(|price| price.of(usage));
+        self.model().price(model, usage).or_else(assumed)
     }
 }
 

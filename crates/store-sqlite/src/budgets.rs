@@ -36,39 +36,47 @@ pub(crate) fn get(connection: &Connection, scope: &Scope, id: &BudgetId) -> Resu
 
 /// Applies a change, by an activation or an outsider.
 pub(crate) fn change(connection: &Connection, change: &BudgetChange, writer: Option<&Agent>) -> Result<()> {
-    let id = change.budget();
-    let (owner, holder) = match (change, writer) {
-        (BudgetChange::Grant { owner, .. }, _) => (owner, None),
-        (_, Some(writer)) => (&writer.owner, Some(writer.id)),
+    match (change, writer) {
+        (BudgetChange::Grant { budget, owner, .. }, _) => {
+            let mut row = known_or_unused(connection, budget, owner)?;
+            change.apply(&mut row, None);
+            put(connection, &row)
+        }
+        (BudgetChange::Reserve { budget, .. }, Some(writer)) => {
+            let mut row = known_or_unused(connection, budget, &writer.owner)?;
+            let held = change.apply(&mut row, held(connection, budget, writer.id)?);
+            put(connection, &row)?;
+            hold(connection, budget, writer.id, held)
+        }
+        (BudgetChange::Settle { .. }, Some(writer)) => settle(connection, writer.id, change),
         // Not reached: an outsider only grants.
-        (_, None) => return Ok(()),
-    };
-    let held = holder.map(|holder| held(connection, id, holder)).transpose()?.flatten();
-    if change.is_void(held) {
-        return Ok(());
+        (_, None) => Ok(()),
     }
+}
+
+fn known_or_unused(connection: &Connection, id: &BudgetId, owner: &Owner) -> Result<Budget> {
     let found = get(connection, &Scope::All, id)?;
-    let mut budget = found.unwrap_or_else(|| Budget::unused(id.clone(), owner.clone()));
-    let holds = change.apply(&mut budget, held);
-    put(connection, &budget)?;
-    if let Some(holder) = holder.filter(|_| holds != held) {
-        hold(connection, id, holder, holds)?;
+    Ok(found.unwrap_or_else(|| Budget::unused(id.clone(), owner.clone())))
+}
+
+/// Ends what an agent has reserved, in all budgets.
+fn settle(connection: &Connection, agent: AgentId, settle: &BudgetChange) -> Result<()> {
+    let mut of_agent = connection.prepare_cached("SELECT budget FROM reservations WHERE agent = ?1")?;
+    let budgets = of_agent.query_map([agent.to_string()], |row| word(row, 0))?;
+    for budget in budgets.collect::<rusqlite::Result<Vec<BudgetId>>>()? {
+        let held = held(connection, &budget, agent)?;
+        hold(connection, &budget, agent, None)?;
+        if let Some(mut row) = get(connection, &Scope::All, &budget)? {
+            settle.apply(&mut row, held);
+            put(connection, &row)?;
+        }
     }
     Ok(())
 }
 
 /// Removes the budget of a tree with its root, and the reservations of an agent, which count as used.
 pub(crate) fn prune(connection: &Connection, agent: AgentId) -> Result<()> {
-    let mut of_agent = connection.prepare_cached("SELECT budget FROM reservations WHERE agent = ?1")?;
-    let ids = of_agent.query_map([agent.to_string()], |row| word(row, 0))?;
-    for budget in ids.collect::<rusqlite::Result<Vec<BudgetId>>>()? {
-        let held = held(connection, &budget, agent)?;
-        hold(connection, &budget, agent, None)?;
-        if let Some(mut row) = get(connection, &Scope::All, &budget)? {
-            BudgetChange::Settle { budget, used: None }.apply(&mut row, held);
-            put(connection, &row)?;
-        }
-    }
+    settle(connection, agent, &BudgetChange::Settle { used: None })?;
     connection.prepare_cached("DELETE FROM budgets WHERE id = ?1")?.execute([agent.to_string()])?;
     Ok(())
 }
@@ -93,8 +101,8 @@ fn put(connection: &Connection, budget: &Budget) -> Result<()> {
     Ok(())
 }
 
-/// What an agent has reserved.
-fn held(connection: &Connection, budget: &BudgetId, agent: AgentId) -> Result<Option<Amount>> {
+/// What an agent has reserved in a budget.
+pub(crate) fn held(connection: &Connection, budget: &BudgetId, agent: AgentId) -> Result<Option<Amount>> {
     let mut statement = connection
         .prepare_cached("SELECT cost, tokens FROM reservations WHERE agent = ?1 AND budget = ?2")?;
     let key = [agent.to_string(), budget.to_string()];

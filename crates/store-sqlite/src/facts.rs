@@ -1,7 +1,7 @@
 //! What the judgement of a commit depends on, read inside the transaction that writes.
 
 use entourage_store::judge::{Facts, RecordState};
-use entourage_types::{Agent, AgentId, Budget, BudgetId, EntityKind, Owner, RunId, Scope, Time};
+use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, EntityKind, Owner, RunId, Scope, Time};
 use rusqlite::Connection;
 
 use crate::{
@@ -76,6 +76,10 @@ impl Facts for Rows<'_> {
 
     fn budget(&mut self, id: &BudgetId) -> Result<Option<Budget>> {
         budgets::get(self.connection, &Scope::All, id)
+    }
+
+    fn reservation(&mut self, id: &BudgetId, agent: AgentId) -> Result<Option<Amount>> {
+        budgets::held(self.connection, id, agent)
     }
 
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {

@@ -13,10 +13,8 @@ pub enum BudgetChange {
         /// The most that the call can use.
         amount: Amount,
     },
-    /// Ends the fenced agent's reservation, if it has one.
+    /// Ends the fenced agent's reservations in all budgets, if it has any.
     Settle {
-        /// The budget, of the agent's tree or of its owner.
-        budget: BudgetId,
         /// What the call used; none if that is not known: the reservation counts as used.
         used: Option<Amount>,
     },
@@ -32,14 +30,6 @@ pub enum BudgetChange {
 }
 
 impl BudgetChange {
-    /// The budget that it changes.
-    #[must_use]
-    pub const fn budget(&self) -> &BudgetId {
-        match self {
-            Self::Reserve { budget, .. } | Self::Settle { budget, .. } | Self::Grant { budget, .. } => budget,
-        }
-    }
-
     /// Changes the budget, in which the writer holds this reservation, and returns what it holds afterwards.
     pub fn apply(&self, budget: &mut Budget, held: Option<Amount>) -> Option<Amount> {
         match self {
@@ -62,11 +52,5 @@ impl BudgetChange {
                 held
             }
         }
-    }
-
-    /// Whether it changes nothing in a budget in which the writer holds nothing.
-    #[must_use]
-    pub fn is_void(&self, held: Option<Amount>) -> bool {
-        held.is_none() && matches!(self, Self::Settle { used, .. } if used.is_none_or(|used| used.is_zero()))
     }
 }

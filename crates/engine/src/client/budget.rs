@@ -2,7 +2,7 @@
 
 use entourage_store::{AgentQuery, BudgetChange, Commit, Expect, Page, Write};
 use entourage_types::{
-    Action, Agent, AgentId, Allowance, Amount, Budget, BudgetId, InterventionId, StepState, WaitingOn,
+    Action, Agent, AgentId, Allowance, Amount, Budget, BudgetId, InterventionId, ShownStatus, StepState,
 };
 
 use super::{Client, intervene::intervention};
@@ -82,21 +82,49 @@ impl Client {
         }
         let grant = BudgetChange::Grant { budget: budget.clone(), owner: agent.owner.clone(), amount: more };
         let mut commit = Commit::new(at).expect(Expect::Agent(agent.root)).write(Write::Budget(grant));
-        let mut done = InterventionId::new();
-        for waiting in self.waiting_for(agent.root, &budget).await? {
-            let (retry, post) = intervention(&waiting, Action::Retry, Some("more was granted"), None, at);
-            done = retry.id;
+        let mut woken = self.wake_waiting(agent.root, &budget, &[], &mut commit).await?;
+        let done = woken.first().map_or_else(InterventionId::new, |(_, retry)| *retry);
+        self.commit_once(key, request, done, commit).await?;
+        // Whoever fell asleep right before the grant.
+        loop {
+            let mut commit = Commit::new(self.engine.now());
+            let late = self.wake_waiting(agent.root, &budget, &woken, &mut commit).await?;
+            if late.is_empty() {
+                return Ok(());
+            }
+            self.engine.commit(commit).await?;
+            woken.extend(late);
+        }
+    }
+
+    /// Adds a retry to a commit for each agent of a tree that waits for this budget, except those that were woken.
+    async fn wake_waiting(
+        &self,
+        root: AgentId,
+        budget: &BudgetId,
+        woken: &[(AgentId, InterventionId)],
+        commit: &mut Commit,
+    ) -> Result<Vec<(AgentId, InterventionId)>> {
+        let mut added = Vec::new();
+        for waiting in self.waiting_for(root, budget).await? {
+            if woken.iter().any(|(agent, _)| *agent == waiting.id) {
+                continue;
+            }
+            let (retry, post) =
+                intervention(&waiting, Action::Retry, Some("more was granted"), None, commit.at);
+            added.push((waiting.id, retry.id));
             commit.expect.push(Expect::Agent(waiting.id));
             commit.push(Write::record(&retry)?);
             post.into_iter().for_each(|post| commit.post(post, &waiting.owner));
         }
-        self.commit_once(key, request, done, commit).await.map(drop)
+        Ok(added)
     }
 
     /// The agents of a tree whose next model call waits for this budget.
     async fn waiting_for(&self, root: AgentId, budget: &BudgetId) -> Result<Vec<Agent>> {
-        let waiting_on = Some(WaitingOn::Retry);
-        let query = AgentQuery { root: Some(root), waiting_on, page: Page::all(), ..AgentQuery::default() };
+        // Whatever else keeps it: one that is paused reads its retry once it is resumed.
+        let status = Some(ShownStatus::Waiting);
+        let query = AgentQuery { root: Some(root), status, page: Page::all(), ..AgentQuery::default() };
         let mut waiting = Vec::new();
         for agent in self.engine.store().agents(&self.scope, query).await? {
             let Some(run) = self.open_run(&agent).await? else { continue };

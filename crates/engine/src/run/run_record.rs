@@ -4,8 +4,7 @@ use std::ops::Deref;
 
 use entourage_store::Write;
 use entourage_types::{
-    Agent, BudgetId, Kind, ModelUse, Run as RunRow, RunId, RunOptions, Status, StopReason, TaskId, Time,
-    WaitingOn,
+    Agent, Kind, ModelUse, Run as RunRow, RunId, RunOptions, Status, StopReason, TaskId, Time, WaitingOn,
 };
 
 /// The row of a run, as its next write stores it.
@@ -17,8 +16,8 @@ pub(super) struct RunRecord {
     has_changed: bool,
     /// The run options of the message that the run answers.
     options: Option<RunOptions>,
-    /// The budgets in which a model call under way is reserved.
-    reserved: Vec<BudgetId>,
+    /// Whether a model call under way is reserved in budgets.
+    is_reserved: bool,
 }
 
 /// Everybody may read the row.
@@ -39,7 +38,7 @@ impl RunRecord {
             is_open,
             has_changed: false,
             options: None,
-            reserved: Vec::new(),
+            is_reserved: false,
         }
     }
 
@@ -94,14 +93,14 @@ impl RunRecord {
         self.has_changed = true;
     }
 
-    /// Notes that a model call is reserved in these budgets.
-    pub(super) fn reserve(&mut self, budgets: Vec<BudgetId>) {
-        self.reserved = budgets;
+    /// Notes that a model call is reserved in budgets.
+    pub(super) fn reserve(&mut self) {
+        self.is_reserved = true;
     }
 
-    /// Returns the budgets in which a call is reserved, whose reservations end with the next commit.
-    pub(super) fn take_reserved(&mut self) -> Vec<BudgetId> {
-        std::mem::take(&mut self.reserved)
+    /// Whether a call is reserved; its reservations end with the next commit.
+    pub(super) fn take_reserved(&mut self) -> bool {
+        std::mem::take(&mut self.is_reserved)
     }
 
     /// Sets the time at work, in milliseconds.

@@ -15,7 +15,7 @@ use super::{
 const AFTER_HELP: &str = "\
 Examples:
   entourage budget agt_0199…                  what its tree may still spend
-  entourage budget agt_0199… --grant $0.50    half a dollar more; what waits for it goes on
+  entourage budget agt_0199… --grant 0.50     half a dollar more; what waits for it goes on
   entourage budget agt_0199… --grant-tokens 100000
 
 A tree has a budget if the kind of the agent at its top sets `limits.max_tree_cost` or `limits.max_tree_tokens`;
@@ -27,7 +27,7 @@ A tree has a budget if the kind of the agent at its top sets `limits.max_tree_co
 pub(crate) struct Budget {
     /// The agent's id; `entourage tree` shows it [default: the newest one]
     agent: Option<IdInput<AgentId>>,
-    /// Grant its tree this much more money, such as $0.50
+    /// Grant its tree this much more money, such as 0.50
     #[arg(long, value_name = "DOLLARS")]
     grant: Option<Cost>,
     /// Grant its tree so many more tokens

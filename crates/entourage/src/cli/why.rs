@@ -91,9 +91,9 @@ fn what_ends(why: &Reason) -> Option<String> {
     Some(match &last.cause {
         Cause::Question { question, .. } => format!("answer with: entourage answer {question}"),
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
-        Cause::Budget { of: BudgetOf::Tree { .. }, needs, .. } => match needs.cost {
-            Some(_) => format!("grant more with: entourage budget {agent} --grant $0.50"),
-            None => format!("grant more with: entourage budget {agent} --grant-tokens 100000"),
+        Cause::Budget { of: BudgetOf::Tree { .. }, needs, left, .. } => match needs.tokens > left.tokens {
+            false => format!("grant more with: entourage budget {agent} --grant 0.50"),
+            true => format!("grant more with: entourage budget {agent} --grant-tokens 100000"),
         },
         Cause::Budget { of: BudgetOf::Day { .. }, .. } => {
             "it goes on tomorrow, or with a higher `budget.per_owner_per_day` in the settings".to_owned()

@@ -30,9 +30,9 @@ async fn reserve(
     store.commit(Commit::fenced(&own, at(1)).expect(affords).write(Write::Budget(reserve))).await
 }
 
-async fn settle(store: &impl Store, agent: &Agent, budget: &BudgetId, used: Option<Amount>) -> Result<()> {
+async fn settle(store: &impl Store, agent: &Agent, used: Option<Amount>) -> Result<()> {
     let own = claim(store, agent.id).await?.agent;
-    let settle = BudgetChange::Settle { budget: budget.clone(), used };
+    let settle = BudgetChange::Settle { used };
     store.commit(Commit::fenced(&own, at(2)).write(Write::Budget(settle))).await.map(drop)
 }
 
@@ -57,16 +57,16 @@ pub async fn a_budget_counts_what_is_reserved_and_then_what_was_used(place: impl
     let refused = reserve(&store, &second, of, amount(11, 10)).await;
     assert!(matches!(refused, Err(Error::OverBudget { may_have_room: false, .. })), "{refused:?}");
     reserve(&store, &second, of, amount(4, 10)).await?;
-    settle(&store, &first, &tree, Some(amount(1, 2))).await?;
+    settle(&store, &first, Some(amount(1, 2))).await?;
     assert_eq!(read(&store, &tree).await?.spent, amount(1, 2));
     assert_eq!(read(&store, &tree).await?.reserved, amount(4, 10));
     // The usage of the second call never arrived.
-    settle(&store, &second, &tree, None).await?;
+    settle(&store, &second, None).await?;
     let found = read(&store, &tree).await?;
     assert_eq!((found.presumed, found.reserved), (amount(4, 10), Amount::default()));
     assert_eq!(found.left(of.1), allowance(5, 88));
     // Nothing is settled twice.
-    settle(&store, &second, &tree, None).await?;
+    settle(&store, &second, None).await?;
     assert_eq!(read(&store, &tree).await?, found);
     // The first agent died during its next call, and makes another one.
     reserve(&store, &first, of, amount(2, 8)).await?;
@@ -74,6 +74,24 @@ pub async fn a_budget_counts_what_is_reserved_and_then_what_was_used(place: impl
     let found = read(&store, &tree).await?;
     assert_eq!((found.presumed, found.reserved), (amount(6, 18), amount(3, 8)));
     assert_eq!(store.budget(&Scope::from(&Owner::new("else")), &tree).await?, None, "of another owner");
+    Ok(())
+}
+
+/// What an agent has reserved itself is for a call that it has lost: no waiting gives it back.
+pub async fn a_lost_reservation_of_the_writer_is_gone(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let tree = BudgetId::Tree(root.id);
+    let of = (&tree, allowance(10, 100));
+    reserve(&store, &root, of, amount(6, 10)).await?;
+    let refused = reserve(&store, &root, of, amount(6, 10)).await;
+    assert!(matches!(refused, Err(Error::OverBudget { may_have_room: false, .. })), "{refused:?}");
+    let own = claim(&store, root.id).await?.agent;
+    let lacks = Expect::Lacks(tree.clone(), of.1, amount(6, 10));
+    let given_up = Write::Budget(BudgetChange::Settle { used: None });
+    store.commit(Commit::fenced(&own, at(2)).expect(lacks).write(given_up)).await?;
+    let found = read(&store, &tree).await?;
+    assert_eq!((found.presumed, found.reserved), (amount(6, 10), Amount::default()));
     Ok(())
 }
 
@@ -110,7 +128,7 @@ pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) ->
         (true, reserve(day(Owner::new("else")))),
         (true, grant),
         (false, reserve(own.clone())),
-        (false, BudgetChange::Settle { budget: own.clone(), used: Some(amount) }),
+        (false, BudgetChange::Settle { used: Some(amount) }),
     ] {
         let agent = claim(&store, root.id).await?.agent;
         let commit = if fenced { Commit::fenced(&agent, at(1)) } else { Commit::new(at(1)) };

@@ -1,6 +1,6 @@
 //! What a store must know of its rows before a commit can be judged.
 
-use entourage_types::{Agent, AgentId, Budget, BudgetId, EntityKind, Owner, RunId, Time};
+use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, EntityKind, Owner, RunId, Time};
 
 use crate::{Error, Result};
 
@@ -63,6 +63,9 @@ pub trait Facts {
 
     /// What is on record of a budget; none if nothing is.
     fn budget(&mut self, id: &BudgetId) -> Result<Option<Budget>, Self::Error>;
+
+    /// What an agent has reserved in a budget; none if nothing.
+    fn reservation(&mut self, id: &BudgetId, agent: AgentId) -> Result<Option<Amount>, Self::Error>;
 
     /// The agents that cannot exist without this one: its children, and all others of its tree if it is the
     /// root.

@@ -65,9 +65,15 @@ fn read<T, E>(found: std::result::Result<T, E>) -> std::result::Result<T, Reject
     found.map_err(Rejection::Failed)
 }
 
-fn budget<F: Facts>(facts: &mut F, id: &BudgetId) -> Result<Budget, F> {
+/// A budget as the writer sees it: what it has reserved itself is for a call that it has lost, and is gone.
+fn budget<F: Facts>(facts: &mut F, id: &BudgetId, writer: Option<&Agent>) -> Result<Budget, F> {
     // An unused budget is whole, whoever's it is.
-    Ok(read(facts.budget(id))?.unwrap_or_else(|| Budget::unused(id.clone(), Owner::local())))
+    let mut budget = read(facts.budget(id))?.unwrap_or_else(|| Budget::unused(id.clone(), Owner::local()));
+    if let Some(held) = writer.map(|writer| read(facts.reservation(id, writer.id))).transpose()?.flatten() {
+        budget.reserved -= held;
+        budget.presumed += held;
+    }
+    Ok(budget)
 }
 
 /// A commit, and the rows by which it is judged.
@@ -133,13 +139,13 @@ impl<F: Facts> Judge<'_, F> {
                 holds(found == Some(*last), Error::HasGrown { root: *root })
             }
             Expect::Affords(id, allowance, amount) => {
-                let found = budget(facts, id)?;
+                let found = budget(facts, id, self.writer)?;
                 let left = found.left(*allowance);
                 let may_have_room = found.left_at_best(*allowance).holds(*amount);
                 holds(left.holds(*amount), Error::OverBudget { budget: id.clone(), left, may_have_room })
             }
             Expect::Lacks(id, allowance, amount) => {
-                let has_room = budget(facts, id)?.left_at_best(*allowance).holds(*amount);
+                let has_room = budget(facts, id, self.writer)?.left_at_best(*allowance).holds(*amount);
                 holds(!has_room, Error::HasRoom { budget: id.clone() })
             }
             Expect::AtRest(root, since) => {

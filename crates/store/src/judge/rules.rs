@@ -150,14 +150,13 @@ fn check_outsider(writes: &[Write], created: &[AgentId]) -> Result<()> {
 
 /// An activation reserves and settles in the budgets of its own tree and owner, and grants nothing.
 fn check_own_budget(agent: &Agent, change: &BudgetChange) -> Result<()> {
-    let is_own = match change.budget() {
-        BudgetId::Tree(root) => *root == agent.root,
-        BudgetId::Day(_, owner) => *owner == agent.owner,
+    let is_own = match change {
+        BudgetChange::Reserve { budget: BudgetId::Tree(root), .. } => *root == agent.root,
+        BudgetChange::Reserve { budget: BudgetId::Day(_, owner), .. } => *owner == agent.owner,
+        BudgetChange::Settle { .. } => true,
+        BudgetChange::Grant { .. } => false,
     };
-    if is_own && !matches!(change, BudgetChange::Grant { .. }) {
-        return Ok(());
-    }
-    refuse(format!("a commit of agent {} changes budget {} as it must not", agent.id, change.budget()))
+    if is_own { Ok(()) } else { refuse(format!("agent {} must not make this change: {change:?}", agent.id)) }
 }
 
 /// Refuses to remove a counter: its numbers would be given twice.

@@ -221,21 +221,33 @@ impl Rows {
     }
 
     fn change(&mut self, change: &BudgetChange, writer: Option<&Agent>) {
-        let (owner, holder) = match (change, writer) {
-            (BudgetChange::Grant { owner, .. }, _) => (owner, None),
-            (_, Some(writer)) => (&writer.owner, Some((change.budget().clone(), writer.id))),
+        match (change, writer) {
+            (BudgetChange::Grant { budget, owner, .. }, _) => {
+                let unused = || Budget::unused(budget.clone(), owner.clone());
+                change.apply(self.budgets.entry(budget.clone()).or_insert_with(unused), None);
+            }
+            (BudgetChange::Reserve { budget, .. }, Some(writer)) => {
+                let holder = (budget.clone(), writer.id);
+                let unused = || Budget::unused(budget.clone(), writer.owner.clone());
+                let row = self.budgets.entry(budget.clone()).or_insert_with(unused);
+                if let Some(held) = change.apply(row, self.reservations.remove(&holder)) {
+                    self.reservations.insert(holder, held);
+                }
+            }
+            (BudgetChange::Settle { .. }, Some(writer)) => self.settle(writer.id, change),
             // Not reached: an outsider only grants.
-            (_, None) => return,
-        };
-        let held = holder.as_ref().and_then(|holder| self.reservations.remove(holder));
-        if change.is_void(held) {
-            return;
+            (_, None) => {}
         }
-        let unused = || Budget::unused(change.budget().clone(), owner.clone());
-        let budget = self.budgets.entry(change.budget().clone()).or_insert_with(unused);
-        if let Some((holder, held)) = holder.zip(change.apply(budget, held)) {
-            self.reservations.insert(holder, held);
-        }
+    }
+
+    fn settle(&mut self, agent: AgentId, settle: &BudgetChange) {
+        let budgets = &mut self.budgets;
+        self.reservations.retain(|(budget, holder), held| {
+            if let Some(row) = budgets.get_mut(budget).filter(|_| *holder == agent) {
+                settle.apply(row, Some(*held));
+            }
+            *holder != agent
+        });
     }
 
     fn prune(&mut self, id: AgentId) {
@@ -247,14 +259,7 @@ impl Rows {
             (SpentBy { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
         }));
         self.runs.retain(|run| run.agent != id);
-        for (budget, holder) in
-            self.reservations.keys().filter(|(_, holder)| *holder == id).cloned().collect::<Vec<_>>()
-        {
-            let held = self.reservations.remove(&(budget.clone(), holder));
-            if let Some(row) = self.budgets.get_mut(&budget) {
-                BudgetChange::Settle { budget, used: None }.apply(row, held);
-            }
-        }
+        self.settle(id, &BudgetChange::Settle { used: None });
         self.budgets.remove(&BudgetId::Tree(id));
         self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
         self.wakeups.retain(|_, wakeup| wakeup.agent != id);
@@ -355,6 +360,10 @@ impl Facts for &Rows {
 
     fn budget(&mut self, id: &BudgetId) -> Result<Option<Budget>> {
         Ok(Rows::budget(self, id).cloned())
+    }
+
+    fn reservation(&mut self, id: &BudgetId, agent: AgentId) -> Result<Option<Amount>> {
+        Ok(self.reservations.get(&(id.clone(), agent)).copied())
     }
 
     fn is_active_since(&mut self, root: AgentId, since: Time) -> Result<bool> {

@@ -98,7 +98,7 @@ impl Run<'_> {
             let turn = self.fenced(at).write(Write::Run(self.record.clone()));
             self.engine.inner.store.commit(turn).await?;
         }
-        let mut writes = self.settled_at_end().await?;
+        let mut writes: Vec<Write> = self.presumed().into_iter().collect();
         if !self.record.is_open() {
             self.take_unread(at, &mut writes);
         } else if !self.inbox.is_empty() {
@@ -151,7 +151,7 @@ impl Run<'_> {
         let at = self.engine.now();
         let cause = "deleted by the user";
         let before = self.agent.items;
-        let mut writes = self.settled_at_end().await?;
+        let mut writes: Vec<Write> = self.presumed().into_iter().collect();
         self.close_open_calls(cause, &mut writes).await?;
         for post in self.inbox.posts() {
             if let PostBody::Intervention { id, .. } = post.body {

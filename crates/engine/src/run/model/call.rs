@@ -158,14 +158,15 @@ impl Run<'_> {
             let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
             let limiting = self.limiting().await?;
-            let max_tokens = self.answer_limit(&limiting);
+            let max_tokens = self.answer_limit(&limiting, model.as_deref());
             let (request, asked) = match wanted {
                 Wanted::Turn => self.next_request(model.clone(), max_tokens).await?,
                 Wanted::Decision(prompt) => self.decision_request(prompt, model.clone(), max_tokens),
             };
             if let Err(lacking) = self.reserve(limiting, &request).await? {
-                return Err(self.wait_for_budget(key, tries, lacking).await);
+                return Err(self.wait_for_budget(key, tries, lacking, soonest));
             }
+            tries.kept.shortage = None;
             let Attempt { answer, asked, wasted, out_of_time } =
                 self.attempt((request, asked), wanted, &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
@@ -260,6 +261,7 @@ impl Run<'_> {
             pulse: (self.control.pulse(), &*self.engine.inner.clock),
             offset: 0,
             began: false,
+            is_open: false,
             blank: AgentDelta {
                 agent: self.agent.id,
                 run: self.record.id,
@@ -297,7 +299,7 @@ impl Run<'_> {
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = std::mem::take(&mut deltas.wasted).into_iter();
-        let (asked, began) = (deltas.timed(asked), deltas.began);
+        let (asked, is_open) = (deltas.timed(asked), deltas.is_open);
         drop(deltas);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
@@ -310,7 +312,7 @@ impl Run<'_> {
             let ModelUse { usage, cost, .. } = sanitize_usage(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
-        self.settle_call(&answer, &wasted, began);
+        self.settle_call((&answer, &wasted), model.as_deref(), is_open);
         Ok(Attempt { answer: said_something(answer, &mut wasted), asked, wasted, out_of_time })
     }
 
@@ -326,23 +328,29 @@ impl Run<'_> {
     }
 
     /// Sleeps on disk until a budget has room for the call: calls under way settle, a person grants more, or the
-    /// next day begins.
-    async fn wait_for_budget(
+    /// next day begins; or until another model, which was skipped, can be asked. All of it is the commit in which the
+    /// run falls asleep, so that a grant finds it asleep or is found by it.
+    fn wait_for_budget(
         &mut self,
         key: &StepKey,
         mut tries: FailedTries,
         lacking: Unaffordable,
+        soonest: Option<Duration>,
     ) -> Interrupt {
         let Unaffordable { shortage, due, lacks } = lacking;
-        // While calls under way may leave enough, nothing is said.
-        let is_said = lacks.is_some() && tries.kept.shortage.is_none();
-        if is_said {
+        let skipped = soonest.map(|pause| self.engine.now() + pause).filter(|skipped| *skipped < due);
+        // While calls under way may leave enough, or another model may be asked, nothing is said.
+        let lacks = lacks.filter(|_| skipped.is_none());
+        if lacks.is_some() && tries.kept.shortage.is_none() {
             self.say_over_budget(&shortage);
         }
-        (tries.kept.due, tries.kept.error) = (due, shortage.to_string());
+        (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), shortage.to_string());
         tries.kept.shortage = lacks.is_some().then_some(shortage).or(tries.kept.shortage);
+        // What an activation that died has reserved keeps no other agent waiting.
+        let step = Write::Step(self.retry_step(key, &tries));
+        self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.presumed()));
         self.batch.expect(lacks);
-        self.try_again(key, tries).await
+        Interrupt::Suspended(WaitingOn::Retry)
     }
 
     /// Returns the row of a call that is tried again.
@@ -384,6 +392,8 @@ struct Streamed<'a> {
     offset: u64,
     /// Whether any piece of the answer has arrived.
     began: bool,
+    /// Whether the provider has accepted a request and has not said yet what it used.
+    is_open: bool,
     blank: AgentDelta,
     /// The usage of unusable answers.
     wasted: Vec<ModelUse>,
@@ -427,7 +437,8 @@ impl Deltas for Streamed<'_> {
         }
         match delta {
             Delta::Sent => drop(self.sent.get_or_insert(now)),
-            Delta::Taken | Delta::RequestsRemaining(_) => {}
+            Delta::Taken => self.is_open = true,
+            Delta::RequestsRemaining(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));
@@ -435,7 +446,10 @@ impl Deltas for Streamed<'_> {
             }
             Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
             Delta::Call { tool } => self.send(Piece::Call(tool)),
-            Delta::DiscardedUsage(used) => self.wasted.push(used),
+            Delta::DiscardedUsage(used) => {
+                self.is_open = false;
+                self.wasted.push(used);
+            }
         }
     }
 }

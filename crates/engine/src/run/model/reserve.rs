@@ -13,9 +13,9 @@ use crate::run::{Interrupt, Result, Run};
 const MAX_ANSWER: u32 = 8192;
 /// The pause before a call is tried again for which the reservations of calls under way leave no room.
 const OTHERS_SETTLE: Duration = Duration::from_secs(2);
-/// A grant wakes those that wait for one at once. Without one they look again after this time: the kind may allow
-/// more by then.
-const LOOKS_AGAIN: Duration = Duration::from_secs(24 * 60 * 60);
+/// A grant wakes those that wait for one at once. Without one they look again after this time: the kind or the
+/// settings may allow more by then.
+const LOOKS_AGAIN: Duration = Duration::from_secs(15 * 60);
 
 /// The budgets that limit a model call, with their allowances.
 pub(in crate::run) type Limiting = Vec<(BudgetId, Allowance)>;
@@ -36,9 +36,11 @@ impl Run<'_> {
     }
 
     /// The most tokens that the model may answer with; none if neither the kind nor a budget limits them.
-    pub(in crate::run) fn answer_limit(&self, limiting: &Limiting) -> Option<u32> {
+    pub(in crate::run) fn answer_limit(&self, limiting: &Limiting, model: Option<&str>) -> Option<u32> {
         let own = self.kind.limits.max_answer_tokens;
-        own.or((!limiting.is_empty()).then_some(MAX_ANSWER))
+        // A small window needs room for the request, too.
+        let window = || self.engine.model().profile(model).context_window.unwrap_or(u32::MAX);
+        own.or_else(|| (!limiting.is_empty()).then(|| MAX_ANSWER.min(window() / 4)))
     }
 
     /// Reserves the most that a request can use in all budgets that limit it, in a commit of its own, or in none.
@@ -74,7 +76,7 @@ impl Run<'_> {
         match self.engine.inner.store.commit(commit).await {
             Ok(committed) => {
                 self.inbox.committed(committed.inbox);
-                self.record.reserve(allowances.into_iter().map(|(budget, _)| budget).collect());
+                self.record.reserve();
                 Ok(Ok(()))
             }
             Err(StoreError::OverBudget { budget, left, may_have_room }) => {
@@ -86,7 +88,7 @@ impl Run<'_> {
                 let due = match &budget {
                     _ if may_have_room => now + OTHERS_SETTLE,
                     BudgetId::Tree(_) => now + LOOKS_AGAIN,
-                    BudgetId::Day(day, _) => day.next().begins(),
+                    BudgetId::Day(day, _) => day.next().begins().min(now + LOOKS_AGAIN),
                 };
                 let allowance = |id: &BudgetId| {
                     allowances.iter().find(|(of, _)| of == id).map(|(_, allowance)| *allowance)
@@ -100,32 +102,33 @@ impl Run<'_> {
     }
 
     /// Ends the reservation of a call with the next commit: with what its answers used, these unusable ones included,
-    /// or as a whole if that is not known.
+    /// or as a whole if that is not known. `is_open` says that a request was accepted whose usage has not arrived.
     pub(in crate::run) fn settle_call(
         &mut self,
-        answer: &Result<Reply, ModelError>,
-        wasted: &[ModelUse],
-        began: bool,
+        (answer, wasted): (&Result<Reply, ModelError>, &[ModelUse]),
+        model: Option<&str>,
+        is_open: bool,
     ) {
+        if !self.record.take_reserved() {
+            return;
+        }
         let answered = answer.as_ref().ok().map(Reply::used);
+        let is_reported = wasted.iter().chain(&answered).all(|used| !used.usage.is_none());
         let is_known = match answer {
-            Ok(reply) => !reply.usage.is_none(),
-            Err(error) => !wasted.is_empty() || (!began && error.is_unbilled()),
+            Ok(_) => is_reported,
+            Err(error) => !is_open && is_reported && (error.is_unbilled() || !wasted.is_empty()),
         };
         let mut used = Amount::default();
-        wasted.iter().chain(&answered).for_each(|answer| used += self.engine.amount_of(answer));
-        let used = is_known.then_some(used);
-        for budget in self.record.take_reserved() {
-            self.batch.push(Write::Budget(BudgetChange::Settle { budget, used }));
+        for answer in wasted.iter().chain(&answered) {
+            used += self.engine.amount_of(model, answer);
         }
+        self.batch.push(Write::Budget(BudgetChange::Settle { used: is_known.then_some(used) }));
     }
 
-    /// Returns the writes that end what a call that was cut off, or an activation that died, has reserved.
-    pub(in crate::run) async fn settled_at_end(&mut self) -> Result<Vec<Write>, StoreError> {
-        let mut budgets = self.record.take_reserved();
-        budgets.extend(self.limiting().await?.into_iter().map(|(budget, _)| budget));
-        let settled = |budget| Write::Budget(BudgetChange::Settle { budget, used: None });
-        Ok(budgets.into_iter().map(settled).collect())
+    /// The write that ends what a call that was cut off, or an activation that died, may have reserved; none where no
+    /// agent has a budget.
+    pub(in crate::run) fn presumed(&self) -> Option<Write> {
+        self.engine.has_budgets().then_some(Write::Budget(BudgetChange::Settle { used: None }))
     }
 
     /// Says in the transcript that a budget is met, unless the call has waited for that before.

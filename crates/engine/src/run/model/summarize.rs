@@ -51,22 +51,35 @@ impl Run<'_> {
             ..Request::default()
         };
         let limiting = self.limiting().await?;
-        let request = Request { max_tokens: self.answer_limit(&limiting), ..request };
-        if self.reserve(limiting, &request).await?.is_err() {
-            return Ok(Summary { text: cut(prompt::drawn(&view), wanted.max_chars), used: None });
+        // A token has at least one character, or nearly so.
+        let longest = u32::try_from(wanted.max_chars).unwrap_or(u32::MAX);
+        let max_tokens = (!limiting.is_empty()).then_some(longest);
+        let request = Request { max_tokens, ..request };
+        match self.reserve(limiting, &request).await {
+            Ok(Ok(())) => {}
+            // Without room, or without a price that is known, the model is not asked.
+            Ok(Err(_)) | Err(Interrupt::Stopped(_)) => {
+                return Ok(Summary { text: cut(prompt::drawn(&view), wanted.max_chars), used: None });
+            }
+            Err(interrupt) => return Err(interrupt),
         }
         let (began, asked) = (self.engine.now(), request.model.clone());
         let sent = request.system.len() + rendered.len();
-        let (answer, wasted) = self.ask_for_summary(request).await?;
-        self.settle_call(&answer, &wasted, false);
+        let (answer, wasted, is_open) = self.ask_for_summary(request).await?;
         self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
+        let plausible = |used, said| self.sanitize_usage(used, asked.as_deref(), || sent, || said);
+        let wasted: Vec<ModelUse> = wasted.into_iter().map(|used| plausible(used, 0)).collect();
+        let answer = answer.map(|reply| {
+            let ModelUse { usage, cost, .. } = plausible(reply.used(), reply.text.len());
+            Reply { usage, cost, ..reply }
+        });
+        self.settle_call((&answer, &wasted), asked.as_deref(), is_open);
         for used in wasted {
-            let used = self.sanitize_usage(used, asked.as_deref(), || sent, || 0);
             self.charge(&used, self.engine.now());
         }
         let (text, used) = match answer {
             Ok(reply) => {
-                let used = self.sanitize_usage(reply.used(), asked.as_deref(), || sent, || reply.text.len());
+                let used = reply.used();
                 self.count(&used, self.engine.now());
                 (Some(reply.text).filter(|text| !text.trim().is_empty()), Some(used))
             }
@@ -79,18 +92,27 @@ impl Run<'_> {
         Ok(Summary { text: cut(text, wanted.max_chars), used })
     }
 
-    /// Makes one attempt. Returns its outcome and the usage of unusable answers. A model that is silent for
+    /// Makes one attempt. Returns its outcome, the usage of unusable answers, and whether a request was accepted whose
+    /// usage has not arrived. A model that is silent for
     /// longer than the kind's limit has timed out.
-    async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>)> {
+    async fn ask_for_summary(
+        &self,
+        request: Request,
+    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>, bool)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &*engine.inner.clock;
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
-        let mut wasted = Vec::new();
+        let (mut wasted, mut is_open) = (Vec::new(), false);
         let mut heard = |delta: Delta| {
             pulse.beat(clock.now());
-            if let Delta::DiscardedUsage(used) = delta {
-                wasted.push(used);
+            match delta {
+                Delta::Taken => is_open = true,
+                Delta::DiscardedUsage(used) => {
+                    is_open = false;
+                    wasted.push(used);
+                }
+                _ => {}
             }
         };
         pulse.beat(clock.now());
@@ -100,7 +122,7 @@ impl Run<'_> {
             () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
             () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
         };
-        Ok((answer, wasted))
+        Ok((answer, wasted, is_open))
     }
 }
 
