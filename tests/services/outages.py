@@ -30,7 +30,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        job = next(m for m in request["messages"] if m["role"] == "user")["content"].splitlines()[0]
+        job = next(m for m in request["messages"] if m["role"] == "user")["content"].splitlines()[-1]
         taken = sum(m["role"] == "tool" for m in request["messages"])
         if taken < NOTES:
             arguments = json.dumps({"title": f"{job} {taken}", "content": "kept " * 200})

@@ -144,10 +144,8 @@ pub struct ListAgents {
     #[param(value_type = Option<schema::WaitingOn>)]
     pub waiting_on: Option<WaitingOn>,
     /// Only agents of this kind.
-    #[param(max_length = 255)]
     pub kind: Option<String>,
     /// Only agents whose title has each of these words.
-    #[param(max_length = 255)]
     pub text: Option<String>,
     /// Only agents of the tree with this root.
     #[param(value_type = Option<schema::AgentId>)]
@@ -190,7 +188,6 @@ pub struct ListChildren {
     #[param(value_type = Option<schema::WaitingOn>)]
     pub waiting_on: Option<WaitingOn>,
     /// Only children whose title has each of these words.
-    #[param(max_length = 255)]
     pub text: Option<String>,
     /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]

@@ -224,7 +224,6 @@ pub struct Begin {
     #[param(value_type = Option<schema::AgentId>)]
     pub agent: Option<AgentId>,
     /// Pages only: only events of this name.
-    #[param(max_length = 64)]
     pub event: Option<String>,
     /// Pages only: how many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]

@@ -159,7 +159,6 @@ pub struct KindVersion {
 pub struct CheckKind {
     /// The name of the file, which gives the kind its name unless the text does; `kind.md` by default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
     pub file: Option<String>,
     /// The text.
     pub text: String,

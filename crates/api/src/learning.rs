@@ -53,7 +53,6 @@ pub struct FindLearnings {
     #[param(value_type = Option<schema::LearningStatus>)]
     pub status: Option<LearningStatus>,
     /// Only those with all of these words; the last one may be the beginning of a word.
-    #[param(max_length = 255)]
     pub text: Option<String>,
     /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]

@@ -48,7 +48,7 @@ pub use item::{Author, ContextEntry, Item, ItemBody, Level, OutputEffect, RunOpt
 pub use job::{Inconsistency, Job};
 pub use kind::{CheckKind, EarlierKind, Kind, KindFinding, KindGuardrails, KindVersion, Reloaded, Severity};
 pub use learning::{FindLearnings, Learning};
-pub use news::{FollowNews, Hello, News, TreeNews};
+pub use news::{FollowNews, Hello, News, NewsEvent, TreeNews};
 pub use note::{ListNotes, Note};
 pub use page::{ItemPage, List, ListItems, Page, PageQuery};
 pub use problem::Problem;

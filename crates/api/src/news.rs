@@ -4,7 +4,7 @@ use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::schema;
+use crate::{Delta, schema};
 
 /// What changed within a moment: hints of where to read again, without facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -38,6 +38,20 @@ pub struct Hello {
     pub version: String,
     /// How many of your questions are open, counted up to 200.
     pub open_questions: u32,
+}
+
+/// The data of an event of a stream of news. That of `beat` is empty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum NewsEvent {
+    /// Of `news`.
+    News(News),
+    /// Of `delta`.
+    Delta(Delta),
+    /// Of `hello`.
+    Hello(Hello),
+    /// Of `beat`.
+    Beat {},
 }
 
 /// What to follow beside everything.

@@ -133,10 +133,8 @@ pub struct ListRuns {
     #[param(value_type = Option<schema::AgentId>)]
     pub agent: Option<AgentId>,
     /// Only runs of agents of this kind.
-    #[param(max_length = 255)]
     pub kind: Option<String>,
     /// Only runs that started with this version of their kind.
-    #[param(max_length = 255)]
     pub version: Option<String>,
     /// Only runs in this status.
     #[param(value_type = Option<schema::ShownStatus>)]

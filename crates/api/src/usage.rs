@@ -184,10 +184,8 @@ pub struct ReportUsage {
     #[param(value_type = Option<schema::RunId>)]
     pub run: Option<RunId>,
     /// Only of agents of this kind.
-    #[param(max_length = 255)]
     pub kind: Option<String>,
     /// Only of this model, as `provider::name`.
-    #[param(max_length = 255)]
     pub model: Option<String>,
 }
 

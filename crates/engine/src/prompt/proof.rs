@@ -108,3 +108,20 @@ fn part(hasher: &mut Hasher, text: &str) {
     hasher.update((text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_goes_on_from_the_same_view_only() {
+        let (view, other) = (View::whole(&[], 100), View::whole(&[], 200));
+        let [one, two, changed] = ["one", "two", "changed"].map(|text| Message::User(text.to_owned()));
+        let over = |before, view, messages: &[Message]| Chain::over(before, view, &[], messages);
+        let before = over(None, &view, std::slice::from_ref(&one));
+        let messages = [one, two.clone()];
+        assert_eq!(over(Some(before), &view, &messages), over(None, &view, &messages));
+        let messages = [changed, two];
+        assert_eq!(over(Some(before), &other, &messages), over(None, &other, &messages));
+    }
+}

@@ -63,6 +63,9 @@ async fn transcript(
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let (cursor, limit) = paging.items::<PageEnd<QuestionId>>()?;
     let before = match (cursor, query.before) {
+        (_, Some(before)) if i64::try_from(before).is_err() => {
+            return Err(Problem::bad_query(format!("before: {before} is not within 0 to {}", i64::MAX)));
+        }
         (Some(_), Some(_)) => return Err(Problem::bad_query("give `before` or `cursor`, not both")),
         (cursor, before) => cursor.or(before.map(|item| PageEnd { item, told: None })),
     };

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::{extract::State, response::IntoResponse};
-use entourage_api::{FollowNews, Hello, News};
+use entourage_api::{FollowNews, Hello, NewsEvent};
 use entourage_engine::{AgentDelta, DeltaFeed, NewsFeed};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// agent in `follow`; and `beat` when nothing else was sent for a while.
 #[utoipa::path(
     get, path = "/v1/news", tag = "agents", operation_id = "followNews", params(FollowNews),
-    responses((status = 200, description = "The stream.", body = News, content_type = "text/event-stream"), Failures)
+    responses((status = 200, description = "The stream.", body = NewsEvent, content_type = "text/event-stream"), Failures)
 )]
 async fn follow(
     caller: Caller,
