@@ -97,7 +97,7 @@ fn leaves<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
     .boxed()
 }
 
-/// Workers who wait for a person, and a leader who waits for nobody.
+/// Workers that wait for a person, and a leader that ends without them.
 fn world_of_leavers() -> WorldBuilder {
     let model = ScriptedModel::deciding(|request| {
         Some(Ok(match is_worker(request) {

@@ -1,4 +1,4 @@
-//! The causes, and as sentences.
+//! The causes, as types and as sentences.
 
 use entourage_types::{About, AgentId, Question, QuestionId, Shortage, StopReason, TaskId, Time};
 
