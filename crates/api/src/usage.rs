@@ -4,7 +4,7 @@ use entourage_types::{self as types, AgentId, Cost, Day, Owner, RunId, UsageBy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::schema;
+use crate::{Budget, schema};
 
 /// Tokens of one call, or of many added up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -121,12 +121,16 @@ pub struct UsageReport {
     pub data: Vec<UsageRow>,
     /// All of them together.
     pub total: Tally,
+    /// What limits you now: your budget for today, and that of the tree if one tree or agent was asked for.
+    pub budgets: Vec<Budget>,
 }
 
-impl From<Vec<types::UsageRow>> for UsageReport {
-    fn from(rows: Vec<types::UsageRow>) -> Self {
+impl UsageReport {
+    /// These sums, with the budgets that limit what comes.
+    #[must_use]
+    pub fn new(rows: Vec<types::UsageRow>, budgets: Vec<Budget>) -> Self {
         let total: types::Tally = rows.iter().map(|row| row.tally).sum();
-        Self { data: rows.into_iter().map(UsageRow::from).collect(), total: total.into() }
+        Self { data: rows.into_iter().map(UsageRow::from).collect(), total: total.into(), budgets }
     }
 }
 

@@ -70,9 +70,10 @@ impl Engine {
             return Ok(());
         };
         let model = unpriced.clone().unwrap_or_else(|| self.model().describe());
+        let assumed = if of_run.is_none() { ", set `budget.unpriced` for all unknown prices" } else { "" };
         Err(format!(
             "kind `{}` may spend {limit} in a {of}, but the price of {model} is not known. Set it as \
-             `models.prices.\"provider::name\"` in the settings, or take `{key}` away",
+             `models.prices.\"provider::name\"` in the settings{assumed}, or take `{key}` away",
             kind.name
         ))
     }
@@ -95,11 +96,17 @@ impl Engine {
         if !tree.is_unlimited() {
             budgets.push((BudgetId::Tree(agent.root), tree));
         }
-        if let Some(cost) = self.inner.budgets.of_day(&agent.owner) {
-            let day = Allowance { cost: Some(cost), tokens: None };
-            budgets.push((BudgetId::Day(at.day(), agent.owner.clone()), day));
-        }
+        budgets.extend(self.budget_of_day(&agent.owner, at));
         Ok(budgets)
+    }
+
+    /// The budget of an owner for the day of this moment.
+    pub(crate) fn budget_of_day(&self, owner: &Owner, at: Time) -> Option<(BudgetId, Allowance)> {
+        let cost = self.inner.budgets.of_day(owner);
+        cost.map(|cost| {
+            let allowance = Allowance { cost: Some(cost), tokens: None };
+            (BudgetId::Day(at.day(), owner.clone()), allowance)
+        })
     }
 
     async fn tree_allowance(&self, agent: &Agent) -> Result<Allowance, StoreError> {
@@ -112,7 +119,16 @@ impl Engine {
             true => Some(agent.clone()),
             false => self.store().agent(&Scope::from(&agent.owner), agent.root).await?,
         };
-        let kind = root.and_then(|root| kinds.get(&root.kind));
+        let Some(root) = root else { return Ok(Allowance::default()) };
+        if let Some(kind) = kinds.get(&root.kind) {
+            return Ok(of_tree(&kind));
+        }
+        // The kind is gone, and what it allowed holds.
+        let last = self.last_run(&root).await?;
+        let kind = match &last {
+            Some(run) => self.version(&run.kind_version).await?,
+            None => None,
+        };
         Ok(kind.map(|kind| of_tree(&kind)).unwrap_or_default())
     }
 

@@ -11,6 +11,8 @@ const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2
 /// The delays of later retries.
 const LATER: Backoff = Backoff::new(Duration::from_secs(10), LONGEST);
 const LONGEST: Duration = Duration::from_secs(300);
+/// The delays of calls for which the reservations of other calls leave no room.
+const OTHERS: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(30));
 /// The number of later retries: if the provider limits the rate, if it fails, and if its answer is bad.
 const RATE_LIMITED: u32 = 5;
 const UNAVAILABLE: u32 = 3;
@@ -60,6 +62,11 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool,
     };
     let delay = paused.map_or(own, |asked| asked.max(own)).min(LONGEST);
     Next::Again(if in_memory(delay) { delay } else { (delay + jitter(agent, attempt)).min(LONGEST) })
+}
+
+/// How long a call waits that was put off so many times before because other calls left no room in a budget.
+pub(crate) fn put_off(agent: AgentId, times: u32) -> Duration {
+    OTHERS.after(times + 1) + jitter(agent, times)
 }
 
 /// Whether a delay is short enough to be waited out in memory.

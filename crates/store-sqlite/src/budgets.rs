@@ -1,7 +1,7 @@
 //! Budgets, and what agents have reserved in them.
 
-use entourage_store::BudgetChange;
-use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, Cost, Owner, Scope};
+use entourage_store::{BudgetChange, DAYS_KEPT};
+use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, Cost, Day, Owner, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -37,13 +37,19 @@ pub(crate) fn get(connection: &Connection, scope: &Scope, id: &BudgetId) -> Resu
 /// Applies a change, by an activation or an outsider.
 pub(crate) fn change(connection: &Connection, change: &BudgetChange, writer: Option<&Agent>) -> Result<()> {
     match (change, writer) {
-        (BudgetChange::Grant { budget, owner, .. }, _) => {
-            let mut row = known_or_unused(connection, budget, owner)?;
+        (BudgetChange::Grant { tree, owner, .. }, _) => {
+            let budget = BudgetId::Tree(*tree);
+            let found = get(connection, &Scope::All, &budget)?;
+            let mut row = found.unwrap_or_else(|| Budget::unused(budget, owner.clone()));
             change.apply(&mut row, None);
             put(connection, &row)
         }
         (BudgetChange::Reserve { budget, .. }, Some(writer)) => {
-            let mut row = known_or_unused(connection, budget, &writer.owner)?;
+            let found = get(connection, &Scope::All, budget)?;
+            if let (None, BudgetId::Day(day, _)) = (&found, budget) {
+                prune_days(connection, day.before(DAYS_KEPT))?;
+            }
+            let mut row = found.unwrap_or_else(|| Budget::unused(budget.clone(), writer.owner.clone()));
             let held = change.apply(&mut row, held(connection, budget, writer.id)?);
             put(connection, &row)?;
             hold(connection, budget, writer.id, held)
@@ -54,9 +60,10 @@ pub(crate) fn change(connection: &Connection, change: &BudgetChange, writer: Opt
     }
 }
 
-fn known_or_unused(connection: &Connection, id: &BudgetId, owner: &Owner) -> Result<Budget> {
-    let found = get(connection, &Scope::All, id)?;
-    Ok(found.unwrap_or_else(|| Budget::unused(id.clone(), owner.clone())))
+/// Removes the budgets of all days before this one. The ids of trees begin with a letter, which comes after digits.
+fn prune_days(connection: &Connection, first: Day) -> Result<()> {
+    connection.prepare_cached("DELETE FROM budgets WHERE id < ?1")?.execute([first.to_string()])?;
+    Ok(())
 }
 
 /// Ends what an agent has reserved, in all budgets.

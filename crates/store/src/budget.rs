@@ -1,6 +1,9 @@
 //! What commits do to budgets, the same for every store.
 
-use entourage_types::{Amount, Budget, BudgetId, Owner};
+use entourage_types::{AgentId, Amount, Budget, BudgetId, Owner};
+
+/// How many days the budget of a day is kept after it: the first reservation of a day removes what is older.
+pub const DAYS_KEPT: u16 = 31;
 
 /// A change of a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,10 +21,10 @@ pub enum BudgetChange {
         /// What the call used; none if that is not known: the reservation counts as used.
         used: Option<Amount>,
     },
-    /// A person grants more. Only an outsider may write this.
+    /// A person grants a tree more. Only an outsider may write this.
     Grant {
-        /// The budget.
-        budget: BudgetId,
+        /// The root of the tree.
+        tree: AgentId,
         /// Whose it is.
         owner: Owner,
         /// How much more.

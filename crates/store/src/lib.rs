@@ -30,7 +30,7 @@ use entourage_types::{
 };
 use tokio::sync::broadcast;
 
-pub use budget::BudgetChange;
+pub use budget::{BudgetChange, DAYS_KEPT};
 pub use changed::CommittedEvents;
 pub use commit::{Commit, Committed, Expect, Fence, Write};
 pub use database::Database;

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use jiff::{Timestamp, civil::Date, tz::TimeZone};
+use jiff::{Span, Timestamp, civil::Date, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
 use crate::Time;
@@ -24,6 +24,12 @@ impl Day {
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.tomorrow().unwrap_or(self.0))
+    }
+
+    /// The day so many days before; the first representable day if there is none.
+    #[must_use]
+    pub fn before(self, days: u16) -> Self {
+        Self(self.0.checked_sub(Span::new().days(i64::from(days))).unwrap_or(Date::MIN))
     }
 }
 
@@ -59,6 +65,7 @@ mod tests {
     fn a_day_ends_at_midnight_in_utc() {
         let day: Day = "2026-02-28".parse().unwrap();
         assert_eq!(day.next().to_string(), "2026-03-01");
+        assert_eq!(day.next().before(1), day);
         let midnight = day.next().begins();
         assert_eq!(midnight.to_string(), "2026-03-01T00:00:00Z");
         assert_eq!(midnight.day(), day.next());

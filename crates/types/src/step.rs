@@ -148,7 +148,10 @@ pub struct Retry {
     /// All attempts so far.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<FailedTry>,
-    /// The budget that has no room for the call, if that is why it was not made.
+    /// How often in a row it was put off because other calls left no room in a budget.
+    #[serde(default)]
+    pub put_off: u32,
+    /// The budget that has no room for the call until more is granted, if that is why it was not made.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shortage: Option<Shortage>,
 }

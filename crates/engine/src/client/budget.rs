@@ -1,11 +1,11 @@
 //! What an agent may still spend, and more of it.
 
-use entourage_store::{AgentQuery, BudgetChange, Commit, Expect, Page, Write};
+use entourage_store::{AgentQuery, BudgetChange, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
-    Action, Agent, AgentId, Allowance, Amount, Budget, BudgetId, InterventionId, ShownStatus, StepState,
+    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Owner, ShownStatus, StepState, Wakeup,
 };
 
-use super::{Client, intervene::intervention};
+use super::Client;
 use crate::{Error, Result};
 
 /// A budget that limits an agent.
@@ -34,11 +34,26 @@ impl Client {
         let agent = self.agent(id).await?;
         let mut states = Vec::new();
         for (id, allowance) in self.engine.budgets_of(&agent, self.engine.now()).await? {
-            let found = self.engine.store().budget(&self.scope, &id).await?;
-            let budget = found.unwrap_or_else(|| Budget::unused(id, agent.owner.clone()));
-            states.push(BudgetState { allowance, budget });
+            states.push(self.budget_state(id, allowance, &agent.owner).await?);
         }
         Ok(states)
+    }
+
+    /// The owner's budget for today; none if nothing limits what the owner spends in a day.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn budget_today(&self) -> Result<Option<BudgetState>> {
+        match self.engine.budget_of_day(&self.owner, self.engine.now()) {
+            Some((id, allowance)) => Ok(Some(self.budget_state(id, allowance, &self.owner).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn budget_state(&self, id: BudgetId, allowance: Allowance, owner: &Owner) -> Result<BudgetState> {
+        let found = self.engine.store().budget(&self.scope, &id).await?;
+        let budget = found.unwrap_or_else(|| Budget::unused(id, owner.clone()));
+        Ok(BudgetState { allowance, budget })
     }
 
     /// Grants the tree of an agent more than its budget, and has all its agents go on that wait for that. Once per
@@ -57,72 +72,51 @@ impl Client {
         if more.is_zero() {
             return Err(Error::Invalid("nothing is granted: name a cost, tokens, or both".into()));
         }
+        let budget = BudgetId::Tree(agent.root);
         let request = format!("grant {id}\n{} {}", more.cost.nanos(), more.tokens);
-        if self.first_answer::<InterventionId>(key, &request).await?.is_none() {
-            self.grant_once(&agent, more, (key, &request)).await?;
+        if self.first_answer::<BudgetId>(key, &request).await?.is_none() {
+            self.check_grant(&agent, more).await?;
+            let (tree, owner) = (agent.root, agent.owner.clone());
+            let grant = Write::Budget(BudgetChange::Grant { tree, owner, amount: more });
+            let commit = Commit::new(self.engine.now()).expect(Expect::Agent(tree)).write(grant);
+            self.commit_once(key, &request, budget.clone(), commit).await?;
         }
+        // From here on none falls asleep for a lack that the grant ends. If the process dies on the way, whoever
+        // was not woken looks again by itself, or is woken when the request is repeated.
+        self.wake_waiting(agent.root, &budget).await?;
         self.budgets(id).await
     }
 
-    async fn grant_once(
-        &self,
-        agent: &Agent,
-        more: Amount,
-        (key, request): (Option<&str>, &str),
-    ) -> Result<()> {
-        let budget = BudgetId::Tree(agent.root);
-        let at = self.engine.now();
-        let limiting = self.engine.budgets_of(agent, at).await?;
-        let tree = limiting.into_iter().find_map(|(id, allowance)| (id == budget).then_some(allowance));
-        let tree = tree.unwrap_or_default();
+    /// Checks that the tree of an agent has a budget in what is granted.
+    async fn check_grant(&self, agent: &Agent, more: Amount) -> Result<()> {
+        let limiting = self.engine.budgets_of(agent, self.engine.now()).await?;
+        let of_tree = |(id, allowance)| matches!(id, BudgetId::Tree(_)).then_some(allowance);
+        let tree = limiting.into_iter().find_map(of_tree).unwrap_or_default();
         if (!more.cost.is_zero() && tree.cost.is_none()) || (more.tokens > 0 && tree.tokens.is_none()) {
             let why = "its tree has no such budget; the kind of the agent at its top may set `limits.max_tree_cost` \
                        or `limits.max_tree_tokens`";
             return Err(Error::NotNow { agent: agent.id, why });
         }
-        let grant = BudgetChange::Grant { budget: budget.clone(), owner: agent.owner.clone(), amount: more };
-        let mut commit = Commit::new(at).expect(Expect::Agent(agent.root)).write(Write::Budget(grant));
-        let mut woken = self.wake_waiting(agent.root, &budget, &[], &mut commit).await?;
-        let done = woken.first().map_or_else(InterventionId::new, |(_, retry)| *retry);
-        self.commit_once(key, request, done, commit).await?;
-        // Whoever fell asleep right before the grant.
-        loop {
-            let mut commit = Commit::new(self.engine.now());
-            let late = self.wake_waiting(agent.root, &budget, &woken, &mut commit).await?;
-            if late.is_empty() {
-                return Ok(());
-            }
-            self.engine.commit(commit).await?;
-            woken.extend(late);
-        }
+        Ok(())
     }
 
-    /// Adds a retry to a commit for each agent of a tree that waits for this budget, except those that were woken.
-    async fn wake_waiting(
-        &self,
-        root: AgentId,
-        budget: &BudgetId,
-        woken: &[(AgentId, InterventionId)],
-        commit: &mut Commit,
-    ) -> Result<Vec<(AgentId, InterventionId)>> {
-        let mut added = Vec::new();
-        for waiting in self.waiting_for(root, budget).await? {
-            if woken.iter().any(|(agent, _)| *agent == waiting.id) {
-                continue;
+    /// Wakes each agent of a tree that waits for this budget.
+    async fn wake_waiting(&self, root: AgentId, budget: &BudgetId) -> Result<()> {
+        for agent in self.waiting_for(root, budget).await? {
+            let now = self.engine.now();
+            let wakeup = Wakeup::new(agent.id, agent.owner, now);
+            let commit = Commit::new(now).write(Write::ScheduleWakeup(wakeup));
+            match self.engine.commit(commit).await {
+                Ok(_) | Err(StoreError::NoAgent { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
-            let (retry, post) =
-                intervention(&waiting, Action::Retry, Some("more was granted"), None, commit.at);
-            added.push((waiting.id, retry.id));
-            commit.expect.push(Expect::Agent(waiting.id));
-            commit.push(Write::record(&retry)?);
-            post.into_iter().for_each(|post| commit.post(post, &waiting.owner));
         }
-        Ok(added)
+        Ok(())
     }
 
     /// The agents of a tree whose next model call waits for this budget.
     async fn waiting_for(&self, root: AgentId, budget: &BudgetId) -> Result<Vec<Agent>> {
-        // Whatever else keeps it: one that is paused reads its retry once it is resumed.
+        // Whatever else keeps it: one that is paused looks again once it is resumed.
         let status = Some(ShownStatus::Waiting);
         let query = AgentQuery { root: Some(root), status, page: Page::all(), ..AgentQuery::default() };
         let mut waiting = Vec::new();

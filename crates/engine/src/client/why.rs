@@ -73,7 +73,10 @@ impl Client {
         let Some(Obstacle { step, task, worker }) = self.first_in_the_way(&steps).await? else {
             return alone(Cause::Nothing);
         };
-        if step.state.due().is_some_and(|(due, _)| due <= self.engine.now()) {
+        let is_due = step.state.due().is_some_and(|(due, _)| due <= self.engine.now());
+        // What it lacks it lacks, although it is about to look again.
+        let is_short = matches!(&step.state, StepState::Retry(Retry { shortage: Some(_), .. }));
+        if is_due && !is_short {
             return Ok((self.standstill(), step.updated, None));
         }
         let cause = match &step.state {

@@ -228,6 +228,7 @@ async fn a_failed_model_call_names_its_attempts_and_its_error() {
         said: Vec::new(),
         spent: 0,
         failed: Vec::new(),
+        put_off: 0,
         shortage: None,
     };
     rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry))).await;

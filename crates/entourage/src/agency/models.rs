@@ -76,6 +76,11 @@ impl Model for AgencyModels {
         of.price(model.filter(|_| !is_own), usage)
     }
 
+    fn requests_per_call(&self, model: Option<&str>) -> u32 {
+        let (of, is_own) = self.of(model);
+        of.requests_per_call(model.filter(|_| !is_own))
+    }
+
     fn gates(&self) -> Vec<GateState> {
         self.default.gates()
     }

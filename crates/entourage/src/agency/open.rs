@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Clock, Engine, Kinds, SystemClock, ThreadStore,
+    Agency as Definition, Budgets, Clock, Engine, Kinds, SystemClock, ThreadStore,
     dispatch::{self, Dispatcher, Embedded},
     kinds::names_tool,
 };
@@ -42,6 +42,7 @@ pub struct AgencyBuilder {
     tools: ToolSettings,
     guardrails: Vec<Guardrail>,
     thread_store: Option<Arc<dyn ThreadStore>>,
+    budgets: Budgets,
 }
 
 /// Where threads are stored.
@@ -64,6 +65,7 @@ impl AgencyBuilder {
             tools: ToolSettings::default(),
             guardrails: Vec::new(),
             thread_store: None,
+            budgets: Budgets::default(),
         }
     }
 
@@ -115,6 +117,12 @@ impl AgencyBuilder {
     /// is new here starts with the items that this store has of it.
     pub fn thread_store(mut self, thread_store: Arc<dyn ThreadStore>) -> Self {
         self.thread_store = Some(thread_store);
+        self
+    }
+
+    /// Sets what may be spent in a day. What one thread may spend is said by `limits.max_tree_cost` of its entry point.
+    pub fn budgets(mut self, budgets: Budgets) -> Self {
+        self.budgets = budgets;
         self
     }
 
@@ -195,6 +203,7 @@ impl AgencyBuilder {
             .kinds(kinds)
             .tools(tools)
             .clock(Arc::clone(&self.clock))
+            .budgets(self.budgets)
             .stopping(stop.clone());
         for agent in &agents {
             if let Some(program) = agent.program() {

@@ -67,10 +67,11 @@ impl Budget {
     }
 }
 
-fn line(budget: &State) -> String {
+/// A budget in one line.
+pub(super) fn line(budget: &State) -> String {
     let of = match &budget.of {
-        BudgetOf::Tree { .. } => "the tree".to_owned(),
-        BudgetOf::Day { day } => day.to_string(),
+        BudgetOf::Tree { .. } => "budget of the tree".to_owned(),
+        BudgetOf::Day { day } => format!("budget of {day}"),
     };
     let limits = budget.allowance;
     let amount = |amount: Amount| shown(limits, amount);

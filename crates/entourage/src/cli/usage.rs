@@ -6,7 +6,7 @@ use entourage_types::{AgentId, Cost, Day, Owner, RunId, UsageBy};
 
 use super::{
     backend::{self, Purpose, Result},
-    describe,
+    budget, describe,
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
@@ -20,6 +20,7 @@ Examples:
   entourage usage --by agent --tree agt_0199…
   entourage usage --by day --json           for programs; `cost` in billionths of a US dollar
 
+Below the sums stands what a budget leaves for today, and for the tree that is asked for.
 Days are in UTC. Discarded answers count too: they were paid for. If the price of a model is not known,
 a note gives the number of its calls; set `models.prices` to count their cost.";
 
@@ -78,8 +79,8 @@ impl Usage {
             out::json(&report)?;
             return Ok(Exit::Done);
         }
-        let UsageReport { data, total } = report;
-        for line in table(&query.group_by, &data, total) {
+        let UsageReport { data, total, budgets } = report;
+        for line in table(&query.group_by, &data, total).into_iter().chain(budgets.iter().map(budget::line)) {
             out::result(line)?;
         }
         if total.unpriced > 0 && !globals.quiet {

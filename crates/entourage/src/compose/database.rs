@@ -77,7 +77,8 @@ fn empty(settings: &Settings) -> Result<Engine> {
 fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
     let (kinds, _) = loaded_kinds(settings)?;
     let (outbox, _) = outbox(settings)?;
-    Ok(Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox).build())
+    let builder = Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox);
+    Ok(builder.budgets(settings.budget.clone().into()).build())
 }
 
 fn store_settings(set: &settings::Store) -> entourage_store_sqlite::Settings {

@@ -92,17 +92,25 @@ pub struct Budget {
     /// The most that an owner may spend in a day, such as `$5.00`; no limit by default.
     #[schemars(with = "Option<String>")]
     pub per_owner_per_day: Option<Dollars>,
-    /// The same for single owners, by name.
-    #[schemars(with = "BTreeMap<String, String>")]
-    pub owners: BTreeMap<String, Dollars>,
+    /// Other amounts for single owners, by name: `[budget.owners.ann]`.
+    pub owners: BTreeMap<String, OwnersBudget>,
     /// The price at which a model counts whose own is not known. Without it, agents with a budget in money do not ask
     /// such a model.
     pub unpriced: Option<entourage_llm::Price>,
 }
 
+/// What one owner may spend.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnersBudget {
+    /// The most that the owner may spend in a day, such as `$20.00`.
+    #[schemars(with = "String")]
+    pub per_day: Dollars,
+}
+
 impl From<Budget> for entourage_engine::Budgets {
     fn from(Budget { per_owner_per_day, owners, unpriced }: Budget) -> Self {
-        let owners = owners.into_iter().map(|(owner, most)| (Owner::new(owner), most.0)).collect();
+        let owners = owners.into_iter().map(|(owner, of)| (Owner::new(owner), of.per_day.0)).collect();
         Self { per_owner_per_day: per_owner_per_day.map(|most| most.0), owners, unpriced }
     }
 }

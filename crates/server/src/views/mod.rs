@@ -2,6 +2,7 @@
 //! `entourage-types`, those documents convert from themselves.
 
 mod agency;
+mod budget;
 pub(crate) mod chats;
 mod context;
 mod delta;
@@ -18,6 +19,7 @@ mod tree;
 mod why;
 
 pub(crate) use agency::{agency, thread};
+pub(crate) use budget::budget;
 pub(crate) use context::context;
 pub(crate) use delta::delta;
 pub(crate) use entry::{entry, posted};

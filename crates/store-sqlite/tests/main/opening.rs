@@ -331,6 +331,7 @@ async fn migration_from_version_15_keeps_every_form_of_step() {
         said: said.iter().map(ToString::to_string).collect(),
         spent,
         failed: Vec::new(),
+        put_off: 0,
         shortage: None,
     };
     let last: Time = serde_json::from_value(json!("9999-12-30T22:00:00Z")).unwrap();

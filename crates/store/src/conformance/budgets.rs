@@ -4,9 +4,11 @@ use entourage_types::{Agent, Allowance, Amount, Budget, BudgetId, Cost, Owner, S
 
 use super::{
     Backing,
+    handles::Handles,
+    races::{Orders, ROUNDS, both, one_of, two},
     sample::{at, claim, new_child, new_root, owner},
 };
-use crate::{BudgetChange, Commit, Committed, Error, Expect, Result, Store, Write};
+use crate::{BudgetChange, Commit, Committed, DAYS_KEPT, Error, Expect, Result, Store, Write};
 
 fn amount(cost: u64, tokens: u64) -> Amount {
     Amount { cost: Cost::from_nanos(cost), tokens }
@@ -104,7 +106,7 @@ pub async fn a_grant_adds_to_a_budget(place: impl Backing) -> Result<()> {
     assert!(reserve(&store, &root, of, amount(3, 0)).await.is_err());
     let lacks = || Commit::new(at(3)).expect(Expect::Lacks(tree.clone(), of.1, amount(3, 0)));
     store.commit(lacks()).await?;
-    let grant = |owner| BudgetChange::Grant { budget: tree.clone(), owner, amount: amount(2, 0) };
+    let grant = |owner| BudgetChange::Grant { tree: root.id, owner, amount: amount(2, 0) };
     let foreign = store.commit(Commit::new(at(3)).write(Write::Budget(grant(Owner::new("else"))))).await;
     assert!(matches!(foreign, Err(Error::NoAgent { .. })), "{foreign:?}");
     store.commit(Commit::new(at(3)).write(Write::Budget(grant(owner())))).await?;
@@ -121,7 +123,7 @@ pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) ->
     let day = |owner| BudgetId::Day(at(0).day(), owner);
     let (own, another) = (BudgetId::Tree(root.id), BudgetId::Tree(other.id));
     let amount = amount(1, 1);
-    let grant = BudgetChange::Grant { budget: own.clone(), owner: owner(), amount };
+    let grant = BudgetChange::Grant { tree: root.id, owner: owner(), amount };
     let reserve = |budget| BudgetChange::Reserve { budget, amount };
     for (fenced, change) in [
         (true, reserve(another)),
@@ -161,5 +163,51 @@ pub async fn a_budget_is_removed_with_its_tree(place: impl Backing) -> Result<()
     store.commit(Commit::new(at(3)).write(Write::PruneAgent(root.id))).await?;
     assert_eq!(store.budget(&Scope::All, &tree).await?, None);
     assert_eq!(read(&store, &day).await?.presumed, amount(2, 3), "the day is not over");
+    Ok(())
+}
+
+/// Budgets of days are kept for a month, and those of trees with their trees.
+pub async fn budgets_of_days_long_past_are_removed(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let (today, tree) = (at(0).day(), BudgetId::Tree(root.id));
+    let day = |day| BudgetId::Day(day, owner());
+    for budget in [&day(today), &tree] {
+        reserve(&store, &root, (budget, Allowance::default()), amount(2, 3)).await?;
+    }
+    settle(&store, &root, Some(amount(1, 1))).await?;
+    let days = |count: u16| (0..count).fold(today, |day, _| day.next());
+    for (later, is_kept) in [(DAYS_KEPT, true), (DAYS_KEPT + 1, false)] {
+        let next = day(days(later));
+        reserve(&store, &root, (&next, Allowance::default()), amount(1, 1)).await?;
+        settle(&store, &root, Some(amount(1, 1))).await?;
+        assert_eq!(store.budget(&Scope::All, &day(today)).await?.is_some(), is_kept, "{later} days later");
+        assert!(store.budget(&Scope::All, &next).await?.is_some());
+    }
+    assert!(store.budget(&Scope::All, &tree).await?.is_some());
+    Ok(())
+}
+
+/// Of two calls that ask for the last of a budget at once, one gets it.
+pub async fn two_calls_cannot_both_reserve_the_last_of_a_budget<P: Handles>(place: P) -> Result<()> {
+    let handles = two(&place).await?;
+    let mut orders = Orders::default();
+    for round in 0..ROUNDS {
+        let store = &*handles[0];
+        let root = new_root(store, owner()).await?;
+        let (first, second) = (new_child(store, &root).await?, new_child(store, &root).await?);
+        let budget = BudgetId::Tree(root.id);
+        let reserve = async |agent: &Agent| {
+            let own = claim(store, agent.id).await?.agent;
+            let affords = Expect::Affords(budget.clone(), allowance(10, 100), amount(7, 10));
+            let reserve = BudgetChange::Reserve { budget: budget.clone(), amount: amount(7, 10) };
+            Ok::<_, Error>(Commit::fenced(&own, at(1)).expect(affords).write(Write::Budget(reserve)))
+        };
+        let commits = (reserve(&first).await?, reserve(&second).await?);
+        let outcomes = both(&handles, round, commits.0, commits.1).await?;
+        one_of(&outcomes, |refusal| matches!(refusal, Error::OverBudget { may_have_room: true, .. }));
+        orders.saw(outcomes.0.is_ok());
+        assert_eq!(read(store, &budget).await?.reserved, amount(7, 10));
+    }
     Ok(())
 }

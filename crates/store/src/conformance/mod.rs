@@ -84,6 +84,7 @@ macro_rules! conformance_of_handles {
                 two_writers_may_write_two_trees_in_opposite_order,
                 a_handle_sends_hints_of_its_own_commits_only,
             ];
+            budgets: [two_calls_cannot_both_reserve_the_last_of_a_budget];
             record_races: [
                 two_writers_cannot_both_take_a_name,
                 numbered_records_get_each_number_once,
@@ -190,6 +191,7 @@ macro_rules! conformance {
                 a_grant_adds_to_a_budget,
                 a_budget_is_changed_by_its_own_agents_alone,
                 a_budget_is_removed_with_its_tree,
+                budgets_of_days_long_past_are_removed,
             ];
             living: [
                 an_agent_lives_until_it_has_ended_and_has_nothing_to_read,

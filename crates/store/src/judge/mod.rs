@@ -203,7 +203,7 @@ impl<F: Facts> Judge<'_, F> {
                 Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
                 Write::PruneAgent(agent) => self.check_no_dependents(*agent, before)?,
                 Write::Record(record, _) => self.check_record(record, before)?,
-                Write::Budget(BudgetChange::Grant { budget: BudgetId::Tree(root), owner, .. }) => {
+                Write::Budget(BudgetChange::Grant { tree: root, owner, .. }) => {
                     let is_own = read(self.facts.agent(*root))?.is_some_and(|agent| agent.owner == *owner);
                     if !is_own {
                         return Err(Error::NoAgent { agent: *root }.into());

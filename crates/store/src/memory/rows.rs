@@ -8,7 +8,7 @@ use entourage_types::{
 };
 
 use crate::{
-    BudgetChange, Claim, Commit, Committed, Error, Result, SpentBy, Subtree, Write,
+    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, Error, Result, SpentBy, Subtree, Write,
     derive::monotonic_time,
     judge::{AcceptedCommit, Facts, RecordState, conflicts},
 };
@@ -222,12 +222,17 @@ impl Rows {
 
     fn change(&mut self, change: &BudgetChange, writer: Option<&Agent>) {
         match (change, writer) {
-            (BudgetChange::Grant { budget, owner, .. }, _) => {
+            (BudgetChange::Grant { tree, owner, .. }, _) => {
+                let budget = BudgetId::Tree(*tree);
                 let unused = || Budget::unused(budget.clone(), owner.clone());
                 change.apply(self.budgets.entry(budget.clone()).or_insert_with(unused), None);
             }
             (BudgetChange::Reserve { budget, .. }, Some(writer)) => {
                 let holder = (budget.clone(), writer.id);
+                if let (false, BudgetId::Day(day, _)) = (self.budgets.contains_key(budget), budget) {
+                    let first = day.before(DAYS_KEPT);
+                    self.budgets.retain(|id, _| !matches!(id, BudgetId::Day(day, _) if *day < first));
+                }
                 let unused = || Budget::unused(budget.clone(), writer.owner.clone());
                 let row = self.budgets.entry(budget.clone()).or_insert_with(unused);
                 if let Some(held) = change.apply(row, self.reservations.remove(&holder)) {

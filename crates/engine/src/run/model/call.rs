@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use entourage_llm::{Delta, Deltas, Error as ModelError, Reply, Request};
 use entourage_store::Write;
-use entourage_types::{Asked, FailedTry, ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn};
+use entourage_types::{
+    Asked, BudgetId, FailedTry, ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn,
+};
 
 use futures::FutureExt;
 
@@ -40,6 +42,10 @@ pub(in crate::run) struct Answered {
 /// How many characters of the error of a failed attempt are stored.
 const ERROR: usize = 500;
 
+/// A grant wakes those that wait for one. Without one they look again after this time: the kind or the settings may
+/// allow more by then.
+const LOOKS_AGAIN: Duration = Duration::from_secs(15 * 60);
+
 /// The progress of a call over its failed attempts.
 struct FailedTries {
     /// What its step stores while the run sleeps.
@@ -54,7 +60,7 @@ impl FailedTries {
         let due = Time::from_micros(0);
         let (said, failed) = (Vec::new(), Vec::new());
         let (error, shortage) = (String::new(), None);
-        let kept = Retry { due, error, models_failed: 0, said, spent: 0, failed, shortage };
+        let kept = Retry { due, error, models_failed: 0, said, spent: 0, failed, put_off: 0, shortage };
         Self { kept, made: 0 }
     }
 
@@ -125,15 +131,21 @@ impl Run<'_> {
             }
             _ => FailedTries::none(),
         };
-        if !self.is_due(tries.kept.due) && !self.control.is_hurried() {
+        // A grant wakes it before its time.
+        let is_short = tries.kept.shortage.is_some();
+        if !self.is_due(tries.kept.due) && !self.control.is_hurried() && !is_short {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
+        }
+        // While it lacks what it lacked, nothing is added to the transcript.
+        if let Some(lacking) = self.still_lacking(&tries.kept).await? {
+            return Err(self.wait_for_budget(key, tries, lacking, None));
         }
         // Records the run as running before it asks again: if the request ends the process, the next process
         // counts that.
         if self.record.waiting_on == Some(WaitingOn::Retry) {
             let now = self.engine.now();
             let mut resumed: Vec<Write> = self.resumed(now).collect();
-            // A person wants the attempt now. If the process ends before it is made, it is due nevertheless.
+            // Wanted now, by a person or by a grant. If the process ends before it is made, it is due nevertheless.
             if !self.is_due(tries.kept.due) {
                 tries.kept.due = now;
                 resumed.push(Write::Step(self.retry_step(key, &tries)));
@@ -166,7 +178,7 @@ impl Run<'_> {
             if let Err(lacking) = self.reserve(limiting, &request).await? {
                 return Err(self.wait_for_budget(key, tries, lacking, soonest));
             }
-            tries.kept.shortage = None;
+            (tries.kept.put_off, tries.kept.shortage) = (0, None);
             let Attempt { answer, asked, wasted, out_of_time } =
                 self.attempt((request, asked), wanted, &pieces, &mut beside).await?;
             self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
@@ -337,15 +349,24 @@ impl Run<'_> {
         lacking: Unaffordable,
         soonest: Option<Duration>,
     ) -> Interrupt {
-        let Unaffordable { shortage, due, lacks } = lacking;
-        let skipped = soonest.map(|pause| self.engine.now() + pause).filter(|skipped| *skipped < due);
+        let Unaffordable { shortage, lacks } = lacking;
+        let now = self.engine.now();
+        let due = match (&lacks, &shortage.budget) {
+            (None, _) => now + retry::put_off(self.agent.id, tries.kept.put_off),
+            (Some(_), BudgetId::Tree(_)) => now + LOOKS_AGAIN,
+            (Some(_), BudgetId::Day(day, _)) => day.next().begins().min(now + LOOKS_AGAIN),
+        };
+        let skipped = soonest.map(|pause| now + pause).filter(|skipped| *skipped < due);
         // While calls under way may leave enough, or another model may be asked, nothing is said.
         let lacks = lacks.filter(|_| skipped.is_none());
         if lacks.is_some() && tries.kept.shortage.is_none() {
             self.say_over_budget(&shortage);
         }
         (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), shortage.to_string());
-        tries.kept.shortage = lacks.is_some().then_some(shortage).or(tries.kept.shortage);
+        match lacks {
+            Some(_) => (tries.kept.put_off, tries.kept.shortage) = (0, Some(shortage)),
+            None => tries.kept.put_off += 1,
+        }
         // What an activation that died has reserved keeps no other agent waiting.
         let step = Write::Step(self.retry_step(key, &tries));
         self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.presumed()));

@@ -1,29 +1,22 @@
 //! Model calls of agents with a budget: the most that a call can use is reserved before it is made, and settled
 //! with what it used. So nothing is spent beyond a budget, whatever runs beside, crashes or is tried again.
 
-use std::time::Duration;
-
 use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::{BudgetChange, Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Allowance, Amount, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Shortage, Time};
+use entourage_types::{
+    Allowance, Amount, Budget, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Retry, Scope, Shortage,
+};
 
 use crate::run::{Interrupt, Result, Run};
 
 /// The most tokens of an answer, where a budget applies and the kind says nothing.
 const MAX_ANSWER: u32 = 8192;
-/// The pause before a call is tried again for which the reservations of calls under way leave no room.
-const OTHERS_SETTLE: Duration = Duration::from_secs(2);
-/// A grant wakes those that wait for one at once. Without one they look again after this time: the kind or the
-/// settings may allow more by then.
-const LOOKS_AGAIN: Duration = Duration::from_secs(15 * 60);
-
 /// The budgets that limit a model call, with their allowances.
 pub(in crate::run) type Limiting = Vec<(BudgetId, Allowance)>;
 
-/// Why a call was not made, and when it is tried again.
+/// Why a call was not made.
 pub(in crate::run) struct Unaffordable {
     pub(in crate::run) shortage: Shortage,
-    pub(in crate::run) due: Time,
     /// What must still hold when the run falls asleep, so that no grant is missed; none if calls under way may leave
     /// enough.
     pub(in crate::run) lacks: Option<Expect>,
@@ -80,25 +73,34 @@ impl Run<'_> {
                 Ok(Ok(()))
             }
             Err(StoreError::OverBudget { budget, left, may_have_room }) => {
-                let needs = Allowance {
-                    cost: left.cost.map(|_| amount.cost),
-                    tokens: left.tokens.map(|_| amount.tokens),
-                };
-                let now = self.engine.now();
-                let due = match &budget {
-                    _ if may_have_room => now + OTHERS_SETTLE,
-                    BudgetId::Tree(_) => now + LOOKS_AGAIN,
-                    BudgetId::Day(day, _) => day.next().begins().min(now + LOOKS_AGAIN),
-                };
                 let allowance = |id: &BudgetId| {
                     allowances.iter().find(|(of, _)| of == id).map(|(_, allowance)| *allowance)
                 };
                 let lacks = allowance(&budget).filter(|_| !may_have_room);
                 let lacks = lacks.map(|allowance| Expect::Lacks(budget.clone(), allowance, amount));
-                Ok(Err(Unaffordable { shortage: Shortage { budget, needs, left }, due, lacks }))
+                Ok(Err(Unaffordable { shortage: shortage(budget, left, amount), lacks }))
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether the budget that had no room for this call has none still, whatever the calls under way use.
+    pub(in crate::run) async fn still_lacking(
+        &self,
+        kept: &Retry,
+    ) -> Result<Option<Unaffordable>, StoreError> {
+        let Some(Shortage { budget, needs, .. }) = &kept.shortage else { return Ok(None) };
+        let limiting = self.limiting().await?;
+        let Some((_, allowance)) = limiting.into_iter().find(|(id, _)| id == budget) else { return Ok(None) };
+        let amount =
+            Amount { cost: needs.cost.unwrap_or_default(), tokens: needs.tokens.unwrap_or_default() };
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.engine.store().budget(&scope, budget).await?;
+        let found = found.unwrap_or_else(|| Budget::unused(budget.clone(), self.agent.owner.clone()));
+        let left = found.left_at_best(allowance);
+        let lacks = Some(Expect::Lacks(budget.clone(), allowance, amount));
+        let is_short = !left.holds(amount);
+        Ok(is_short.then(|| Unaffordable { shortage: shortage(budget.clone(), left, amount), lacks }))
     }
 
     /// Ends the reservation of a call with the next commit: with what its answers used, these unusable ones included,
@@ -141,4 +143,11 @@ impl Run<'_> {
         let said = self.append(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(said);
     }
+}
+
+/// What a call needs of a budget, in what the budget limits.
+fn shortage(budget: BudgetId, left: Allowance, amount: Amount) -> Shortage {
+    let needs =
+        Allowance { cost: left.cost.map(|_| amount.cost), tokens: left.tokens.map(|_| amount.tokens) };
+    Shortage { budget, needs, left }
 }

@@ -10,6 +10,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     extract::{Body, Caller, Id, IdempotencyKey},
     state::AppState,
+    views,
 };
 
 type BudgetList = List<Budget>;
@@ -49,5 +50,5 @@ async fn grant(
 }
 
 fn listed(states: Vec<BudgetState>) -> BudgetList {
-    List { data: states.into_iter().map(|state| Budget::new(state.budget, state.allowance)).collect() }
+    List { data: states.into_iter().map(views::budget).collect() }
 }

@@ -9,6 +9,7 @@ use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter},
     state::AppState,
+    views,
 };
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -16,13 +17,20 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Sum up the usage of your agents: exact, through crashes, retries and the removal of old data
+///
+/// With the budgets that limit what comes.
 #[utoipa::path(
     get, path = "/v1/usage", tag = "runs", operation_id = "reportUsage", params(ReportUsage),
     responses((status = 200, description = "The sums.", body = UsageReport), Failures)
 )]
 async fn usage(caller: Caller, Filter(asked): Filter<ReportUsage>) -> Answer<UsageReport> {
     let ReportUsage { group_by: by, from, to, tree: root, agent, under, run, kind, model } = asked;
+    let (client, limited) = (&caller.client, root.or(agent).or(under));
     let query = UsageQuery { from, to, root, agent, under, run, kind, model, by };
-    let sums = caller.client.usage(query).await?;
-    Ok(Json(sums.into()))
+    let sums = client.usage(query).await?;
+    let budgets = match limited {
+        Some(agent) => client.budgets(agent).await?,
+        None => client.budget_today().await?.into_iter().collect(),
+    };
+    Ok(Json(UsageReport::new(sums, budgets.into_iter().map(views::budget).collect())))
 }
