@@ -1,7 +1,8 @@
 //! An entry of a transcript.
 
 use entourage_types::{
-    self as types, AgentId, CallId, PostId, QuestionId, RunId, Section, Status, StepKey, TaskId, Time,
+    self as types, AgentId, CallId, PostId, QuestionId, RunId, ScheduleId, Section, Status, StepKey, TaskId,
+    Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -179,6 +180,17 @@ pub enum Author {
         /// Its kind.
         kind: String,
     },
+    /// Nobody: its time had come, or something outside happened.
+    Trigger {
+        /// The trigger's name.
+        name: String,
+        /// What comes with it, of any JSON type.
+        payload: Value,
+        /// The schedule that fired; left out if it was fired by hand.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[schema(value_type = Option<schema::ScheduleId>)]
+        schedule: Option<ScheduleId>,
+    },
 }
 
 /// A request to use a tool.
@@ -318,6 +330,10 @@ impl From<types::Author> for Author {
         match author {
             types::Author::User => Self::User,
             types::Author::Agent { id, kind } => Self::Agent { id, kind },
+            types::Author::Trigger { trigger } => {
+                let types::Trigger { name, payload, schedule } = *trigger;
+                Self::Trigger { name, payload, schedule }
+            }
         }
     }
 }

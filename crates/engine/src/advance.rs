@@ -79,8 +79,9 @@ impl Engine {
             Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),
             Err(error) => return Err(error),
         };
-        let Some((claim, chain)) = self.claim(agent).await? else { return Ok(()) };
+        let Some((mut claim, chain)) = self.claim(agent).await? else { return Ok(()) };
         let by = due.by.max(self.now()).max(claim.now.unwrap_or(due.by));
+        self.fire_due(&mut claim, by).await?;
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim, by);
         if claim.inbox.is_empty() && (is_gone || at_rest) {

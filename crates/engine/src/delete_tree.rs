@@ -25,7 +25,7 @@ impl Engine {
         entered.only_deletes();
         loop {
             // From here on the agent creates no children and begins no effect.
-            let Some(claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
+            let Some(mut claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
             // After the claim: an activation that another node begins from now on has a later epoch, and this
             // commit is refused.
             self.inner.signals.evict(id).await;
@@ -39,7 +39,7 @@ impl Engine {
             if claim.agent.status == Status::Cancelled && is_done {
                 return Ok(());
             }
-            let wakeups = claim.wakeups.iter().map(|wakeup| wakeup.id).collect();
+            let wakeups = std::mem::take(&mut claim.wakeups);
             match Run::open(self, (claim, None), self.now(), entered).await?.delete(wakeups).await {
                 // Another process claimed the agent to do the same, or ended what it waits for, a person put an
                 // agent below it, or the outcome of the commit is unknown.

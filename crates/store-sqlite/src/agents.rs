@@ -28,7 +28,9 @@ const ROOTS_OF_KIND: Partial = Partial { index: "roots_of_kind", holds: "parent 
 
 /// The inbox table is short, because few agents have posts.
 const UNREAD: &str = "agents.id IN (SELECT agent FROM inbox)";
-const UNWOKEN: &str = "NOT EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id)";
+/// A schedule wakes an agent for its trigger, not for what it has to do.
+const UNWOKEN: &str =
+    "NOT EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id AND wakeups.schedule IS NULL)";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
     Ok(Agent {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::{
     fault::Result,
-    rows::{json, time, word},
+    rows::{json, time, word, word_if_any},
 };
 
 /// Returns the posts in an agent's inbox, in the order in which they arrived.
@@ -70,8 +70,9 @@ pub(crate) fn take(connection: &Connection, agent: AgentId, post: PostId) -> Res
 
 /// Returns the wake-ups of an agent, due or not.
 pub(crate) fn wakeups(connection: &Connection, agent: AgentId) -> Result<Vec<Wakeup>> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, agent, owner, due FROM wakeups WHERE agent = ?1 ORDER BY due, id")?;
+    let mut statement = connection.prepare_cached(
+        "SELECT id, agent, owner, due, schedule FROM wakeups WHERE agent = ?1 ORDER BY due, id",
+    )?;
     let wakeups = statement.query_map([agent.to_string()], read_wakeup)?;
     Ok(wakeups.collect::<rusqlite::Result<_>>()?)
 }
@@ -93,7 +94,7 @@ pub(crate) fn due(
         None => (i64::MIN, String::new()),
     };
     let mut statement = connection.prepare_cached(
-        "SELECT id, agent, owner, due FROM wakeups WHERE due <= ?1 AND (due, id) > (?2, ?3) \
+        "SELECT id, agent, owner, due, schedule FROM wakeups WHERE due <= ?1 AND (due, id) > (?2, ?3) \
          ORDER BY due, id LIMIT ?4",
     )?;
     let wakeups = statement.query_map(params![until.micros(), due, id, limit], read_wakeup)?;
@@ -102,13 +103,15 @@ pub(crate) fn due(
 
 /// Writes a wake-up.
 pub(crate) fn wake(connection: &Connection, wakeup: &Wakeup) -> Result<()> {
-    let mut statement = connection
-        .prepare_cached("INSERT OR REPLACE INTO wakeups (agent, id, owner, due) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO wakeups (agent, id, owner, due, schedule) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
     statement.execute(params![
         wakeup.agent.to_string(),
         wakeup.id.to_string(),
         wakeup.owner.as_str(),
         wakeup.due.micros(),
+        wakeup.schedule.map(|schedule| schedule.to_string()),
     ])?;
     Ok(())
 }
@@ -126,5 +129,6 @@ fn read_wakeup(row: &Row<'_>) -> rusqlite::Result<Wakeup> {
         agent: word(row, 1)?,
         owner: Owner::new(row.get::<_, String>(2)?),
         due: time(row, 3)?,
+        schedule: word_if_any(row, 4)?,
     })
 }

@@ -191,7 +191,7 @@ impl Write {
     /// The writes of a post: the post, and the wake-up that is due with it.
     #[must_use]
     pub fn posted(post: Post, owner: &Owner) -> [Self; 2] {
-        let wakeup = Wakeup { id: post.wakeup, agent: post.agent, owner: owner.clone(), due: post.at };
+        let wakeup = Wakeup { id: post.wakeup, ..Wakeup::new(post.agent, owner.clone(), post.at) };
         [Self::ScheduleWakeup(wakeup), Self::Post(post)]
     }
 }

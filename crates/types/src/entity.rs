@@ -53,6 +53,8 @@ kinds! {
     JOB_RUN => "job_run",
     /// An event to be delivered to a receiver outside the engine.
     DELIVERY => "delivery",
+    /// A schedule of an agent.
+    SCHEDULE => "schedule",
     /// A chat: a name, and the tree it refers to.
     CHAT => "chat",
     /// A thread that a thread store keeps as well.

@@ -139,6 +139,10 @@ id!(
     GrantId, "grant", "grt"
 );
 id!(
+    /// A schedule.
+    ScheduleId, "schedule", "sch"
+);
+id!(
     /// A post in an agent's inbox.
     PostId, "post", "pst"
 );

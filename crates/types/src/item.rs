@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     AgentId, Asked, CallId, Context, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, Status,
-    StepKey, TaskId, Time,
+    StepKey, TaskId, Time, Trigger,
 };
 
 /// One entry of an agent's transcript.
@@ -106,6 +106,19 @@ pub enum Author {
         /// Its kind.
         kind: String,
     },
+    /// Nobody: its time had come, or something outside happened.
+    Trigger {
+        /// What set the agent to work.
+        trigger: Box<Trigger>,
+    },
+}
+
+impl Author {
+    /// Whether it is outside the tree: what it wrote is what the owner wants.
+    #[must_use]
+    pub const fn is_outside(&self) -> bool {
+        !matches!(self, Self::Agent { .. })
+    }
 }
 
 /// A text of the agent, and the calls that must be answered before its next turn.

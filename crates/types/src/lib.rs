@@ -38,6 +38,7 @@ mod question;
 mod report;
 mod run;
 mod run_options;
+mod schedule;
 mod session;
 mod sha256;
 mod shown;
@@ -49,6 +50,7 @@ mod thread;
 mod time;
 mod tombstone;
 mod tool;
+mod trigger;
 mod usage;
 mod wakeup;
 
@@ -69,7 +71,7 @@ pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
     AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId,
-    QuestionId, RunId, SessionId, TaskId, WakeupId, seeded_ids,
+    QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{
@@ -92,6 +94,7 @@ pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use run::{Run, StopReason};
 pub use run_options::RunOptions;
+pub use schedule::{Recurrence, Schedule, ScheduleStatus};
 pub use session::{Session, SessionEnd, SessionStatus};
 pub use sha256::Sha256;
 pub use shown::ShownStatus;
@@ -103,5 +106,6 @@ pub use thread::{KeptThread, KeptThreadStatus, PendingSave, PendingSaveStatus, T
 pub use time::Time;
 pub use tombstone::{Tombstone, TombstoneStatus};
 pub use tool::{Effect, EffectClasses, ToolSpec};
+pub use trigger::{Payload, Trigger};
 pub use usage::{Cost, DailyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;

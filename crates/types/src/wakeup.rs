@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Owner, Time, WakeupId};
+use crate::{AgentId, Owner, Schedule, ScheduleId, Time, WakeupId};
 
 /// An agent has something to do. Written in the same commit as its cause, so that neither exists
 /// without the other; deleted once the run that it caused has stopped.
@@ -16,12 +16,22 @@ pub struct Wakeup {
     pub owner: Owner,
     /// The earliest moment at which to deliver it.
     pub due: Time,
+    /// The schedule that fires with it, if one does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub schedule: Option<ScheduleId>,
 }
 
 impl Wakeup {
     /// Creates a wake-up of an agent.
     #[must_use]
     pub fn new(agent: AgentId, owner: Owner, due: Time) -> Self {
-        Self { id: WakeupId::new(), agent, owner, due }
+        Self { id: WakeupId::new(), agent, owner, due, schedule: None }
+    }
+
+    /// Creates the wake-up with which a schedule fires when its time comes.
+    #[must_use]
+    pub fn of_schedule(schedule: &Schedule) -> Self {
+        let Schedule { id, agent, owner, due, .. } = schedule;
+        Self { schedule: Some(*id), ..Self::new(*agent, owner.clone(), *due) }
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
             ItemBody::Message(message) => match &message.from {
                 Author::User => ("User".to_owned(), message.text.clone()),
                 Author::Agent { kind, .. } => (kind.clone(), message.text.clone()),
+                Author::Trigger { trigger } => (trigger.name.clone(), message.text.clone()),
             },
             ItemBody::Turn(turn) => {
                 let calls =

@@ -47,7 +47,7 @@ impl Run<'_> {
 
     /// The same, by a wake-up of this id.
     pub(super) fn wake_by(&self, id: WakeupId, due: Time) -> Write {
-        let (agent, owner) = (self.agent.id, self.agent.owner.clone());
-        Write::ScheduleWakeup(Wakeup { id, agent, owner, due })
+        let wakeup = Wakeup::new(self.agent.id, self.agent.owner.clone(), due);
+        Write::ScheduleWakeup(Wakeup { id, ..wakeup })
     }
 }

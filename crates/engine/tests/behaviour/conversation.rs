@@ -6,7 +6,7 @@ use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Commit, Page, Write};
 use entourage_testkit::{World, plain};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{EventBody, Status, StepKey, StepStatus, StopReason, Usage, Wakeup, WakeupId};
+use entourage_types::{EventBody, Status, StepKey, StepStatus, StopReason, Usage, Wakeup};
 use serde_json::json;
 
 /// Shows: S4-R144.
@@ -66,12 +66,7 @@ async fn a_wakeup_with_nothing_to_read_opens_no_run() {
     let client = world.client();
     let agent = client.create(NewAgent::default(), None).await.unwrap();
     let mut commit = Commit::new(agent.created);
-    commit.push(Write::ScheduleWakeup(Wakeup {
-        id: WakeupId::new(),
-        agent: agent.id,
-        owner: agent.owner.clone(),
-        due: agent.created,
-    }));
+    commit.push(Write::ScheduleWakeup(Wakeup::new(agent.id, agent.owner.clone(), agent.created)));
     world.store().commit(commit).await.unwrap();
     world.engine().advance(agent.id).await.unwrap();
     assert_eq!(client.runs(agent.id, Page::default()).await.unwrap(), []);

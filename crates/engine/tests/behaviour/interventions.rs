@@ -694,7 +694,7 @@ async fn a_reactivated_task_is_reported_queued_before_a_deletion_cancels_it() {
     let post = Post { id: PostId::new(), agent: task.to, at: task.updated, wakeup: WakeupId::new(), body };
     // It is read together with the deletion and not before.
     let due = Time::from_micros(task.updated.micros() + 3_600_000_000);
-    let wakeup = Wakeup { id: post.wakeup, agent: task.to, owner: Owner::local(), due };
+    let wakeup = Wakeup { id: post.wakeup, ..Wakeup::new(task.to, Owner::local(), due) };
     let commit = Commit::new(task.updated).write(Write::ScheduleWakeup(wakeup)).write(Write::Post(post));
     world.store().commit(commit).await.unwrap();
     person(&world).intervene(task.to, Action::Delete, None).await.unwrap();

@@ -51,6 +51,7 @@ mod thread_stores;
 mod threads;
 mod tool_servers;
 mod tools;
+mod triggers;
 mod usage;
 mod versions;
 mod webhooks;

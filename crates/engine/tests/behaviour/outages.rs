@@ -21,7 +21,7 @@ use entourage_store::{
 };
 use entourage_store_sqlite::Settings as StoreSettings;
 use entourage_testkit::{FakeClock, Fault, HeldModel, World, plain};
-use entourage_types::{Agent, AgentId, CommitId, Owner, Status, Time, Wakeup, WakeupId};
+use entourage_types::{Agent, AgentId, CommitId, Owner, Status, Time, Wakeup};
 use serde_json::json;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -169,7 +169,7 @@ async fn retries_during_a_store_outage_back_off_up_to_thirty_seconds() {
     let (clock, enough) = (Arc::new(JumpingClock(AtomicI64::new(0))), CancellationToken::new());
     let (store, at) = (Arc::new(MemoryStore::default()), clock.now());
     let agent = Agent::root(Owner::local(), "helper", "", at);
-    let wakeup = Wakeup { id: WakeupId::new(), agent: agent.id, owner: agent.owner.clone(), due: at };
+    let wakeup = Wakeup::new(agent.id, agent.owner.clone(), at);
     let commit = Commit::new(at).write(Write::NewAgent(agent)).write(Write::ScheduleWakeup(wakeup));
     store.commit(commit).await.unwrap();
     let tried = Mutex::default();

@@ -195,6 +195,7 @@ pub(crate) fn author(author: &Author) -> &str {
     match author {
         Author::User => "user",
         Author::Agent { kind, .. } => kind,
+        Author::Trigger { name, .. } => name,
     }
 }
 

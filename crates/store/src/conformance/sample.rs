@@ -113,7 +113,7 @@ pub(crate) fn post(agent: AgentId, text: &str) -> Post {
 }
 
 pub(crate) fn wakeup(agent: &Agent, due: Time) -> Wakeup {
-    Wakeup { id: WakeupId::new(), agent: agent.id, owner: agent.owner.clone(), due }
+    Wakeup::new(agent.id, agent.owner.clone(), due)
 }
 
 pub(crate) fn task(from: &Agent, to: AgentId) -> Task {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use entourage_types::{Agent, AgentId, Event, EventBody, Scope, ShownStatus, Status, StopReason};
+use entourage_types::{
+    Agent, AgentId, Event, EventBody, ScheduleId, Scope, ShownStatus, Status, StopReason, Wakeup,
+};
 
 use super::{
     Backing,
@@ -100,7 +102,12 @@ pub async fn agents_are_found_by_their_posts_and_wakeups(place: impl Backing) ->
     let [quiet, written_to, woken, both] = &agents[..] else { return Ok(()) };
     let later = wakeup(woken, at(9_000_000));
     let unwoken = Commit::new(at(2)).write(Write::Post(post(written_to.id, "hello")));
+    // A schedule wakes an agent for its own sake.
+    let scheduled = Wakeup { schedule: Some(ScheduleId::new()), ..wakeup(quiet, at(9_500_000)) };
+    let unwoken = unwoken.write(Write::ScheduleWakeup(scheduled.clone()));
     store.commit(unwoken.write(Write::ScheduleWakeup(later.clone()))).await?;
+    assert_eq!(store.due(at(10_000_000), None, 10).await?, [later.clone(), scheduled.clone()]);
+    assert_eq!(claim(&store, quiet.id).await?.wakeups, [scheduled]);
     let mut commit = Commit::new(at(3));
     commit.post(post(both.id, "hello"), &owner());
     store.commit(commit).await?;

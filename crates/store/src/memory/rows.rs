@@ -77,8 +77,9 @@ impl Rows {
         self.inbox.get(&agent).is_some_and(|posts| !posts.is_empty())
     }
 
+    /// Whether a wake-up waits for an agent, beside those of its schedules.
     pub(super) fn is_woken(&self, agent: AgentId) -> bool {
-        self.wakeups.values().any(|wakeup| wakeup.agent == agent)
+        self.wakeups.values().any(|wakeup| wakeup.agent == agent && wakeup.schedule.is_none())
     }
 
     /// All wake-ups, in the order in which they are due.
@@ -356,7 +357,7 @@ impl Facts for &Rows {
     }
 
     fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool> {
-        Ok(self.has_posts(agent) || self.is_woken(agent))
+        Ok(self.has_posts(agent) || self.wakeups.values().any(|wakeup| wakeup.agent == agent))
     }
 
     fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use entourage_llm::Reply;
 use entourage_types::{
-    Author, Item, ItemBody, Message, Notice, NoticeCode, Output, OutputEffect, StopReason, ToolCall,
+    Item, ItemBody, Message, Notice, NoticeCode, Output, OutputEffect, StopReason, ToolCall,
 };
 use futures::{FutureExt, future::BoxFuture};
 
@@ -347,7 +347,7 @@ async fn asked_of(
 
 /// Whether a message asks the agent for something; the results of work that it delegated do not.
 fn is_request(message: &Message) -> bool {
-    message.from == Author::User || message.options.is_some()
+    message.from.is_outside() || message.options.is_some()
 }
 
 fn is_refusal(item: &Item) -> bool {

@@ -13,7 +13,7 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
         return None;
     }
     let from_user =
-        |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.from == Author::User);
+        |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.from.is_outside());
     let since = items.iter().rposition(from_user).map_or(0, |at| at + 1);
     // Context items change without progress; what a program does between two turns of the model is no loop of the
     // model, so that what is repeated must follow it.
@@ -38,7 +38,7 @@ fn circle(items: &[&Item], times: usize) -> Option<String> {
         let with_whom = tail[..length].iter().find_map(|item| match &item.body {
             ItemBody::Message(message) => match &message.from {
                 Author::Agent { kind, .. } => Some(kind.clone()),
-                Author::User => None,
+                Author::User | Author::Trigger { .. } => None,
             },
             _ => None,
         });

@@ -10,9 +10,7 @@ use std::{
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, Source};
-use entourage_types::{
-    About, Agent, AgentId, Author, Item, ItemBody, OutputEffect, Question, QuestionId, Time,
-};
+use entourage_types::{About, Agent, AgentId, Item, ItemBody, OutputEffect, Question, QuestionId, Time};
 use lru::LruCache;
 
 use crate::{
@@ -190,7 +188,7 @@ impl Run<'_> {
 
     async fn says<'i>(&self, item: &'i Item) -> Result<Shows<'i>> {
         Ok(match &item.body {
-            ItemBody::Message(message) if message.from == Author::User => Shows::Given(&message.text),
+            ItemBody::Message(message) if message.from.is_outside() => Shows::Given(&message.text),
             ItemBody::Output(output) => match self.engine.inner.toolsets.source(&output.tool) {
                 Some(Source::Public | Source::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {

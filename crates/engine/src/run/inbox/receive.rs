@@ -173,7 +173,7 @@ impl Run<'_> {
                 if let Some(task) = *task {
                     self.record.add_task(task);
                 }
-                let known_by = (*from == Author::User || options.is_some()).then_some(post.id);
+                let known_by = (from.is_outside() || options.is_some()).then_some(post.id);
                 if options.is_some() {
                     self.record.set_options(options.clone());
                     self.control.set_answers(Some(post.id));

@@ -4,8 +4,8 @@
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_types::{
     Action, Agent, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output, OutputEffect, Post, PostBody,
-    Question, QuestionStatus, Status, Step, StepKey, StopReason, Task, TaskResult, Time, ToolCall, WaitingOn,
-    WakeupId, plain,
+    Question, QuestionStatus, Schedule, ScheduleId, ScheduleStatus, Status, Step, StepKey, StopReason, Task,
+    TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
 };
 
 use crate::run::{
@@ -145,9 +145,16 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// The write that ends a schedule, if it has not ended.
+    async fn ended_schedule(&self, id: ScheduleId, at: Time) -> Result<Option<Write>> {
+        let found: Option<Schedule> = self.engine.store().record(&self.scope(), id).await?;
+        let open = found.filter(|schedule| schedule.status != ScheduleStatus::Ended);
+        open.map(|schedule| Ok(Write::record(&schedule.set(ScheduleStatus::Ended, at))?)).transpose()
+    }
+
     /// Ends the agent for good: gives its open calls outputs, reports to the agents that wait for it, and
-    /// consumes all its `wakeups`.
-    pub(crate) async fn delete(&mut self, wakeups: Vec<WakeupId>) -> Result<()> {
+    /// consumes all its `wakeups`, whose schedules end.
+    pub(crate) async fn delete(&mut self, wakeups: Vec<Wakeup>) -> Result<()> {
         let at = self.engine.now();
         let cause = "deleted by the user";
         let before = self.agent.items;
@@ -172,7 +179,10 @@ impl Run<'_> {
             writes.push(self.record.write(Status::Cancelled, None));
         }
         writes.push(self.agent_row(Status::Cancelled, None, at));
-        writes.extend(self.inbox.consume_served().chain(wakeups.into_iter().map(Write::ConsumeWakeup)));
+        for id in wakeups.iter().filter_map(|wakeup| wakeup.schedule) {
+            writes.extend(self.ended_schedule(id, at).await?);
+        }
+        writes.extend(wakeups.iter().map(|wakeup| Write::ConsumeWakeup(wakeup.id)));
         let mut commit = self.fenced(at);
         // A person may have put an agent below it meanwhile.
         commit.expect.push(Expect::ChildrenDeleted(self.agent.id));

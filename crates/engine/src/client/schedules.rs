@@ -1,0 +1,184 @@
+//! Triggers: what sets an agent to work without a message, at once or on a schedule.
+
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
+use entourage_types::{
+    Agent, AgentId, LONGEST_NAME, PostId, Record, Recurrence, Schedule, ScheduleId, ScheduleStatus, Status,
+    Time, Trigger, Wakeup, is_storable_name,
+};
+
+use super::{Client, LONGEST_TEXT, Posted, checked_text};
+use crate::{Error, Result, schedules::post_of};
+
+/// The shortest time between two triggers of a schedule, in seconds.
+const SHORTEST: u64 = 60;
+
+/// A schedule to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSchedule {
+    /// The agent.
+    pub agent: AgentId,
+    /// What the agent reads, as if its owner had written it. What others wrote belongs into the payload.
+    pub text: String,
+    /// What its program reads.
+    pub trigger: Trigger,
+    /// When it fires first; in the past, at once.
+    pub first: Time,
+    /// When it fires after that.
+    pub recurrence: Recurrence,
+}
+
+impl Client {
+    /// Sets an agent to work with a trigger. The agent reads it in a run of its own, after the one under way.
+    ///
+    /// The same `key` with the same trigger is one trigger.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Gone`] for a deleted agent, [`Error::Invalid`] for an empty text or a name that
+    /// cannot be stored, [`Error::NotNow`] if the inbox has too much unread text.
+    pub async fn trigger(
+        &self,
+        to: AgentId,
+        trigger: Trigger,
+        text: &str,
+        key: Option<&str>,
+    ) -> Result<Posted> {
+        let agent = self.triggered(to, &trigger, text).await?;
+        let request = format!("trigger {to}\n{}\n{}\n{text}", trigger.name, trigger.payload);
+        if let Some(first) = self.first_answer::<PostId>(key, &request).await? {
+            return Ok(Posted { agent: to, post: first });
+        }
+        if agent.status == Status::Cancelled {
+            return Err(Error::Gone(to));
+        }
+        self.check_room(&agent).await?;
+        let post = post_of(to, trigger, text.to_owned(), self.engine.now());
+        let posted = post.id;
+        let mut commit = Commit::new(post.at).expect(Expect::Agent(to));
+        commit.post(post, &agent.owner);
+        let first = self.commit_once(key, &request, posted, commit).await?;
+        Ok(Posted { agent: to, post: first.unwrap_or(posted) })
+    }
+
+    /// Makes a schedule: its trigger comes at the first time, and then as it recurs. Times that come while the agent
+    /// has not read the last trigger, or while no process is there, are left out.
+    ///
+    /// The same `key` with the same schedule is one schedule.
+    ///
+    /// # Errors
+    /// As for [`Client::trigger`]; [`Error::Invalid`], too, for less than a minute between two times.
+    pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
+        let NewSchedule { agent: to, text, trigger, first, recurrence } = new;
+        let agent = self.triggered(to, &trigger, &text).await?;
+        if matches!(recurrence, Recurrence::Every { seconds } if seconds < SHORTEST) {
+            return Err(Error::Invalid(format!("a schedule recurs every {SHORTEST} seconds or less often")));
+        }
+        let request =
+            format!("schedule {to}\n{}\n{}\n{text}\n{first}\n{recurrence:?}", trigger.name, trigger.payload);
+        if let Some(made) = self.first_answer::<ScheduleId>(key, &request).await? {
+            return self.record(made).await;
+        }
+        if agent.status == Status::Cancelled {
+            return Err(Error::Gone(to));
+        }
+        let now = self.engine.now();
+        let schedule = Schedule {
+            id: ScheduleId::new(),
+            owner: agent.owner,
+            root: agent.root,
+            agent: to,
+            text,
+            trigger: Trigger { schedule: None, ..trigger },
+            recurrence,
+            status: ScheduleStatus::Active,
+            due: first,
+            fired: 0,
+            left_out: 0,
+            created: now,
+            updated: now,
+        };
+        let mut commit = Commit::new(now).expect(Expect::Agent(to)).write(Write::record(&schedule)?);
+        commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
+        match self.commit_once(key, &request, schedule.id, commit).await? {
+            Some(made) => self.record(made).await,
+            None => Ok(schedule),
+        }
+    }
+
+    /// Schedules: of one agent or of all, in one status or in any.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn schedules(
+        &self,
+        agent: Option<AgentId>,
+        status: Option<ScheduleStatus>,
+        page: Page,
+    ) -> Result<Vec<Schedule>> {
+        let parent = agent.map(Into::into);
+        self.records(RecordFilter { parent, status, page, ..RecordFilter::default() }).await
+    }
+
+    /// Keeps a schedule from firing until it [goes on](Client::resume_schedule). Pausing twice is the same as once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn pause_schedule(&self, id: ScheduleId) -> Result<Schedule> {
+        self.set_schedule(id, ScheduleStatus::Paused).await
+    }
+
+    /// Lets a paused schedule go on with its next time. Times that passed while it was paused do not come again.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule> {
+        self.set_schedule(id, ScheduleStatus::Active).await
+    }
+
+    /// Ends a schedule: it fires no more. A trigger that its agent has not read yet stays. Ending twice is the same as
+    /// once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn end_schedule(&self, id: ScheduleId) -> Result<Schedule> {
+        self.set_schedule(id, ScheduleStatus::Ended).await
+    }
+
+    async fn set_schedule(&self, id: ScheduleId, status: ScheduleStatus) -> Result<Schedule> {
+        loop {
+            let Versioned { record, version } = self.versioned::<Schedule>(id).await?;
+            // One that has ended stays so.
+            if record.status == status || record.status == ScheduleStatus::Ended {
+                return Ok(record);
+            }
+            let now = self.engine.now();
+            let set = record.set(status, now);
+            let expected = Expect::Version(Schedule::KIND, id.to_string(), version);
+            let mut commit = Commit::new(now).expect(expected).write(Write::record(&set)?);
+            if status == ScheduleStatus::Active {
+                commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&set)));
+            }
+            match self.engine.commit(commit).await {
+                Ok(_) => return Ok(set),
+                // It fired meanwhile.
+                Err(StoreError::OtherVersion { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The agent of a trigger, once what it reads is checked.
+    async fn triggered(&self, to: AgentId, trigger: &Trigger, text: &str) -> Result<Agent> {
+        checked_text(text)?;
+        if trigger.name.is_empty() || !is_storable_name(&trigger.name) {
+            let why =
+                format!("the name of a trigger has at least one byte, at most {LONGEST_NAME}, and no NUL");
+            return Err(Error::Invalid(why));
+        }
+        let size = trigger.payload.to_string().len();
+        if size > LONGEST_TEXT {
+            let why = format!("the payload has {size} bytes as JSON; at most {LONGEST_TEXT} are taken");
+            return Err(Error::Invalid(why));
+        }
+        self.agent(to).await
+    }
+}

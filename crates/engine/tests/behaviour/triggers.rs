@@ -1,0 +1,295 @@
+//! Triggers: an agent is set to work without a message, at once or on a schedule, exactly once for each time.
+
+use std::time::Duration;
+
+use entourage_engine::{Client, Clock, Error, Interrupt, NewAgent, NewSchedule, Run};
+use entourage_llm::{Script, ScriptedModel};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{Fault, World};
+use entourage_types::{
+    Action, Agent, AgentId, Author, ItemBody, Message, Owner, Payload, Recurrence, Schedule, ScheduleStatus,
+    Status, Time, Trigger,
+};
+use futures::{FutureExt, future::BoxFuture};
+use serde::{Deserialize, Serialize};
+
+use crate::kit::{WorldBuilderExt, eventually, insist, one_kind, within};
+
+/// What a trigger says in these tests.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct CheckIn {
+    day: u32,
+}
+
+impl Payload for CheckIn {
+    const NAME: &'static str = "check_in";
+}
+
+fn check_in() -> Trigger {
+    Trigger::new(&CheckIn { day: 3 }).unwrap()
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn person(world: &World) -> Client {
+    world.engine().client(Owner::local())
+}
+
+fn answering() -> ScriptedModel {
+    ScriptedModel::deciding(|_| Some(Ok(Script::text("looked"))))
+}
+
+async fn started(world: &World) -> Agent {
+    person(world).create(NewAgent::default(), None).await.unwrap()
+}
+
+/// A schedule that fires every hour, for the first time in an hour.
+fn hourly(agent: AgentId, now: Time) -> NewSchedule {
+    let recurrence = Recurrence::Every { seconds: 3600 };
+    NewSchedule { agent, text: "Look around.".into(), trigger: check_in(), first: now + HOUR, recurrence }
+}
+
+/// The messages that triggers have brought to an agent.
+async fn triggered(world: &World, agent: AgentId) -> Vec<Message> {
+    let items = world.client().items(agent, 0, 1000).await.unwrap();
+    let messages = items.into_iter().filter_map(|item| match item.body {
+        ItemBody::Message(message) if matches!(message.from, Author::Trigger { .. }) => Some(message),
+        _ => None,
+    });
+    messages.collect()
+}
+
+async fn come(world: &World, agent: AgentId, times: usize) -> Vec<Message> {
+    let done = async || {
+        let rests = world.client().agent(agent).await.unwrap().status == Status::Succeeded;
+        (triggered(world, agent).await, rests)
+    };
+    let (messages, _) =
+        eventually("it has done its work", done, |(messages, rests)| messages.len() >= times && *rests).await;
+    assert_eq!(messages.len(), times);
+    messages
+}
+
+async fn schedule(world: &World, of: &Schedule) -> Schedule {
+    world.client().record(of.id).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_schedule_sets_its_agent_to_work_again_and_again() {
+    let model = answering();
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).start().await;
+    let agent = started(&world).await;
+    let made = person(&world).schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    assert_eq!(model.requests().len(), 0, "not before its time");
+    for times in 1..=3 {
+        world.clock().advance(HOUR);
+        let messages = come(&world, agent.id, times).await;
+        let last = messages.last().unwrap();
+        let from = Trigger { schedule: Some(made.id), ..check_in() };
+        assert_eq!(last.from, Author::Trigger { trigger: Box::new(from) });
+        assert_eq!(last.text, "Look around.");
+        let now = schedule(&world, &made).await;
+        let expected = (times as u64, 0, made.due + HOUR * times as u32);
+        assert_eq!((now.fired, now.left_out, now.due), expected);
+    }
+    assert_eq!(model.requests().len(), 3);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn times_that_nobody_could_serve_collapse_into_one() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let agent = started(&world).await;
+    let made = person(&world).schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    // No process is there for five hours.
+    world.clock().advance(5 * HOUR + HOUR / 2);
+    come(&world, agent.id, 1).await;
+    let late = schedule(&world, &made).await;
+    assert_eq!((late.fired, late.left_out, late.due), (1, 4, made.due + 5 * HOUR));
+    // It is paused, and reads nothing.
+    person(&world).intervene(agent.id, Action::Pause, None).await.unwrap();
+    let left_out = |left_out| move |now: &Schedule| now.fired == 2 && now.left_out == left_out;
+    for times in 4..7 {
+        world.clock().advance(HOUR);
+        eventually("it comes", async || schedule(&world, &made).await, left_out(times)).await;
+    }
+    assert_eq!(triggered(&world, agent.id).await.len(), 1, "it is paused");
+    person(&world).intervene(agent.id, Action::Resume, None).await.unwrap();
+    come(&world, agent.id, 2).await;
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_schedule_that_is_paused_or_ended_does_not_fire() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let (client, agent) = (person(&world), started(&world).await);
+    let made = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    client.pause_schedule(made.id).await.unwrap();
+    world.clock().advance(HOUR + HOUR / 2);
+    let due = async || world.store().due(world.clock().now(), None, 10).await.unwrap();
+    eventually("nothing is due", due, Vec::is_empty).await;
+    assert_eq!(triggered(&world, agent.id).await, []);
+    let resumed = client.resume_schedule(made.id).await.unwrap();
+    assert_eq!((resumed.due, resumed.fired), (made.due + HOUR, 0));
+    // Pausing and resuming leaves one wake-up that counts.
+    client.pause_schedule(made.id).await.unwrap();
+    client.resume_schedule(made.id).await.unwrap();
+    world.clock().advance(HOUR);
+    come(&world, agent.id, 1).await;
+    eventually("nothing is due", due, Vec::is_empty).await;
+    assert_eq!(schedule(&world, &made).await.fired, 1);
+    let ended = client.end_schedule(made.id).await.unwrap();
+    assert_eq!(ended.status, ScheduleStatus::Ended);
+    assert_eq!(client.resume_schedule(made.id).await.unwrap().status, ScheduleStatus::Ended);
+    world.clock().advance(2 * HOUR);
+    eventually("nothing is due", due, Vec::is_empty).await;
+    come(&world, agent.id, 1).await;
+    let once = NewSchedule { recurrence: Recurrence::Once, ..hourly(agent.id, world.clock().now()) };
+    let once = client.schedule(once, None).await.unwrap();
+    world.clock().advance(HOUR);
+    come(&world, agent.id, 2).await;
+    assert_eq!(schedule(&world, &once).await.status, ScheduleStatus::Ended);
+    let active =
+        client.schedules(Some(agent.id), Some(ScheduleStatus::Active), Page::default()).await.unwrap();
+    assert_eq!(active, []);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_trigger_waits_for_the_run_under_way_and_comes_once_per_key() {
+    let model = ScriptedModel::new([]);
+    model.push(Ok(Script::call("ask_user", serde_json::json!({ "question": "Shall I?" }))));
+    model.push(Ok(Script::text("done")));
+    model.push(Ok(Script::text("looked")));
+    let world = World::builder(model.clone()).tools(crate::kit::first_tools()).kinds(one_kind(|_| {}));
+    let world = world.start().await;
+    let agent = world.ask("Go.").await;
+    let question = world.question(agent.id).await;
+    let client = person(&world);
+    let sent = client.trigger(agent.id, check_in(), "Look.", Some("one")).await.unwrap();
+    assert_eq!(client.trigger(agent.id, check_in(), "Look.", Some("one")).await.unwrap(), sent);
+    let other = client.trigger(agent.id, check_in(), "Look twice.", Some("one")).await.unwrap_err();
+    assert!(matches!(other, Error::KeyReused), "{other:?}");
+    assert_eq!(triggered(&world, agent.id).await, []);
+    client.answer(question.id, entourage_types::Answer::Text("yes".into())).await.unwrap();
+    let messages = come(&world, agent.id, 1).await;
+    assert_eq!(messages[0].post, Some(sent.post));
+    let runs = world.client().runs(agent.id, Page::default()).await.unwrap();
+    assert_eq!(runs.len(), 2, "a run of its own");
+    assert_eq!(model.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_trigger_that_no_agent_could_read_is_refused() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let (client, agent) = (person(&world), started(&world).await);
+    let now = world.clock().now();
+    for (wrong, why) in [
+        (NewSchedule { text: " ".into(), ..hourly(agent.id, now) }, "the message is empty"),
+        (
+            NewSchedule { recurrence: Recurrence::Every { seconds: 59 }, ..hourly(agent.id, now) },
+            "recurs every 60 seconds or less often",
+        ),
+        (
+            NewSchedule { trigger: Trigger { name: String::new(), ..check_in() }, ..hourly(agent.id, now) },
+            "the name of a trigger",
+        ),
+    ] {
+        let refused = client.schedule(wrong, None).await.unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let huge = Trigger { payload: "x".repeat(2 << 20).into(), ..check_in() };
+    let refused = client.trigger(agent.id, huge, "Look.", None).await.unwrap_err().to_string();
+    assert!(refused.contains("the payload has"), "{refused}");
+    let foreign = world.engine().client(Owner::new("else"));
+    let refused = foreign.schedule(hourly(agent.id, now), None).await.unwrap_err();
+    assert!(matches!(refused, Error::NotFound { .. }), "{refused:?}");
+    let made = client.schedule(hourly(agent.id, now), None).await.unwrap();
+    assert!(foreign.pause_schedule(made.id).await.is_err());
+    client.intervene(agent.id, Action::Delete, None).await.unwrap();
+    let refused = client.schedule(hourly(agent.id, now), None).await.unwrap_err();
+    assert!(matches!(refused, Error::Gone(_)), "{refused:?}");
+    // That of a deleted agent ends when its time comes.
+    world.clock().advance(2 * HOUR);
+    let ended = async || schedule(&world, &made).await;
+    eventually("it ends", ended, |now| now.status == ScheduleStatus::Ended && now.fired == 0).await;
+}
+
+/// Says what the trigger has brought.
+fn says_its_day<'r>(run: &'r mut Run<'_>) -> BoxFuture<'r, Result<String, Interrupt>> {
+    async move {
+        run.receive().await?;
+        let day =
+            run.trigger::<CheckIn>()?.map_or_else(|| "none".to_owned(), |check_in| check_in.day.to_string());
+        Ok(run.say(day))
+    }
+    .boxed()
+}
+
+#[tokio::test]
+async fn a_program_reads_the_payload_as_its_own_type() {
+    let world = World::builder(ScriptedModel::new([])).kinds(crate::kit::programmed(|_| {}));
+    let world = crate::kit::WithProgram::program(world, &[], says_its_day).start().await;
+    let (client, agent) = (person(&world), started(&world).await);
+    let said = async |text: &str| {
+        let items = world.client().items(agent.id, 0, 100).await.unwrap();
+        items.iter().any(|item| matches!(&item.body, ItemBody::Turn(turn) if turn.text == text))
+    };
+    client.trigger(agent.id, check_in(), "Look.", None).await.unwrap();
+    eventually("it says the day", async || said("3").await, |said| *said).await;
+    client.send(agent.id, "Hello.", None).await.unwrap();
+    eventually("it was sent a message", async || said("none").await, |said| *said).await;
+    let other = Trigger { payload: "later".into(), ..check_in() };
+    client.trigger(agent.id, other, "Look.", None).await.unwrap();
+    let now = async || world.client().agent(agent.id).await.unwrap().status;
+    eventually("it fails", now, |status| *status == Status::Failed).await;
+}
+
+/// Two times of a schedule, each exactly once, whatever dies when.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_survives_a_crash_at_every_commit() {
+    let fires = async |at, fault| {
+        let world = World::builder(answering()).kinds(one_kind(|_| {})).store(MemoryStore::default());
+        let world = world.start_with(at, fault).await;
+        let faults = world.faults().clone();
+        let create = async |world: &World| person(world).create(NewAgent::default(), Some("new")).await;
+        let (world, agent) = insist(world, create).await;
+        let new = hourly(agent.id, world.clock().now());
+        let (mut world, made) =
+            insist(world, async |world| person(world).schedule(new.clone(), Some("made")).await).await;
+        for times in 1..=2 {
+            world.clock().advance(HOUR);
+            let dump = tokio::time::timeout(Duration::from_secs(5), async {
+                loop {
+                    if triggered(&world, agent.id).await.len() >= times {
+                        break;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            })
+            .await;
+            if dump.is_err() {
+                eprintln!(
+                    "STUCK {fault:?} {at} {times}: {:?} now {:?} due {:?} agent {:?} dead {:?}",
+                    schedule(&world, &made).await,
+                    Clock::now(world.clock()),
+                    world.store().due(Time::from_micros(i64::MAX), None, 10).await,
+                    world.client().agent(agent.id).await.map(|a| (a.status, a.waiting_on)),
+                    0
+                );
+            }
+            (world, _) = insist(world, async |world| Ok(come(world, agent.id, times).await)).await;
+        }
+        let now = schedule(&world, &made).await;
+        assert_eq!((now.fired, now.left_out), (2, 0));
+        assert_eq!(world.audit().await, []);
+        faults.commits()
+    };
+    let commits = fires(u64::MAX, Fault::DieBefore).await;
+    assert!(commits >= 7, "{commits}");
+    for at in 1..=commits {
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            within(&format!("{fault:?} at commit {at}"), fires(at, fault)).await;
+        }
+    }
+}
