@@ -24,6 +24,7 @@ mod long_reads;
 mod news;
 mod operations;
 mod pages;
+mod past;
 mod problems;
 mod questions;
 mod reconnects;
