@@ -15,6 +15,7 @@ mod first;
 mod forged;
 mod greedy;
 mod idempotency;
+mod installed;
 mod interventions;
 mod isolation;
 mod jobs;
