@@ -21,7 +21,7 @@ pub struct ShowTree {
 #[serde(untagged)]
 pub enum ShownTree {
     /// As it is.
-    Now(Tree),
+    Now(Box<Tree>),
     /// As it was.
     Then(PastTree),
 }

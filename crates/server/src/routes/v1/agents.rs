@@ -138,7 +138,7 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>, Filter(show): Filter<ShowTree
     let root = agents.first().map_or(id, |agent| agent.root);
     let tree = views::tree(agents, &caller.client.tree_usage(root).await?);
     let tree = tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?;
-    Ok(Json(ShownTree::Now(tree)))
+    Ok(Json(ShownTree::Now(Box::new(tree))))
 }
 
 /// List the items of an agent's transcript, as the agent itself has them
