@@ -60,7 +60,7 @@ pub use budget::{Allowance, Amount, Budget, BudgetId, Shortage};
 pub use chat::{Chat, ChatStatus};
 pub use context::{Context, ContextEntry, ContextPolicy, Section, Sessions};
 pub use counter::{Counter, CounterStatus};
-pub use day::Day;
+pub use day::{Day, Hour};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
 pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
@@ -103,5 +103,5 @@ pub use thread::{KeptThread, KeptThreadStatus, PendingSave, PendingSaveStatus, T
 pub use time::Time;
 pub use tombstone::{Tombstone, TombstoneStatus};
 pub use tool::{Effect, EffectClasses, ToolSpec};
-pub use usage::{Cost, DailyUsage, ModelUse, Tally, Usage};
+pub use usage::{Cost, HourlyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;

@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 29] = [
+pub(crate) const MIGRATIONS: [&str; 30] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -35,6 +35,7 @@ pub(crate) const MIGRATIONS: [&str; 29] = [
     include_str!("../../migrations/0027_wider_records.sql"),
     include_str!("../../migrations/0028_reads.sql"),
     include_str!("../../migrations/0029_budgets.sql"),
+    include_str!("../../migrations/0030_usage_by_hour.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
