@@ -80,7 +80,7 @@ impl From<types::Run> for Run {
             ended,
         } = run;
         let status = ShownStatus::of(status, stop_reason);
-        let (usage, spent) = (usage.into(), spent.into_iter().map(DailyUsage::from).collect());
+        let (usage, spent) = (usage.into(), DailyUsage::of(spent));
         Self {
             id,
             agent,

@@ -1,6 +1,6 @@
 //! Usage.
 
-use entourage_types::{self as types, AgentId, Cost, Day, Owner, RunId, UsageBy};
+use entourage_types::{self as types, AgentId, Cost, Day, Owner, RunId, Time, UsageBy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use utoipa::{IntoParams, ToSchema};
 
@@ -66,20 +66,33 @@ pub struct DailyUsage {
     pub tally: Tally,
 }
 
-impl From<types::DailyUsage> for DailyUsage {
-    fn from(types::DailyUsage { day, model, tally }: types::DailyUsage) -> Self {
-        Self { day, model, tally: tally.into() }
+impl DailyUsage {
+    /// The usage of each model on each day, from that in each hour.
+    #[must_use]
+    pub fn of(spent: Vec<types::HourlyUsage>) -> Vec<Self> {
+        let mut days: Vec<(Day, String, types::Tally)> = Vec::new();
+        for types::HourlyUsage { day, hour: _, model, tally } in spent {
+            match days.iter_mut().find(|known| (known.0, &known.1) == (day, &model)) {
+                Some((_, _, sum)) => *sum += tally,
+                None => days.push((day, model, tally)),
+            }
+        }
+        days.into_iter().map(|(day, model, tally)| Self { day, model, tally: tally.into() }).collect()
     }
 }
 
 /// One sum. Keys that it is not grouped by are left out, and so are keys that are no longer known: of runs
-/// that were removed, the owner, day, model and kind are known.
+/// that were removed, the owner, day, hour, model and kind are known, and of usage from before hours were kept no hour.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct UsageRow {
     /// The day in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Day>)]
     pub day: Option<Day>,
+    /// When the hour begins; hours are in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Time>)]
+    pub hour: Option<Time>,
     /// The model, as `provider::name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -109,8 +122,8 @@ pub struct UsageRow {
 
 impl From<types::UsageRow> for UsageRow {
     fn from(row: types::UsageRow) -> Self {
-        let types::UsageRow { day, model, owner, kind, tree, agent, run, tally } = row;
-        Self { day, model, owner, kind, tree, agent, run, tally: tally.into() }
+        let types::UsageRow { day, hour, model, owner, kind, tree, agent, run, tally } = row;
+        Self { day, hour, model, owner, kind, tree, agent, run, tally: tally.into() }
     }
 }
 
@@ -158,13 +171,13 @@ pub struct TreeUsage {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ReportUsage {
-    /// What to group by, separated by commas: `day`, `model`, `kind`, `tree`, `agent`, `run`, `owner`. One
-    /// sum by default.
+    /// What to group by, separated by commas: `day`, `hour`, `model`, `kind`, `tree`, `agent`, `run`,
+    /// `owner`. One sum by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "words")]
     #[param(
         value_type = Option<String>,
         example = "day,model",
-        pattern = "^(day|model|kind|tree|agent|run|owner)(,(day|model|kind|tree|agent|run|owner))*$",
+        pattern = "^(day|hour|model|kind|tree|agent|run|owner)(,(day|hour|model|kind|tree|agent|run|owner))*$",
     )]
     pub group_by: Vec<UsageBy>,
     /// From this day, in UTC.

@@ -105,6 +105,19 @@ pub enum Error {
         /// The number given.
         after: u64,
     },
+    /// The caller asked for a tree as it was, and events that tell that were pruned.
+    #[error(
+        "how tree {root} was after event {at} is no longer known: its events up to number {} were pruned",
+        .first - 1
+    )]
+    PastGone {
+        /// The root of the tree.
+        root: AgentId,
+        /// The number given.
+        at: u64,
+        /// The first event that is still kept.
+        first: u64,
+    },
     /// The earlier items of a kept thread could not be loaded from the thread store.
     #[error(
         "the earlier messages between `{0}` and `{1}` in chat `{2}` could not be loaded: {cause}. Nothing \

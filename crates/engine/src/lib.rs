@@ -57,14 +57,14 @@ pub use budget::Budgets;
 pub use client::{
     AcceptedMessage, AgentFilter, AskedQuestion, Block, BudgetState, Cause, ChatMessage, Child, Client,
     EngineState, Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord,
-    KindUsage, KindVersion, Link, Narrowed, NestedRunRef, NewAgent, NewSchedule, PageBudget, PageEnd, Posted,
-    PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord, RequestBefore, Role, RunFilter, Seen,
-    TranscriptRenderer, TreeUsage, Why,
+    KindUsage, KindVersion, Link, Narrowed, NestedRunRef, NewAgent, NewSchedule, PageEnd, PageLimit,
+    PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord, RequestBefore,
+    Role, RunFilter, Seen, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};
 pub use error::Error;
-pub use feed::{AgentDelta, Budget, DeltaFeed, Piece, Signal, Watch};
+pub use feed::{AgentDelta, DeltaFeed, FeedMemory, Piece, Signal, Watch};
 pub use guardrail::{Guardrail, GuardrailInput, Side};
 pub use kinds::Kinds;
 pub use news::{News, NewsFeed, ServerNews, TreeNews};

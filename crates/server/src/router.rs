@@ -1,5 +1,7 @@
 //! All routes behind their layers.
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     extract::{DefaultBodyLimit, MatchedPath, Request},
@@ -21,7 +23,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    Auth, Result, Settings,
+    Auth, Installation, Result, Settings,
     active_request::stranger,
     auth::{Bearer, bearer, guard},
     compression::LargeResponses,
@@ -58,9 +60,19 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
 /// [`Error::EmptyAudience`](crate::Error::EmptyAudience) if [`Settings::auth`] cannot be used,
 /// [`Error::Webhook`](crate::Error::Webhook) if a secret of [`Settings::webhooks`] cannot.
 pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
+    router_of(engine, settings, None, shutdown)
+}
+
+/// The same for a program that tells its operator about itself.
+pub(crate) fn router_of(
+    engine: Engine,
+    settings: &Settings,
+    installation: Option<Arc<dyn Installation>>,
+    shutdown: CancellationToken,
+) -> Result<Router> {
     let senders = Senders::new(&settings.webhooks)?;
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
-    let served = AppState { engine, senders, heartbeat: settings.heartbeat, streams, shutdown };
+    let served = AppState { engine, senders, installation, heartbeat: settings.heartbeat, streams, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
     let (mut known, mut open) = (v1::routes().merge(chats::routes()), webhook::routes());
     if settings.metrics_need_token {

@@ -12,10 +12,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower::ServiceExt as _;
 
 use crate::{
-    Auth, Error, Result, Settings,
+    Auth, Error, Installation, Result, Settings,
     active_request::Answering,
     connections::{Connections, Entered, Limits},
-    metrics, router,
+    metrics,
+    router::router_of,
 };
 
 /// How often measurements that no scrape has read are folded up.
@@ -51,13 +52,37 @@ pub async fn serve(
     settings: Settings,
     shutdown: CancellationToken,
 ) -> Result<()> {
+    serve_of(listener, engine, settings, None, shutdown).await
+}
+
+/// Serves an engine as [`serve`] does, for a program that tells its operator about itself.
+///
+/// # Errors
+/// As for [`serve`].
+pub async fn serve_installed(
+    listener: TcpListener,
+    engine: Engine,
+    settings: Settings,
+    installation: Arc<dyn Installation>,
+    shutdown: CancellationToken,
+) -> Result<()> {
+    serve_of(listener, engine, settings, Some(installation), shutdown).await
+}
+
+async fn serve_of(
+    listener: TcpListener,
+    engine: Engine,
+    settings: Settings,
+    installation: Option<Arc<dyn Installation>>,
+    shutdown: CancellationToken,
+) -> Result<()> {
     let address = listener.local_addr().map_err(Error::Serve)?;
     if matches!(settings.auth, Auth::None) && !address.ip().is_loopback() {
         return Err(Error::Unprotected(address));
     }
     metrics::record_metrics();
     let server = Server {
-        routes: router(engine, &settings, shutdown.clone())?,
+        routes: router_of(engine, &settings, installation, shutdown.clone())?,
         connections: Connections::new(Limits::new(settings.connections)),
         header_timeout: settings.header_timeout,
         write_timeout: settings.write_timeout,

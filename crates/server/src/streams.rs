@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use entourage_engine::{Budget, Client};
+use entourage_engine::{Client, FeedMemory};
 use entourage_types::Owner;
 
 use crate::{Problem, connections::Limits};
@@ -23,10 +23,10 @@ pub(crate) struct Streams {
     open: Mutex<HashMap<Owner, Of>>,
 }
 
-/// The open streams of one owner, and their budget of bytes.
+/// The open streams of one owner, and the bytes that they may hold.
 struct Of {
     open: usize,
-    budget: Arc<Budget>,
+    memory: Arc<FeedMemory>,
 }
 
 impl Streams {
@@ -35,7 +35,7 @@ impl Streams {
         Arc::new(Self { each: each.clamp(1, limits.half()), all: limits.share(), open: Mutex::default() })
     }
 
-    /// Opens a stream, and returns the client that reads for it within the owner's budget.
+    /// Opens a stream, and returns the client that reads for it within the owner's memory.
     pub(crate) fn open(self: &Arc<Self>, client: &Client) -> Result<(Client, Opened), Problem> {
         let mut open = self.locked();
         let all: usize = open.values().map(|of| of.open).sum();
@@ -50,9 +50,9 @@ impl Streams {
             return Err(Problem::busy("all streams that this server takes are open; ask again"));
         }
         let owner = client.owner().clone();
-        let of = open.entry(owner.clone()).or_insert_with(|| Of { open: 0, budget: Budget::new(HELD) });
+        let of = open.entry(owner.clone()).or_insert_with(|| Of { open: 0, memory: FeedMemory::new(HELD) });
         of.open += 1;
-        let client = client.clone().within(Arc::clone(&of.budget));
+        let client = client.clone().within(Arc::clone(&of.memory));
         Ok((client, Opened { streams: Arc::clone(self), owner }))
     }
 

@@ -11,7 +11,7 @@ use entourage_engine::{
     dispatch::{Dispatcher, Embedded},
 };
 use entourage_llm::{Error as ModelError, Message, Model, Request, Script, ScriptedModel};
-use entourage_server::Settings;
+use entourage_server::{Installation, Settings};
 use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::quiet;
@@ -151,6 +151,20 @@ impl Site {
         // Tests look at responses as they are sent.
         let http = reqwest::Client::builder().no_gzip().build().expect("a client");
         Self { engine, address, http, stop, served: tokio::spawn(served), token: None }
+    }
+
+    /// The same for a program that tells its operator about itself.
+    pub(crate) async fn installed(
+        engine: Engine,
+        settings: Settings,
+        installation: Arc<dyn Installation>,
+    ) -> Self {
+        let site = Self::serving(engine.clone(), settings.clone()).await;
+        let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let stop = site.stop.clone();
+        let served = entourage_server::serve_installed(listener, engine, settings, installation, stop);
+        Self { address, served: tokio::spawn(served), ..site }
     }
 
     /// Starts the dispatcher, so that the agents work.

@@ -25,6 +25,11 @@ async fn usage_is_summed_by_the_requested_groups_and_filters() {
     assert_eq!((&row["model"], &row["tree"]), (&json!("scripted::script"), &json!(first)));
     assert_eq!((row.get("agent"), row.get("run")), (None, None));
 
+    let by_hour = site.get("/v1/usage?group_by=hour").await.expect(200);
+    let hours = by_hour["data"].as_array().unwrap().iter().map(|row| row["hour"].as_str().unwrap());
+    assert!(hours.clone().count() > 0 && hours.clone().all(|hour| hour.ends_with(":00:00Z")), "{by_hour}");
+    assert_eq!(by_hour["total"], all["total"]);
+
     let tree = site.get(&format!("/v1/usage?tree={first}&group_by=agent")).await.expect(200);
     assert_eq!((inputs(&tree), &tree["data"][0]["agent"]), (vec![&json!(10)], &json!(first)));
     let past = site.get("/v1/usage?to=1999-12-31&group_by=day").await.expect(200);
@@ -38,8 +43,8 @@ async fn usage_is_summed_by_the_requested_groups_and_filters() {
 async fn an_invalid_usage_query_is_rejected_with_advice() {
     let site = Site::open().await;
     for (query, named) in [
-        ("group_by=week", "day, model, owner, kind, tree, agent, run"),
-        ("group_by=", "day, model, owner, kind, tree, agent, run"),
+        ("group_by=week", "day, hour, model, owner, kind, tree, agent, run"),
+        ("group_by=", "day, hour, model, owner, kind, tree, agent, run"),
         ("from=yesterday", "2026-11-22"),
         ("from=2026-02-30", "2026-11-22"),
         ("colour=red", "colour"),

@@ -36,6 +36,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0027_wider_records.sql"),
     include_str!("../migrations/0028_reads.sql"),
     include_str!("../migrations/0029_budgets.sql"),
+    include_str!("../migrations/0030_usage_by_hour.sql"),
     include_str!("../migrations/0031_schedules.sql"),
 ];
 

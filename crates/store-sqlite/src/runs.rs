@@ -2,7 +2,7 @@
 
 use entourage_store::{RunCount, RunQuery};
 use entourage_types::{
-    AgentId, Cost, DailyUsage, Owner, Run, RunId, Scope, ShownStatus, Status, Step, StepState, StopReason,
+    AgentId, Cost, HourlyUsage, Owner, Run, RunId, Scope, ShownStatus, Status, Step, StepState, StopReason,
     Usage,
 };
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
@@ -134,7 +134,7 @@ pub(crate) struct StoredRun {
     /// Its status so far.
     pub(crate) status: Status,
     /// What it used so far.
-    pub(crate) spent: Vec<DailyUsage>,
+    pub(crate) spent: Vec<HourlyUsage>,
 }
 
 /// Returns the agent of a run, and the run's status and usage; none if there is no such run.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use entourage_store::Subtree;
 use entourage_types::{
-    Agent, AgentId, Cost, DailyUsage, Entity, EntityKind, Parent, QuestionStatus, Scope, ShownStatus, Tally,
+    Agent, AgentId, Cost, Entity, EntityKind, HourlyUsage, Parent, QuestionStatus, Scope, ShownStatus, Tally,
     Usage,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
@@ -45,7 +45,7 @@ impl Changes {
     }
 
     /// The change of what a run used.
-    pub(crate) fn run(&mut self, agent: &Agent, before: &[DailyUsage], after: &[DailyUsage]) {
+    pub(crate) fn run(&mut self, agent: &Agent, before: &[HourlyUsage], after: &[HourlyUsage]) {
         if let Some(parent) = agent.parent.filter(|_| before != after) {
             let change = self.of(parent);
             add(change, before, -1);
@@ -125,7 +125,7 @@ impl Changes {
 }
 
 /// Adds what a run used, or takes it away.
-fn add(change: &mut Change, spent: &[DailyUsage], sign: i64) {
+fn add(change: &mut Change, spent: &[HourlyUsage], sign: i64) {
     let Tally { calls, unpriced, usage, cost } = spent.iter().map(|spent| spent.tally).sum();
     let Usage { input, output, cached, cache_written, reasoning } = usage;
     let figures = [calls, unpriced, input, output, cached, cache_written, reasoning, cost.nanos()].map(int);
@@ -180,7 +180,7 @@ fn own(connection: &Connection, agent: &Agent) -> Result<Change> {
     let mut used = connection.prepare_cached("SELECT spent FROM runs WHERE agent = ?1")?;
     let mut runs = used.query([agent.id.to_string()])?;
     while let Some(run) = runs.next()? {
-        add(&mut sums, &json::<Vec<DailyUsage>>(run, 0)?, 1);
+        add(&mut sums, &json::<Vec<HourlyUsage>>(run, 0)?, 1);
     }
     Ok(sums)
 }

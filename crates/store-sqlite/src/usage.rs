@@ -1,11 +1,11 @@
-//! Usage of ended runs: kept as sums by owner, day, model and kind, which the commit that ends a run updates.
+//! Usage of ended runs: kept as sums by owner, hour, model and kind, which the commit that ends a run updates.
 //! Reports add the usage of open runs, which are few; only those that name trees, agents or runs read ended
 //! ones.
 
 use std::ops::ControlFlow;
 
 use entourage_store::{SpentBy, Sums, UsageQuery};
-use entourage_types::{Cost, DailyUsage, Owner, Scope, Status, Tally, Usage, UsageRow};
+use entourage_types::{Cost, Hour, HourlyUsage, Owner, Scope, Status, Tally, Usage, UsageRow};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
@@ -76,7 +76,7 @@ pub(crate) fn of_runs(scope: &Scope, query: &UsageQuery) -> Select {
         )
 }
 
-fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<DailyUsage>)> {
+fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<HourlyUsage>)> {
     let spender = SpentBy {
         owner: Owner::new(row.get::<_, String>(0)?),
         agent: Some(word(row, 1)?),
@@ -89,8 +89,7 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<DailyUsage>)> {
 
 /// The query for the sums in this table.
 pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
-    let columns =
-        "owner, day, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
+    let columns = "owner, day, hour, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
     Select::new(&format!("SELECT {columns} FROM {table} WHERE true"))
         .seen_by(scope, "owner")
         .only("day >= ?", query.from)
@@ -99,24 +98,26 @@ pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
         .only("model = ?", query.model.as_deref())
 }
 
-fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, DailyUsage)> {
+fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, HourlyUsage)> {
     let owner = Owner::new(row.get::<_, String>(0)?);
-    let kind = Some(row.get::<_, String>(3)?).filter(|kind| !kind.is_empty());
+    let kind = Some(row.get::<_, String>(4)?).filter(|kind| !kind.is_empty());
     let usage = Usage {
-        input: count(row, 6)?,
-        output: count(row, 7)?,
-        cached: count(row, 8)?,
-        cache_written: count(row, 9)?,
-        reasoning: count(row, 10)?,
+        input: count(row, 7)?,
+        output: count(row, 8)?,
+        cached: count(row, 9)?,
+        cache_written: count(row, 10)?,
+        reasoning: count(row, 11)?,
     };
-    let cost = Cost::from_nanos(count(row, 11)?);
-    let tally = Tally { calls: count(row, 4)?, unpriced: count(row, 5)?, usage, cost };
-    let spent = DailyUsage { day: word(row, 1)?, model: row.get(2)?, tally };
+    let cost = Cost::from_nanos(count(row, 12)?);
+    let tally = Tally { calls: count(row, 5)?, unpriced: count(row, 6)?, usage, cost };
+    // Below zero where it is not known.
+    let hour = u8::try_from(row.get::<_, i64>(2)?).ok().and_then(|hour| Hour::try_from(hour).ok());
+    let spent = HourlyUsage { day: word(row, 1)?, hour, model: row.get(3)?, tally };
     Ok((SpentBy { owner, kind, tree: None, agent: None, run: None }, spent))
 }
 
 /// What the kept sums contain of a run: all that it used, once it has ended.
-pub(crate) fn kept_of(status: Status, spent: &[DailyUsage]) -> &[DailyUsage] {
+pub(crate) fn kept_of(status: Status, spent: &[HourlyUsage]) -> &[HourlyUsage] {
     if status.is_terminal() { spent } else { &[] }
 }
 
@@ -126,10 +127,12 @@ pub(crate) fn keep(
     connection: &Connection,
     owner: &Owner,
     kind: &str,
-    before: &[DailyUsage],
-    after: &[DailyUsage],
+    before: &[HourlyUsage],
+    after: &[HourlyUsage],
 ) -> Result<()> {
-    let same = |one: &DailyUsage, other: &DailyUsage| one.day == other.day && one.model == other.model;
+    let same = |one: &HourlyUsage, other: &HourlyUsage| {
+        (one.day, one.hour, &one.model) == (other.day, other.hour, &other.model)
+    };
     for now in after {
         let then = before.iter().find(|then| same(then, now)).map(|then| then.tally).unwrap_or_default();
         add(connection, owner, kind, now, difference(then, now.tally))?;
@@ -151,26 +154,30 @@ fn difference(then: Tally, now: Tally) -> [i64; 8] {
     std::array::from_fn(|at| now[at] - then[at])
 }
 
-fn add(connection: &Connection, owner: &Owner, kind: &str, of: &DailyUsage, change: [i64; 8]) -> Result<()> {
+/// The hour of a sum whose hour is not known.
+const UNKNOWN: i64 = -1;
+
+fn add(connection: &Connection, owner: &Owner, kind: &str, of: &HourlyUsage, change: [i64; 8]) -> Result<()> {
     if change == [0; 8] {
         return Ok(());
     }
     // A sum beyond the integers stays the largest integer: otherwise no later commit would succeed. None is
     // below zero, whatever somebody else changed.
     let mut statement = connection.prepare_cached(
-        "INSERT INTO usage_of_owners AS kept (owner, day, model, kind, calls, unpriced, input, output, cached, \
-         cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, max(?5, 0), max(?6, 0), max(?7, 0), \
-         max(?8, 0), max(?9, 0), max(?10, 0), max(?11, 0), max(?12, 0)) \
-         ON CONFLICT (owner, day, model, kind) DO UPDATE SET calls = max(kept.calls + ?5, 0), \
-         unpriced = max(kept.unpriced + ?6, 0), input = max(min(kept.input + ?7, ?13), 0), \
-         output = max(min(kept.output + ?8, ?13), 0), cached = max(min(kept.cached + ?9, ?13), 0), \
-         cache_written = max(min(kept.cache_written + ?10, ?13), 0), \
-         reasoning = max(min(kept.reasoning + ?11, ?13), 0), cost = max(min(kept.cost + ?12, ?13), 0)",
+        "INSERT INTO usage_of_owners AS kept (owner, day, hour, model, kind, calls, unpriced, input, output, \
+         cached, cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), max(?7, 0), \
+         max(?8, 0), max(?9, 0), max(?10, 0), max(?11, 0), max(?12, 0), max(?13, 0)) \
+         ON CONFLICT (owner, day, hour, model, kind) DO UPDATE SET calls = max(kept.calls + ?6, 0), \
+         unpriced = max(kept.unpriced + ?7, 0), input = max(min(kept.input + ?8, ?14), 0), \
+         output = max(min(kept.output + ?9, ?14), 0), cached = max(min(kept.cached + ?10, ?14), 0), \
+         cache_written = max(min(kept.cache_written + ?11, ?14), 0), \
+         reasoning = max(min(kept.reasoning + ?12, ?14), 0), cost = max(min(kept.cost + ?13, ?14), 0)",
     )?;
     let [calls, unpriced, input, output, cached, cache_written, reasoning, cost] = change;
     statement.execute(params![
         owner.as_str(),
         of.day.to_string(),
+        of.hour.map_or(UNKNOWN, |hour| i64::from(u8::from(hour))),
         of.model,
         kind,
         calls,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage_types::{AgentId, DailyUsage, Day, Owner, RunId, Tally, UsageBy, UsageRow};
+use entourage_types::{AgentId, Day, HourlyUsage, Owner, RunId, Tally, Time, UsageBy, UsageRow};
 
 /// Which usage to add up, and how to group it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,6 +61,7 @@ pub struct SpentBy {
 
 type Key = (
     Option<Day>,
+    Option<Time>,
     Option<String>,
     Option<Owner>,
     Option<String>,
@@ -98,12 +99,12 @@ impl Sums {
     }
 
     /// Adds what a spender spent on the days of the query.
-    pub fn add(&mut self, spender: &SpentBy, spent: &[DailyUsage]) {
+    pub fn add(&mut self, spender: &SpentBy, spent: &[HourlyUsage]) {
         let Self { query, sums } = self;
         if query.kind.is_some() && query.kind != spender.kind {
             return;
         }
-        let asked = |spent: &&DailyUsage| {
+        let asked = |spent: &&HourlyUsage| {
             query.model.as_ref().is_none_or(|model| *model == spent.model)
                 && query.from.is_none_or(|from| from <= spent.day)
                 && query.to.is_none_or(|to| spent.day <= to)
@@ -113,23 +114,25 @@ impl Sums {
             for by in &query.by {
                 match by {
                     UsageBy::Day => key.0 = Some(spent.day),
-                    UsageBy::Model => key.1 = Some(spent.model.clone()),
-                    UsageBy::Owner => key.2 = Some(spender.owner.clone()),
-                    UsageBy::Kind => key.3.clone_from(&spender.kind),
-                    UsageBy::Tree => key.4 = spender.tree,
-                    UsageBy::Agent => key.5 = spender.agent,
-                    UsageBy::Run => key.6 = spender.run,
+                    UsageBy::Hour => key.1 = spent.hour.map(|hour| hour.begins(spent.day)),
+                    UsageBy::Model => key.2 = Some(spent.model.clone()),
+                    UsageBy::Owner => key.3 = Some(spender.owner.clone()),
+                    UsageBy::Kind => key.4.clone_from(&spender.kind),
+                    UsageBy::Tree => key.5 = spender.tree,
+                    UsageBy::Agent => key.6 = spender.agent,
+                    UsageBy::Run => key.7 = spender.run,
                 }
             }
             *sums.entry(key).or_default() += spent.tally;
         }
     }
 
-    /// Returns the sums, in the order of day, model, owner, kind, tree, agent and run.
+    /// Returns the sums, in the order of day, hour, model, owner, kind, tree, agent and run.
     #[must_use]
     pub fn rows(self) -> Vec<UsageRow> {
-        let row = |((day, model, owner, kind, tree, agent, run), tally)| UsageRow {
+        let row = |((day, hour, model, owner, kind, tree, agent, run), tally)| UsageRow {
             day,
+            hour,
             model,
             owner,
             kind,

@@ -195,10 +195,10 @@ pub struct Shortage {
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = match &self.budget {
-            BudgetId::Tree(_) => "of this tree".to_owned(),
-            BudgetId::Day(day, _) => format!("of {day}"),
+            BudgetId::Tree(_) => "the tree's budget".to_owned(),
+            BudgetId::Day(day, _) => format!("the budget of {day}"),
         };
-        write!(f, "the budget {of} has {} left, and the next model call may use {}", self.left, self.needs)
+        write!(f, "{of} has {} left, and the next call may take {}", self.left, self.needs)
     }
 }
 

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Day, Owner, RunId, Tally, status::words};
+use crate::{AgentId, Day, Owner, RunId, Tally, Time, status::words};
 
 words! {
     /// A dimension by which usage is added up.
     UsageBy, "thing to add usage up by" {
         /// The day in UTC.
         Day => "day",
+        /// The hour in UTC.
+        Hour => "hour",
         /// The model.
         Model => "model",
         /// The owner.
@@ -25,12 +27,15 @@ words! {
 }
 
 /// One sum. Dimensions that it was not added up by are none, as are those that are no longer known:
-/// of removed runs, the engine still knows owner, day, model and kind.
+/// of removed runs, the engine still knows owner, day, hour, model and kind, and of usage from before hours were kept no hour.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UsageRow {
     /// The day.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub day: Option<Day>,
+    /// When the hour begins.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hour: Option<Time>,
     /// The model.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<String>,

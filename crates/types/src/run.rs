@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, DailyUsage, ModelUse, Owner, RunId, Status, Tally, TaskId, Time, Usage, WaitingOn,
+    AgentId, Cost, HourlyUsage, ModelUse, Owner, RunId, Status, Tally, TaskId, Time, Usage, WaitingOn,
     status::words,
 };
 
@@ -41,9 +41,9 @@ pub struct Run {
     pub usage: Usage,
     /// What those calls cost, as far as prices are known.
     pub cost: Cost,
-    /// The same by day and model.
+    /// The same by hour and model.
     #[serde(default)]
-    pub spent: Vec<DailyUsage>,
+    pub spent: Vec<HourlyUsage>,
     /// When it started.
     pub started: Time,
     /// When it ended.
@@ -56,14 +56,15 @@ impl Run {
     pub fn charge(&mut self, used: &ModelUse, at: Time) {
         self.usage += used.usage;
         self.cost += used.cost.unwrap_or_default();
-        let day = at.day();
-        let same = |spent: &&mut DailyUsage| spent.day == day && spent.model == used.model;
+        let (day, hour) = (at.day(), Some(at.hour()));
+        let same =
+            |spent: &&mut HourlyUsage| (spent.day, spent.hour) == (day, hour) && spent.model == used.model;
         match self.spent.iter_mut().find(same) {
             Some(spent) => spent.tally += used,
             None => {
                 let mut tally = Tally::default();
                 tally += used;
-                self.spent.push(DailyUsage { day, model: used.model.clone(), tally });
+                self.spent.push(HourlyUsage { day, hour, model: used.model.clone(), tally });
             }
         }
     }

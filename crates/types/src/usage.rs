@@ -4,7 +4,7 @@ use std::{fmt, iter::Sum, ops::AddAssign};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Day;
+use crate::{Day, Hour};
 
 /// Tokens of one call, or of many added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -147,11 +147,14 @@ impl Sum for Tally {
     }
 }
 
-/// What one model used on one day. A run keeps a list of these: reports add usage up from it.
+/// What one model used in one hour. A run keeps a list of these: reports add usage up from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DailyUsage {
+pub struct HourlyUsage {
     /// The day in UTC on which the answers were charged.
     pub day: Day,
+    /// The hour of that day; none for answers from before hours were kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hour: Option<Hour>,
     /// The model, as `provider::name`.
     pub model: String,
     /// The answers.

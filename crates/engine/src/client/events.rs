@@ -7,7 +7,7 @@ use super::Client;
 use crate::{Error, Result};
 
 /// At how many events a page looks that shows only some of them. Numbers have no gaps, so it knows where it ends.
-const LOOKS: u64 = 4_000;
+pub(super) const LOOKS: u64 = 4_000;
 
 /// Which events of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -29,6 +29,7 @@ mod schedules;
 mod send;
 mod steps;
 mod transcript;
+mod tree_at;
 mod usage;
 mod wake;
 mod webhooks;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 
 use entourage_types::{Agent, Owner, Post, PostBody, Scope};
 
-use crate::{Budget, Engine};
+use crate::{Engine, FeedMemory};
 
 pub use asked::{AskedQuestion, QuestionFilter};
 pub use budget::BudgetState;
@@ -51,11 +52,12 @@ pub use kinds::{KindUsage, KindVersion};
 pub use narrow::Narrowed;
 pub use nested_runs::NestedRunRef;
 pub use operator::{EngineState, FoundInconsistency, GateRecord, JobRecord};
-pub use page::{PageBudget, PageEnd};
+pub use page::{PageEnd, PageLimit};
 pub use request::{PrefixBreak, RebuiltRequest, RequestBefore};
 pub use schedules::NewSchedule;
 pub use send::Posted;
 pub use transcript::{Entry, Role, TranscriptRenderer};
+pub use tree_at::{PastAgent, PastTree};
 pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};
 pub use why::{Cause, Link, Why};
@@ -67,14 +69,14 @@ pub struct Client {
     owner: Owner,
     scope: Scope,
     is_operator: bool,
-    budget: Option<Arc<Budget>>,
+    memory: Option<Arc<FeedMemory>>,
 }
 
 impl Client {
     pub(crate) fn new(engine: Engine, owner: Owner) -> Self {
         let scope = Scope::from(&owner);
         let is_operator = owner == Owner::local();
-        Self { engine, owner, scope, is_operator, budget: None }
+        Self { engine, owner, scope, is_operator, memory: None }
     }
 
     /// Sets whether this client is the operator's: only the operator may do what concerns the whole engine.
@@ -84,10 +86,10 @@ impl Client {
         Self { is_operator, ..self }
     }
 
-    /// Sets the budget within which this client follows trees.
+    /// Sets how much memory this client's streams share.
     #[must_use]
-    pub fn within(self, budget: Arc<Budget>) -> Self {
-        Self { budget: Some(budget), ..self }
+    pub fn within(self, memory: Arc<FeedMemory>) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// Whether this client is the operator's.

@@ -4,7 +4,7 @@
 use entourage_store::{Page, RecordFilter, Result as StoreResult};
 use entourage_types::Record;
 
-use super::{Client, PageBudget};
+use super::{Client, PageLimit};
 use crate::Result;
 
 /// How many records are read at once for a test which no store knows, and at how many a page looks.
@@ -77,7 +77,7 @@ impl Client {
         fits: impl Fn(&R) -> bool + Send,
     ) -> Result<Narrowed<R>> {
         let (limit, mut after, mut looked) = (filter.page.limit as usize, filter.page.after.clone(), 0);
-        let (mut rows, mut room): (Vec<R>, _) = (Vec::new(), PageBudget::of(filter.page.bytes));
+        let (mut rows, mut room): (Vec<R>, _) = (Vec::new(), PageLimit::of(filter.page.bytes));
         let id = |row: &R| row.columns().id;
         loop {
             let page = Page {

@@ -133,6 +133,14 @@ impl Client {
         Ok(found.map(told).collect())
     }
 
+    /// Checks that the caller may do this, which concerns the whole engine.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`] for a caller that is not the operator.
+    pub fn check_operator(&self, what: &'static str) -> Result<()> {
+        self.whole_engine(what).map(drop)
+    }
+
     /// Returns the engine if the caller may do what concerns all of it.
     fn whole_engine(&self, what: &'static str) -> Result<&Engine> {
         if self.is_operator { Ok(&self.engine) } else { Err(Error::Reserved(what)) }

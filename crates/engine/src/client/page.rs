@@ -42,11 +42,11 @@ fn bad() -> Error {
 /// The room of a page, in bytes. The entry that takes the last of it may be longer than what is left: a page
 /// on which nothing fits would lead nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageBudget {
+pub struct PageLimit {
     left: usize,
 }
 
-impl PageBudget {
+impl PageLimit {
     /// Room for so many bytes.
     #[must_use]
     pub fn of(bytes: usize) -> Self {
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_page_includes_the_entry_that_fills_it_and_none_after_it() {
         for (bytes, sizes, taken) in [(3, [1, 1, 9, 1], 3), (3, [3, 0, 1, 1], 1), (0, [0, 1, 1, 1], 0)] {
-            let mut room = PageBudget::of(bytes);
+            let mut room = PageLimit::of(bytes);
             assert_eq!(sizes.map(|size| room.takes(size)).map(usize::from).iter().sum::<usize>(), taken);
         }
     }

@@ -189,6 +189,6 @@ impl Client {
     /// [`Error::NotFound`], [`Error::CursorGone`], [`Error::CursorAhead`].
     pub async fn watch(&self, root: AgentId, after: impl Into<Option<u64>>) -> Result<Watch> {
         self.agent(root).await?;
-        self.engine.inner.feed.watch(self.scope.clone(), root, after.into(), self.budget.clone()).await
+        self.engine.inner.feed.watch(self.scope.clone(), root, after.into(), self.memory.clone()).await
     }
 }

@@ -9,7 +9,7 @@ use entourage_types::{
     QuestionId, Reply, StopReason, TaskId, Time,
 };
 
-use super::{Client, PageBudget, PageEnd};
+use super::{Client, PageEnd, PageLimit};
 use crate::{Result, thread, titles::capitalised};
 
 /// How many items before a page are read to know which task its first items are about.
@@ -124,7 +124,7 @@ impl Client {
             entries = merged(entries, asked.into_iter().map(TranscriptRenderer::question));
         }
         let read: HashSet<PostId> = entries.iter().filter_map(|entry| entry.post).collect();
-        let mut room = PageBudget::of(bytes);
+        let mut room = PageLimit::of(bytes);
         let fits = |entry: &&Entry| room.takes(entry.text.len());
         let shown = entries.iter().rev().take(limit as usize).take_while(fits).count();
         let hidden = entries.len() - shown;
@@ -138,7 +138,7 @@ impl Client {
         let unread =
             unread.iter().filter(|post| !read.contains(&post.id)).filter_map(TranscriptRenderer::unread);
         // What does not fit is shown once the agent has read it.
-        let mut room = PageBudget::of(bytes);
+        let mut room = PageLimit::of(bytes);
         entries.extend(unread.take_while(|entry| room.takes(entry.text.len())));
         Ok((entries, next))
     }
@@ -152,7 +152,7 @@ impl Client {
         since: Option<Time>,
         mut until: Option<Time>,
     ) -> Result<Vec<Question>> {
-        let (most, mut room) = (page.limit as usize, PageBudget::of(page.bytes));
+        let (most, mut room) = (page.limit as usize, PageLimit::of(page.bytes));
         page.limit = page.limit.min(QUESTIONS);
         let (mut between, mut below) = (Vec::new(), HashSet::new());
         loop {

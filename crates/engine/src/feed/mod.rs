@@ -3,8 +3,8 @@
 //! One pump per engine reads the store's hints and forwards each tree's events to that tree's channel; a
 //! subscriber that falls behind reads from the store again, so a slow reader does not slow down others.
 
-mod budget;
 mod deltas;
+mod memory;
 mod pages;
 mod tree;
 mod watch;
@@ -25,8 +25,8 @@ use crate::{Clock, NodeSignal, Result, Signals};
 use pages::Pages;
 use tree::{Tree, TreeMessage};
 
-pub use budget::Budget;
 pub use deltas::DeltaFeed;
+pub use memory::FeedMemory;
 pub use watch::Watch;
 
 /// How many of the lower bits of an attempt's number count within a process. Above them is room for two
@@ -198,13 +198,13 @@ impl Feed {
         }
     }
 
-    /// Follows a tree from after an event, or from the first that is kept; within a budget, if there is one.
+    /// Follows a tree from after an event, or from the first that is kept; within so much memory, if there is one.
     pub(crate) async fn watch(
         &self,
         scope: Scope,
         root: AgentId,
         after: Option<u64>,
-        budget: Option<Arc<Budget>>,
+        memory: Option<Arc<FeedMemory>>,
     ) -> Result<Watch> {
         self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
         let (live, said) = {
@@ -217,7 +217,7 @@ impl Feed {
             });
             (tree.subscribe(), said.unwrap_or_default())
         };
-        Watch::begin(self, Pages::new(self, scope, root, budget), after, (live, said)).await
+        Watch::begin(self, Pages::new(self, scope, root, memory), after, (live, said)).await
     }
 
     /// The sender for the pieces of one answer in this tree; `epoch` is that of the activation that requests

@@ -8,7 +8,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{
     Feed,
-    budget::{Budget, Held},
+    memory::{FeedMemory, Held},
 };
 use crate::Result;
 
@@ -21,7 +21,7 @@ struct Source {
     store: Arc<dyn Store>,
     scope: Scope,
     root: AgentId,
-    budget: Option<Arc<Budget>>,
+    memory: Option<Arc<FeedMemory>>,
 }
 
 /// One page.
@@ -46,8 +46,8 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn new(feed: &Feed, scope: Scope, root: AgentId, budget: Option<Arc<Budget>>) -> Self {
-        let source = Source { store: Arc::clone(&feed.store), scope, root, budget };
+    pub(super) fn new(feed: &Feed, scope: Scope, root: AgentId, memory: Option<Arc<FeedMemory>>) -> Self {
+        let source = Source { store: Arc::clone(&feed.store), scope, root, memory };
         Self { source, page: Vec::new().into_iter(), ahead: 0, held: None, behind: true, reading: None }
     }
 
@@ -106,7 +106,7 @@ impl Pages {
 }
 
 impl Source {
-    /// Reads a page in a task of its own, which takes its turn in the budget also while the reader polls
+    /// Reads a page in a task of its own, which takes its turn also while the reader polls
     /// nothing.
     fn read(&self, after: u64) -> AbortOnDropHandle<StoreResult<Page>> {
         let source = self.clone();
@@ -115,8 +115,8 @@ impl Source {
 
     async fn page(&self, after: u64) -> StoreResult<Page> {
         let read = self.store.events(&self.scope, self.root, after, PAGE);
-        let (events, held) = match &self.budget {
-            Some(budget) => budget.read(read).await.map(|(events, held)| (events, Some(held)))?,
+        let (events, held) = match &self.memory {
+            Some(memory) => memory.read(read).await.map(|(events, held)| (events, Some(held)))?,
             None => (read.await?, None),
         };
         let is_full = match events.last() {

@@ -9,7 +9,7 @@ use std::{
 use entourage_types::Event;
 use tokio::sync::broadcast;
 
-use super::{AgentDelta, Piece, budget::bytes};
+use super::{AgentDelta, Piece, memory::bytes};
 
 /// How far a subscriber may fall behind before it reads from the store again.
 const BACKLOG: usize = 1024;

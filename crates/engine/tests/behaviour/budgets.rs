@@ -1,8 +1,15 @@
 //! Budgets: nothing is spent beyond one, whatever runs beside, crashes or is tried again; a grant lets a tree go on.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use entourage_engine::{Budgets, Cause, Client, Interrupt, NewAgent, Run};
+use entourage_engine::{Budgets, Cause, Client, Interrupt, Kinds, NewAgent, Run};
 use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
@@ -121,7 +128,7 @@ async fn many_agents_at_once_spend_exactly_their_budget_and_a_grant_lets_them_go
     assert!(waiting(&world, &root).await > 30);
     let why = world.client().why(root.id).await.unwrap();
     assert!(matches!(why.cause(), Cause::Budget { .. }), "{why:?}");
-    assert!(why.text().contains("the budget of this tree has $0.00"), "{}", why.text());
+    assert!(why.text().contains("the tree's budget has $0.00"), "{}", why.text());
     // Enough for all of them.
     person(&world).grant_budget(root.id, cost("$1"), None).await.unwrap();
     let ended = within("all end", world.ended(root.id)).await;
@@ -389,4 +396,31 @@ async fn an_agent_that_was_paused_when_more_was_granted_goes_on_once_it_is_resum
     assert_eq!(paused().await, Some(WaitingOn::Resume));
     person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+}
+
+/// What a kind allowed holds for the trees that it began, also once its file is gone.
+#[tokio::test]
+async fn a_budget_holds_although_its_kind_is_gone() {
+    let other =
+        || Kind { limits: Limits { max_tree_tokens: Some(10), ..Limits::default() }, ..bare("other") };
+    let both = move || limited(10).with(other());
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let gone = Arc::clone(&is_gone);
+    let read = move || {
+        let kinds = if gone.load(Ordering::Relaxed) { Kinds::none().with(other()) } else { both() };
+        Ok((kinds, Vec::new()))
+    };
+    let world = World::builder(answering()).kinds(both());
+    let world = world.engine(move |engine| engine.kinds_from(Arc::new(read.clone()))).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    is_gone.store(true, Ordering::Relaxed);
+    assert_eq!(world.engine().reload().await.unwrap().removed, ["assistant"]);
+    world.clock().advance(Duration::from_secs(60 * 60));
+    asleep_over_budget(&world, &root).await;
+    let budget = world.client().budgets(root.id).await.unwrap().remove(0);
+    assert_eq!(budget.allowance.tokens, Some(10));
+    let more = Amount { tokens: 100_000, ..Amount::default() };
+    person(&world).grant_budget(root.id, more, None).await.unwrap();
+    world.ended(root.id).await;
 }

@@ -29,6 +29,7 @@ mod one_at_a_time;
 mod orchestrator;
 mod outages;
 mod output_effects;
+mod past;
 mod person_below;
 mod prefix;
 mod program_crashes;

@@ -197,7 +197,9 @@ impl From<entourage_engine::Error> for Failure {
                 Self::usage(format!("{text}. `entourage agency list` describes them"))
             }
             Error::Gone(_) => Self::usage(format!("{text}. Start a new one with `entourage run`")),
-            Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
+            Error::CursorGone { .. } | Error::CursorAhead { .. } | Error::PastGone { .. } => {
+                Self::cursor_gone(text)
+            }
             Error::NotOpen { .. } => {
                 Self::not_open(format!("{text}. A question takes one answer, the first"))
             }

@@ -51,6 +51,7 @@ impl Globals {
         }
         if let Some(model) = &self.model {
             settings.models.default = Some(model.clone());
+            settings.note_option("models.default", "--model", model);
             settings.model_from = Some(NamedModel { by: "--model".to_owned(), model: model.clone() });
         }
         settings.supervisor = supervise::words();

@@ -21,6 +21,7 @@ mod hangup;
 mod id_input;
 mod init;
 mod input;
+mod installed;
 mod interrupt;
 mod intervene;
 mod jobs;

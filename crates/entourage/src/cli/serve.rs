@@ -1,6 +1,6 @@
 //! `entourage serve`: serves the HTTP API and runs the agents.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use clap::Args;
 use entourage::Entourage;
@@ -12,7 +12,9 @@ use super::{
     backend::{Result, Running},
     failure::{Exit, Failure},
     globals::Globals,
-    hangup, interrupt, out,
+    hangup,
+    installed::Installed,
+    interrupt, out,
     text::text,
 };
 
@@ -38,7 +40,10 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let mut settings = globals.settings()?;
-        settings.server.bind = self.bind.unwrap_or(settings.server.bind);
+        if let Some(bind) = self.bind {
+            settings.server.bind = bind;
+            settings.note_option("server.bind", "--bind", &bind.to_string());
+        }
         let server = settings.server.clone();
         if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() {
             return Err(Error::Unprotected(server.bind).into());
@@ -62,6 +67,7 @@ impl Serve {
         let sign = running.announce(&settings.data)?;
         greet(globals, &running, &settings, &entourage)?;
 
+        let installation = Installed::new(settings, running, entourage.engine.clone());
         let stopping = entourage.engine.stopping().clone();
         let engine = entourage.engine.clone();
         let worker = tokio::spawn(entourage.work());
@@ -73,7 +79,14 @@ impl Serve {
             ended
         };
         let requests = async {
-            let ended = entourage_server::serve(listener, engine, server, shutdown.clone()).await;
+            let ended = entourage_server::serve_installed(
+                listener,
+                engine,
+                server,
+                Arc::new(installation),
+                shutdown.clone(),
+            )
+            .await;
             drop(sign);
             stopping.cancel();
             ended

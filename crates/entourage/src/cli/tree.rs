@@ -1,8 +1,8 @@
-//! `entourage tree`: shows the agents of a tree, their status and their usage.
+//! `entourage tree`: shows the agents of a tree, their status and their usage, now or as of an event.
 
 use clap::Args;
-use entourage_api::{Agent, Question, TreeUsage};
-use entourage_types::{AgentId, WaitingOn};
+use entourage_api::{Agent, PastTree, Question, TreeUsage};
+use entourage_types::{AgentId, Cost, Usage, WaitingOn};
 use serde_json::json;
 
 use super::{
@@ -19,7 +19,10 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage tree                  the newest tree
   entourage tree agt_0199…        the tree that this agent belongs to
-  entourage tree --json           the same for programs";
+  entourage tree agt_0199… --at 12    as it was after event 12; `entourage tail --json` shows the numbers
+  entourage tree --json           the same for programs
+
+As of an event, the usage of a run under way is that of when it last began, woke or went to sleep.";
 
 /// Show a tree of agents: parents and sub-agents, their status and usage
 #[derive(Debug, Args)]
@@ -27,12 +30,23 @@ Examples:
 pub(crate) struct Tree {
     /// Any agent of the tree [default: the newest one]
     agent: Option<IdInput<AgentId>>,
+    /// Show the tree as it was after the event with this number
+    #[arg(long, value_name = "EVENT")]
+    at: Option<u64>,
 }
 
 impl Tree {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(IdInput::Last).find(&backend).await?;
+        if let Some(at) = self.at {
+            let past = backend.tree_at(agent, at).await?;
+            match globals.json {
+                true => out::json(&past)?,
+                false => show_past(&past)?,
+            }
+            return Ok(Exit::Done);
+        }
         let tree = backend.tree(agent).await?;
         let (total, agents) = (tree.total, tree.into_agents());
         let root = total.root;
@@ -79,4 +93,25 @@ pub(super) fn show(
         out::result(text![asked, " ", id])?;
     }
     out::result(paint.dim(describe::spent(total.usage.into(), total.cost)))
+}
+
+/// Writes a tree as it was for a user.
+fn show_past(past: &PastTree) -> Result<()> {
+    let paint = out::stdout();
+    let PastTree { at, time, last, .. } = past;
+    out::result(paint.dim(format!("after event {at} of {last}, {time}")))?;
+    for (branch, agent) in describe::branches(&past.agents, |agent| (agent.id, agent.parent)) {
+        let status = describe::status(agent.status, agent.waiting_on);
+        let [sign, status] =
+            [describe::sign(agent.status), &*status].map(|text| paint.status(agent.status, text));
+        let (kind, title) = (paint.bold(&agent.kind), describe::cut(&agent.title, 60));
+        let tail = paint.dim(format!("{} · {title}", agent.id));
+        out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;
+    }
+    let (mut usage, mut cost) = (Usage::default(), Cost::default());
+    for agent in &past.agents {
+        usage += agent.usage.into();
+        cost += agent.cost;
+    }
+    out::result(paint.dim(describe::spent(usage, cost)))
 }

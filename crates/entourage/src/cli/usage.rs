@@ -17,18 +17,19 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage usage                           by day and model
   entourage usage --by model --from 2026-11-01 --to 2026-11-30
+  entourage usage --by hour --from 2026-11-22
   entourage usage --by agent --tree agt_0199…
   entourage usage --by day --json           for programs; `cost` in billionths of a US dollar
 
 Below the sums stands what a budget leaves for today, and for the tree that is asked for.
-Days are in UTC. Discarded answers count too: they were paid for. If the price of a model is not known,
+Days and hours are in UTC; of what was used before hours were kept, the day alone is known. Discarded answers count too: they were paid for. If the price of a model is not known,
 a note gives the number of its calls; set `models.prices` to count their cost.";
 
-/// Show what agents used: tokens and cost, by day, model, kind, tree, agent or run
+/// Show what agents used: tokens and cost, by day, hour, model, kind, tree, agent or run
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Usage {
-    /// What to add up by: day, model, kind, tree, agent, run, owner
+    /// What to add up by: day, hour, model, kind, tree, agent, run, owner
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',', default_value = "day,model")]
     by: Vec<UsageBy>,
     /// From this day on, such as 2026-11-22
@@ -125,6 +126,7 @@ fn names(by: &[UsageBy]) -> Vec<String> {
 fn name(by: UsageBy, row: &UsageRow) -> Option<String> {
     match by {
         UsageBy::Day => row.day.as_ref().map(ToString::to_string),
+        UsageBy::Hour => row.hour.as_ref().map(ToString::to_string),
         UsageBy::Model => row.model.clone(),
         UsageBy::Owner => row.owner.as_ref().map(Owner::to_string),
         UsageBy::Kind => row.kind.clone(),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    NamedModel, Settings,
+    Given, NamedModel, Settings,
     merge::merged,
     message::without_value,
     mistake::in_file,
@@ -43,7 +43,8 @@ impl Settings {
         file: Option<&Path>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Self> {
-        let mut variables: BTreeMap<String, String> = ours_among(variables).collect();
+        let others: BTreeMap<String, String> = variables.collect();
+        let mut variables: BTreeMap<String, String> = ours_among(others.clone().into_iter()).collect();
         let mut place = |named: Option<&Path>, variable| {
             named.map(Path::to_owned).or(variables.remove(variable).map(PathBuf::from))
         };
@@ -88,6 +89,7 @@ impl Settings {
             let why = format!("`{key}` must be greater than 0; leave it out for the default");
             return Err(Error::Settings { place, why });
         }
+        settings.given = Given::new(&text, &path, &known, &others);
         (settings.data, settings.file) = (data, Some(path));
         // The variable with a name of its own is applied last, and wins.
         let of_its_key = MODEL.1.replace('.', SEPARATOR);

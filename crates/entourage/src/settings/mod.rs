@@ -3,6 +3,7 @@
 //! Later sources win: the defaults, the file (`entourage.toml` in the data directory, or the one named by
 //! `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
+mod given;
 mod load;
 mod merge;
 mod message;
@@ -23,6 +24,7 @@ use entourage_types::{Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use given::{Given, InForce, Origin};
 pub use load::FILE;
 pub use reference::{Key, keys, markdown, template};
 pub use time::time;
@@ -65,6 +67,9 @@ pub struct Settings {
     /// setting.
     #[serde(skip)]
     pub ignored: Vec<String>,
+    /// Which of them were given, and where.
+    #[serde(skip)]
+    pub given: Given,
     /// The database.
     pub store: Store,
     /// The models and their providers.

@@ -1,6 +1,11 @@
 //! Tests that the doctor finds what is missing and says how to repair it, and shows no secrets.
 
-use super::data_dir::{DataDir, Ended};
+use serde_json::json;
+
+use super::{
+    data_dir::{DataDir, Ended},
+    server::Server,
+};
 
 #[test]
 fn doctor_passes_on_a_fresh_machine_and_names_missing_keys() {
@@ -34,6 +39,21 @@ fn doctor_marks_each_broken_part_and_exits_with_1() {
     {
         assert!(ended.stdout.contains(broken), "{broken}: {ended:?}");
     }
+}
+
+/// A server examines itself as the command does while the server runs.
+#[test]
+fn a_server_tells_over_http_what_the_doctor_prints() {
+    let place = DataDir::new();
+    let server = Server::start(&place);
+    let printed = place.entourage(&["doctor", "--offline", "--json"]).good().json();
+    let told = server.body("/v1/doctor?offline=true");
+    assert_eq!(told["data"].as_array(), Some(&printed));
+    assert!(printed.iter().any(|finding| finding["what"] == "maintenance"), "{printed:?}");
+    let settings = server.body("/v1/settings");
+    let settings = settings["data"].as_array().expect("a list");
+    let bind = settings.iter().find(|setting| setting["key"] == "server.bind").expect("it is set");
+    assert_eq!((&bind["value"], &bind["set_in"]), (&json!("\"127.0.0.1:0\""), &json!("--bind")));
 }
 
 /// The doctor finds what would keep a server, or every run of a kind, from starting.

@@ -6,6 +6,7 @@ mod agency;
 mod answer;
 mod bad_input;
 mod beside;
+mod budget;
 mod conversation;
 mod data_dir;
 mod database;

@@ -35,6 +35,25 @@ fn show_and_export_print_calls_and_their_outputs() {
     assert!(document.contains("Calls `send_message`:\n\n```\n{\n"), "{document}");
 }
 
+/// A tree is shown as it was after an event: first there was one agent, which had nothing to do.
+#[test]
+fn tree_shows_a_tree_as_it_was_after_an_event() {
+    let place = DataDir::new();
+    place.write("papers/README.md", "The keyword is marzipan.");
+    place.entourage(&["run", "What is the keyword?", "--files", "papers", "--quiet"]).good();
+    let first = place.entourage(&["tree", "--at", "1"]).good().stdout;
+    let lines: Vec<&str> = first.lines().collect();
+    assert!(lines[0].starts_with("after event 1 of ") && lines.len() == 3, "{first}");
+    assert!(lines[1].starts_with("· assistant idle agt_"), "{first}");
+    let first = place.entourage(&["tree", "--at", "1", "--json"]).good().json().remove(0);
+    let last = first["last"].to_string();
+    let whole = place.entourage(&["tree", "@last", "--at", &last]).good().stdout;
+    let now = place.entourage(&["tree"]).good().stdout;
+    assert_eq!(whole.split_once('\n').map(|(_, agents)| agents), Some(&*now));
+    let refused = place.entourage(&["tree", "--at", "1000000"]);
+    assert!(refused.error(2).contains(&format!("the numbers 1 to {last}")), "{refused:?}");
+}
+
 /// Lists are filtered by status, kind, words and age, and may be empty.
 #[test]
 fn agents_filters_by_status_kind_words_and_age() {

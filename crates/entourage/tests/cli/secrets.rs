@@ -112,6 +112,17 @@ fn files_below(directory: &Path) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
+/// The whole response to a GET.
+fn get(address: &str, path: &str, token: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let authorization = format!("Authorization: Bearer {token}");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}\r\nConnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("answered");
+    answer
+}
+
 #[test]
 fn every_secret_is_used_and_never_shown_or_stored() {
     let world = FakeNetwork::start();
@@ -166,6 +177,18 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     assert!(told, "the receiver was told of the question, and refused");
     for arguments in [&["webhooks"][..], &["doctor"], &["agents", "--json"], &["tree"], &["kinds"]] {
         shown.push_str(&said(arguments));
+    }
+    shown.push_str(&said(&["settings", "--in-force"]));
+    let address = shown.split_once("http://").and_then(|(_, rest)| rest.split_once('"')).expect("a URL").0;
+    let address = address.to_owned();
+    for (path, words) in [
+        ("/v1/settings", "\"ANTHROPIC_API_KEY\""),
+        ("/v1/settings", "\"tools.mcp[1].env\""),
+        ("/v1/doctor", "\"mcp child\""),
+    ] {
+        let told = get(&address, path, token.lines().next().unwrap_or_default());
+        assert!(told.starts_with("HTTP/1.1 200") && told.contains(words), "{told}");
+        shown.push_str(&told);
     }
     server.kill().expect("it ran until now");
     server.wait().expect("it ends");

@@ -45,8 +45,22 @@ impl Server {
         self.greeting["url"].as_str().and_then(|url| url.strip_prefix("http://")).expect("an address")
     }
 
+    /// The JSON that answers a GET.
+    pub(crate) fn body(&self, path: &str) -> Value {
+        let answer = self.answer(path, None);
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        // A chunked body has lengths around it; the document is one line.
+        let body = body.lines().find(|line| line.starts_with('{'));
+        serde_json::from_str(body.unwrap_or_default()).unwrap_or_else(|_| panic!("no JSON: {head}"))
+    }
+
     /// The status of a GET, with or without a token.
     pub(crate) fn get(&self, path: &str, token: Option<&str>) -> u16 {
+        let answer = self.answer(path, token);
+        answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).expect("a status")
+    }
+
+    fn answer(&self, path: &str, token: Option<&str>) -> String {
         let address = self.address();
         let mut stream = TcpStream::connect(address).expect("it listens");
         let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
@@ -54,7 +68,7 @@ impl Server {
             .expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("answered");
-        answer.split_whitespace().nth(1).and_then(|status| status.parse().ok()).expect("a status")
+        answer
     }
 
     /// The next line of the log with this text.

@@ -4,7 +4,9 @@ use std::fs;
 
 use entourage::{Settings, settings};
 
-use super::data_dir::DataDir;
+use serde_json::json;
+
+use super::data_dir::{DataDir, Ended};
 
 #[test]
 fn the_settings_page_in_the_repository_is_current() {
@@ -23,6 +25,25 @@ fn settings_json_prints_one_line_for_every_setting() {
     assert_eq!(line("server.bind")["default"], "\"127.0.0.1:4180\"");
     assert_eq!(line("store.durability")["values"][1]["value"], "normal");
     assert!(line("models.providers.NAME.key")["default"].is_null());
+}
+
+/// The variable wins over the file, and the option over both.
+#[test]
+fn settings_in_force_shows_what_holds_and_what_set_it() {
+    let place = DataDir::new();
+    place.write("data/entourage.toml", "[dispatch]\nconcurrency = 3\n[models]\ndefault = \"openai::x\"\n");
+    let mut command = place.command(&["settings", "--in-force", "--json"]);
+    let lines = Ended::of(command.env("ENTOURAGE_DISPATCH__CONCURRENCY", "8")).good().json();
+    let line = |key: &str| lines.iter().find(|line| line["key"] == key).expect("a line");
+    let concurrency = line("dispatch.concurrency");
+    assert_eq!((&concurrency["value"], &concurrency["set_by"]), (&json!("8"), &json!("variable")));
+    assert_eq!(concurrency["set_in"], "ENTOURAGE_DISPATCH__CONCURRENCY");
+    assert_eq!(line("server.streams")["set_by"], "default");
+
+    let shown = place.entourage(&["settings", "--in-force", "--model", "rehearsal"]).good().stdout;
+    assert!(shown.starts_with("dispatch.concurrency = 3  "), "what was set comes first: {shown}");
+    assert!(shown.contains("models.default = \"rehearsal\"  --model\n"), "{shown}");
+    assert!(shown.contains("retention.trees = (not set)  default\n"), "{shown}");
 }
 
 #[test]

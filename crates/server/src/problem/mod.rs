@@ -96,6 +96,7 @@ problems! {
     too_many_streams    "too-many-streams"     "Too many streams are open"               TOO_MANY_REQUESTS;
     too_many_requests   "too-many-requests"    "Too many requests at once"               TOO_MANY_REQUESTS;
     cursor_gone         "cursor-gone"          "The events after this number are gone"   GONE;
+    past_gone           "past-gone"            "The events up to this number are gone"   GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;
     unavailable         "store-unavailable"    "The store cannot be reached"             SERVICE_UNAVAILABLE;
     busy                "busy"                 "The server is full"                      SERVICE_UNAVAILABLE;

@@ -31,7 +31,7 @@ const EXPECTED: [(&str, &str, &str); 6] = [
 const RESERVED: (&str, &str, &str) = ("403", "Reserved", "Only the operator may do this.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
 const GONE: (&str, &str, &str) =
-    ("410", "Gone", "Events after that number were pruned, or do not exist yet.");
+    ("410", "Gone", "Events after that number, or up to it, were pruned, or do not exist yet.");
 const CONFLICT: (&str, &str, &str) =
     ("409", "Conflict", "The state of the agent or the question does not allow this.");
 

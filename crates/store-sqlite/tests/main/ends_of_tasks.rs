@@ -9,6 +9,8 @@ use entourage_types::{
 use rusqlite::Connection;
 use tempfile::TempDir;
 
+use crate::older::undo_later;
+
 const AT: Time = Time::from_micros(1_794_182_400_000_000);
 
 fn task(agent: &Agent, on_end: OnEnd) -> Task {
@@ -45,11 +47,10 @@ fn as_before(file: &Connection) {
          UPDATE items SET body = json_remove(json_set(body, '$.failed',
              json(CASE body ->> '$.ended' WHEN 'failed' THEN 'true' ELSE 'false' END)), '$.ended')
          WHERE body ->> '$.ended' IS NOT NULL;
-         DROP INDEX living_agents;
-         ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;
          PRAGMA user_version = 25;",
     )
     .unwrap();
+    undo_later(file);
 }
 
 #[tokio::test]

@@ -10,6 +10,8 @@ use rusqlite::{Connection, params};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::older::undo_later;
+
 const AT: Time = Time::from_micros(1_794_182_400_000_000);
 
 fn question(agent: &Agent, about: About, answer: Option<Answer>) -> Question {
@@ -58,12 +60,7 @@ fn in_words(file: &Connection, questions: &[Question]) {
             file.execute(sql, params![id, words]).unwrap();
         }
     }
-    // What a later migration adds, which is applied again.
-    file.execute_batch(
-        "DROP INDEX living_agents;
-         ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;",
-    )
-    .unwrap();
+    undo_later(file);
     file.pragma_update(None, "user_version", 24).unwrap();
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 29] = [
+pub(crate) const MIGRATIONS: [&str; 31] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -35,6 +35,8 @@ pub(crate) const MIGRATIONS: [&str; 29] = [
     include_str!("../../migrations/0027_wider_records.sql"),
     include_str!("../../migrations/0028_reads.sql"),
     include_str!("../../migrations/0029_budgets.sql"),
+    include_str!("../../migrations/0030_usage_by_hour.sql"),
+    include_str!("../../migrations/0031_schedules.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -42,6 +44,17 @@ pub(crate) fn insert_agent(older: &Connection, id: AgentId) {
     let sql = "INSERT INTO agents (id, owner, root, depth, kind, title, status, epoch, session, created, updated) \
                VALUES (?1, 'local', ?1, 0, 'helper', '', 'succeeded', 1, 1, 0, 0)";
     older.execute(sql, [id.to_string()]).unwrap();
+}
+
+/// Takes back what migrations from 27 on add and would add again, for tests that make an older database of a new one.
+pub(crate) fn undo_later(file: &Connection) {
+    file.execute_batch(
+        "DROP INDEX living_agents;
+         ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;
+         DROP TABLE budgets; DROP TABLE reservations;
+         ALTER TABLE wakeups DROP COLUMN schedule;",
+    )
+    .unwrap();
 }
 
 /// Creates an empty database of this version.

@@ -178,6 +178,8 @@ async fn migration_from_version_9_sums_the_usage_of_present_and_removed_runs() {
         .collect();
     assert_eq!(kinds, [(None, 9), (Some("helper".to_owned()), 7)], "removed before kinds were kept");
     assert_eq!(inputs(&[UsageBy::Agent]).await, [4_000, 530]);
+    let hours = sums(&store, &[UsageBy::Hour]).await;
+    assert_eq!(hours.iter().map(|row| row.hour).collect::<Vec<_>>(), [None], "no hour was kept");
 }
 
 #[tokio::test]

@@ -227,6 +227,7 @@ macro_rules! conformance {
             usage: [
                 usage_is_summed_by_every_grouping,
                 usage_sums_match_the_stored_rows,
+                usage_is_summed_by_hour,
             ];
             durable: [
                 a_reopened_store_has_the_same_rows_and_numbers,

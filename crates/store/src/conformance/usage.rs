@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_types::{
-    Agent, Cost, ModelUse, Owner, Run, Scope, Status, Tally, Time, Usage, UsageBy, UsageRow,
+    Agent, Cost, ModelUse, Owner, Run, RunId, Scope, Status, Tally, Time, Usage, UsageBy, UsageRow,
 };
 
 use super::{
@@ -114,6 +114,55 @@ pub async fn usage_is_summed_by_every_grouping(place: impl Backing) -> Result<()
     ] {
         assert_eq!(inputs(query.clone()).await?, expected, "{query:?}");
     }
+    Ok(())
+}
+
+/// Usage is summed by the hour in which it was counted, of open runs, ended ones and those that were removed. Usage
+/// whose hour was not kept has none.
+pub async fn usage_is_summed_by_hour(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let child = new_child(&store, &root).await?;
+    let (first, hour) = (at(0).hour().begins(at(0).day()), Duration::from_secs(60 * 60));
+    let [second, third] = [first + hour, first + 24 * hour];
+    ran(
+        &store,
+        &child,
+        Status::Succeeded,
+        &[
+            (first, answer("a", 1, None)),
+            (second - Duration::from_micros(1), answer("a", 10, None)),
+            (second, answer("b", 100, None)),
+        ],
+    )
+    .await?;
+    let open = ran(&store, &root, Status::Running, &[(third, answer("a", 1_000, None))]).await?;
+    let mut spent = open.spent.clone();
+    spent[0].hour = None;
+    let old = Run { spent, status: Status::Succeeded, id: RunId::new(), ..open };
+    let agent = claim(&store, root.id).await?.agent;
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::Run(old))).await?;
+
+    let hours = async |query: UsageQuery, by: &[UsageBy]| {
+        let query = UsageQuery { by: by.to_vec(), ..query };
+        let rows = store.usage(&Scope::Owner(owner()), query).await?;
+        Ok::<_, crate::Error>(rows.iter().map(|row| (row.hour, input(row))).collect::<Vec<_>>())
+    };
+    let all = vec![(None, 1_000), (Some(first), 11), (Some(second), 100), (Some(third), 1_000)];
+    let of_day = |day| UsageQuery { from: Some(day), to: Some(day), ..UsageQuery::default() };
+    assert_eq!(hours(UsageQuery::default(), &[UsageBy::Hour]).await?, all);
+    assert_eq!(hours(UsageQuery::default(), &[UsageBy::Hour, UsageBy::Model]).await?, all);
+    assert_eq!(hours(UsageQuery::default(), &[UsageBy::Hour, UsageBy::Tree]).await?, all);
+    assert_eq!(hours(of_day(third.day()), &[UsageBy::Hour]).await?, [all[0], all[3]]);
+    let of_child = UsageQuery { agent: Some(child.id), ..UsageQuery::default() };
+    assert_eq!(hours(of_child, &[UsageBy::Hour]).await?, all[1..3]);
+    let by_day = hours(UsageQuery::default(), &[UsageBy::Day]).await?.into_iter().map(|(_, sum)| sum);
+    assert_eq!(by_day.sum::<u64>(), 2_111);
+
+    let forget = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(root.id));
+    store.commit(forget).await?;
+    assert_eq!(hours(UsageQuery::default(), &[UsageBy::Hour]).await?, all);
+    assert_eq!(hours(UsageQuery::default(), &[UsageBy::Hour, UsageBy::Run]).await?, all);
     Ok(())
 }
 

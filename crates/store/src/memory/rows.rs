@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use entourage_types::{
-    Agent, AgentId, Amount, Budget, BudgetId, DailyUsage, Entity, EntityKind, Event, EventBody, Item, Owner,
+    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, EventBody, HourlyUsage, Item, Owner,
     Parent, Post, Run, RunId, Status, Step, Time, Wakeup, WakeupId,
 };
 
@@ -20,7 +20,7 @@ pub(super) struct Rows {
     pub(super) runs: Vec<Run>,
     pub(super) entities: Vec<Entity>,
     /// The usage of removed runs, by owner and kind.
-    pub(super) removed: Vec<(SpentBy, Vec<DailyUsage>)>,
+    pub(super) removed: Vec<(SpentBy, Vec<HourlyUsage>)>,
     items: BTreeMap<AgentId, Vec<Item>>,
     steps: BTreeMap<RunId, Vec<Step>>,
     inbox: BTreeMap<AgentId, Vec<Post>>,

@@ -4,8 +4,8 @@ use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event, FindLearnings,
     FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind,
     Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest,
-    Note, Page, PageQuery, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage, Session,
-    UsageReport, Why,
+    Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage,
+    Session, ShowTree, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -180,6 +180,11 @@ impl Backend {
     /// The tree that an agent belongs to.
     pub(crate) async fn tree(&self, agent: AgentId) -> Result<Tree> {
         self.get(&format!("agents/{agent}/tree")).await
+    }
+
+    /// The tree that an agent belongs to, as it was after an event.
+    pub(crate) async fn tree_at(&self, agent: AgentId, at: u64) -> Result<PastTree> {
+        self.find(&format!("agents/{agent}/tree"), &ShowTree { at: Some(at) }).await
     }
 
     /// Usage, added up.

@@ -108,6 +108,11 @@ pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding 
     }
 }
 
+/// That a process has the database open.
+pub(super) fn in_use(running: &Running) -> Finding {
+    good("database", format!("in use by process {}", running.pid))
+}
+
 /// Whether the database opens, and an engine to read it with if it does.
 pub(super) async fn database(
     settings: &Settings,
@@ -116,7 +121,7 @@ pub(super) async fn database(
 ) -> Result<(Finding, Option<Backend>)> {
     if let Some(running) = running {
         let backend = Backend::there(running, settings)?;
-        return Ok((good("database", format!("in use by process {}", running.pid)), Some(backend)));
+        return Ok((in_use(running), Some(backend)));
     }
     let place = entourage::database(settings);
     if !place.is_begun().await.map_err(Error::from)? {

@@ -6,10 +6,11 @@ mod model;
 mod world;
 
 use clap::Args;
-use serde::Serialize;
+use entourage::{Engine, Settings};
+use entourage_api::{Finding, FindingState};
 
 use super::{
-    backend::{Result, Running},
+    backend::{Backend, Result, Running},
     failure::Exit,
     globals::Globals,
     out,
@@ -42,49 +43,23 @@ pub(crate) struct Doctor {
     offline: bool,
 }
 
-/// The state of something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum State {
-    /// As it should be.
-    Good,
-    /// It works without this, and could work better.
-    Remark,
-    /// It does not work until it is repaired.
-    Broken,
-}
-
-/// One finding.
-#[derive(Debug, Serialize)]
-struct Finding {
-    what: String,
-    state: State,
-    /// What was found, and what to do about it.
-    text: String,
-    /// Further details, one line each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    seen: Vec<String>,
-}
-
-impl Finding {
-    fn new(what: String, state: State, text: String) -> Self {
-        Self { what, state, text, seen: Vec::new() }
-    }
-}
-
 /// Everything is as it should be.
 fn good(what: impl Into<String>, text: impl Into<String>) -> Finding {
-    Finding::new(what.into(), State::Good, text.into())
+    found(what.into(), FindingState::Good, text.into())
 }
 
 /// It works without this, and could work better.
 fn remark(what: impl Into<String>, text: impl Into<String>) -> Finding {
-    Finding::new(what.into(), State::Remark, text.into())
+    found(what.into(), FindingState::Remark, text.into())
 }
 
 /// It does not work until it is repaired.
 fn broken(what: impl Into<String>, text: impl Into<String>) -> Finding {
-    Finding::new(what.into(), State::Broken, text.into())
+    found(what.into(), FindingState::Broken, text.into())
+}
+
+fn found(what: String, state: FindingState, text: String) -> Finding {
+    Finding { what, state, text, seen: Vec::new() }
 }
 
 impl Doctor {
@@ -99,28 +74,53 @@ impl Doctor {
         if let Some(backend) = backend {
             findings.extend(maintenance::maintenance(&backend, self.repair).await);
         }
-        findings.extend(model::models(&settings, self.offline).await);
-        findings.push(world::keys(&settings));
-        findings.push(world::search(&settings));
-        findings.push(world::files(&settings));
-        findings.extend(world::webhooks(&settings));
-        findings.extend(world::mcp(&settings).await);
-        findings.extend(world::traces(&settings));
-        findings.extend(engine::kinds(&settings).await);
+        findings.extend(reached(&settings, self.offline).await);
         for finding in &findings {
             if globals.json { out::json(finding)? } else { write(finding)? }
         }
-        let is_broken = findings.iter().any(|finding| finding.state == State::Broken);
+        let is_broken = findings.iter().any(|finding| finding.state == FindingState::Broken);
         Ok(if is_broken { Exit::Failed } else { Exit::Done })
     }
+}
+
+/// Checks a server from within: what `entourage doctor` says of it while it runs.
+pub(super) async fn examine(
+    settings: &Settings,
+    running: &Running,
+    engine: Engine,
+    offline: bool,
+) -> Vec<Finding> {
+    let mut findings = engine::settings(settings);
+    findings.push(engine::data(settings));
+    findings.push(engine::server(settings, Some(running)));
+    findings.push(engine::in_use(running));
+    match Backend::at(engine) {
+        Ok(backend) => findings.extend(maintenance::maintenance(&backend, false).await),
+        Err(error) => findings.push(broken("maintenance", error.to_string())),
+    }
+    findings.extend(reached(settings, offline).await);
+    findings
+}
+
+/// Checks what agents reach: models, tools, receivers, and their own kinds.
+async fn reached(settings: &Settings, offline: bool) -> Vec<Finding> {
+    let mut findings = model::models(settings, offline).await;
+    findings.push(world::keys(settings));
+    findings.push(world::search(settings));
+    findings.push(world::files(settings));
+    findings.extend(world::webhooks(settings));
+    findings.extend(world::mcp(settings).await);
+    findings.extend(world::traces(settings));
+    findings.extend(engine::kinds(settings).await);
+    findings
 }
 
 fn write(finding: &Finding) -> Result<()> {
     let paint = out::stdout();
     let sign = match finding.state {
-        State::Good => paint.green("✓"),
-        State::Remark => paint.yellow("!"),
-        State::Broken => paint.red("✗"),
+        FindingState::Good => paint.green("✓"),
+        FindingState::Remark => paint.yellow("!"),
+        FindingState::Broken => paint.red("✗"),
     };
     out::result(text![sign, " ", paint.bold(format!("{:11}", finding.what)), " ", &finding.text])?;
     finding.seen.iter().try_for_each(|seen| out::result(paint.dim(format!("              {seen}"))))

@@ -1,7 +1,7 @@
 //! `entourage kinds show`: shows one kind, as its file defines it, and its open runs.
 
 use entourage::Settings;
-use entourage_types::{Kind, Sessions};
+use entourage_types::{Allowance, Kind, Sessions};
 use serde::Serialize;
 
 use super::in_use::{Used, in_use};
@@ -38,6 +38,12 @@ fn usable(mut kinds: entourage::Kinds) -> entourage::Kinds {
     kinds
 }
 
+/// What all agents of a tree may spend whose top is of this kind.
+fn budget(kind: &Kind) -> String {
+    let allowance = Allowance { cost: kind.limits.max_tree_cost, tokens: kind.limits.max_tree_tokens };
+    if allowance.is_unlimited() { "any".into() } else { allowance.to_string() }
+}
+
 fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
     let paint = out::stdout();
     let names = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
@@ -72,6 +78,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
                 limits.max_tree
             ),
         ),
+        ("budget", budget(kind)),
     ];
     out::result(text![paint.bold(&kind.name), ": ", &kind.description])?;
     for (what, text) in lines {

@@ -12,8 +12,8 @@ const HEAD: &str = "\
 
 All settings have defaults. Set them in `entourage.toml` in the data directory, or in the file named by \
 `--config` or `ENTOURAGE_CONFIG`. `entourage init` writes that file with every key in it, each commented out. \
-Later sources win: the defaults, the file, the environment, the command line. `entourage doctor` shows what is \
-in effect.
+Later sources win: the defaults, the file, the environment, the command line. \
+`entourage settings --in-force` shows what holds and what set it, `entourage doctor` whether it works.
 
 A variable's name is `ENTOURAGE_` and the key in capitals, with two underscores between its parts: \
 `ENTOURAGE_SERVER__BIND` sets `server.bind`. Separate the entries of a list by commas. Keys in `[[…]]` can be \

@@ -14,9 +14,9 @@ pub use markdown::markdown;
 pub use template::template;
 
 /// Stands in a path for a name that the operator chooses.
-const NAME: &str = "NAME";
+pub(super) const NAME: &str = "NAME";
 /// The suffix of the name of a list of tables.
-const LIST: &str = "[]";
+pub(super) const LIST: &str = "[]";
 
 /// One setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Key {
     pub default: Option<String>,
     /// Whether it is a list of strings, which a variable separates by commas.
     pub is_list: bool,
+    /// Whether its values are of any form: neither numbers, nor yes or no, nor some words.
+    pub is_text: bool,
 }
 
 impl Key {
@@ -111,6 +113,17 @@ fn is_table(schema: &Value) -> bool {
     schema["type"] == "object"
 }
 
+/// Whether a value is a number, a yes or no, or one of a few words.
+fn is_figure(schema: &Value) -> bool {
+    let types = match &schema["type"] {
+        Value::Array(types) => types.iter().collect(),
+        one => vec![one],
+    };
+    let is_plain =
+        |one: &&Value| *one == "integer" || *one == "number" || *one == "boolean" || *one == "null";
+    types.iter().all(is_plain) || schema.get("const").is_some() || schema.get("enum").is_some()
+}
+
 fn key(schema: &Value, path: &[String], choices: &[&Value]) -> Key {
     let text = |schema: &Value| {
         let text = schema["description"].as_str().unwrap_or_default();
@@ -130,11 +143,12 @@ fn key(schema: &Value, path: &[String], choices: &[&Value]) -> Key {
         values: values.collect(),
         default: schema.get("default").and_then(|value| written(value, is("string"))),
         is_list: is("array"),
+        is_text: choices.iter().any(|choice| !is_figure(choice)),
     }
 }
 
 /// A default as TOML; none if nothing is set.
-fn written(value: &Value, as_text: bool) -> Option<String> {
+pub(super) fn written(value: &Value, as_text: bool) -> Option<String> {
     const DAY: u64 = 24 * 60 * 60;
     // A duration, as it is serialized.
     if let Some(seconds) = value.get("secs").and_then(Value::as_u64) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use axum::Json;
 use entourage_api::{Page, PageQuery, schema};
-use entourage_engine::{Client, ItemQuery, Page as Rows, PageBudget, PageEnd};
+use entourage_engine::{Client, ItemQuery, Page as Rows, PageEnd, PageLimit};
 use entourage_types::{AgentId, CallId, ItemBody};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -61,7 +61,7 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
         let on_page = calls.len().saturating_sub(limit as usize);
         read_outputs(client, id, end, &mut calls[on_page..]).await?;
     }
-    let mut room = PageBudget::of(BYTES);
+    let mut room = PageLimit::of(BYTES);
     let fits = |call: &&ToolCallDocument| room.takes(call.bytes());
     let shown = calls.iter().rev().take(limit as usize).take_while(fits).count();
     let hidden = calls.len() - shown;

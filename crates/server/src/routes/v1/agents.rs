@@ -6,14 +6,14 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use entourage_api::{
-    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, Page, Tree,
-    Why, schema,
+    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, Page,
+    ShowTree, ShownTree, Why, schema,
 };
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures};
+use super::{Answer, Failures, Gone};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
@@ -123,16 +123,22 @@ async fn why(caller: Caller, Id(id): Id<AgentId>) -> Answer<Why> {
 }
 
 /// Get the whole tree that an agent belongs to, with its usage
+///
+/// With `at`, the tree as it was after that event: the agents that there were, as events tell them.
 #[utoipa::path(
     get, path = "/v1/agents/{id}/tree", tag = "agents", operation_id = "getTree",
-    params(("id" = schema::AgentId, Path, description = "Any agent of the tree.")),
-    responses((status = 200, description = "The tree.", body = Tree), Failures)
+    params(("id" = schema::AgentId, Path, description = "Any agent of the tree."), ShowTree),
+    responses((status = 200, description = "The tree.", body = ShownTree), Gone, Failures)
 )]
-async fn tree(caller: Caller, Id(id): Id<AgentId>) -> Answer<Tree> {
+async fn tree(caller: Caller, Id(id): Id<AgentId>, Filter(show): Filter<ShowTree>) -> Answer<ShownTree> {
+    if let Some(at) = show.at {
+        return Ok(Json(ShownTree::Then(views::past_tree(caller.client.tree_at(id, at).await?))));
+    }
     let agents = caller.client.tree(id).await?;
     let root = agents.first().map_or(id, |agent| agent.root);
     let tree = views::tree(agents, &caller.client.tree_usage(root).await?);
-    Ok(Json(tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?))
+    let tree = tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?;
+    Ok(Json(ShownTree::Now(Box::new(tree))))
 }
 
 /// List the items of an agent's transcript, as the agent itself has them

@@ -108,7 +108,7 @@ fn edition(second: bool) -> Kinds {
         ..Limits::default()
     };
     // Room for some calls at once, until people grant more.
-    let budgeted = Limits { max_tree_tokens: Some(8_000), max_answer_tokens: Some(100), ..limits.clone() };
+    let budgeted = Limits { max_tree_tokens: Some(20_000), max_answer_tokens: Some(100), ..limits.clone() };
     let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
     let sections = vec![Section::Time, Section::Notes, Section::Learnings, Section::SubAgents];
     let time_minutes = if second { 1 } else { 5 };

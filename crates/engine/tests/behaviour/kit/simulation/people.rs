@@ -207,7 +207,7 @@ impl People {
                 // So many processes ended during its work, and while they ended its run, that only a person may.
                 (_, Some(Cause::Crash { .. })) => self.intervene(life, owner, *id, Action::Stop).await,
                 (_, Some(Cause::Budget { .. })) => {
-                    let more = Amount { tokens: 5_000, ..Amount::default() };
+                    let more = Amount { tokens: 10_000, ..Amount::default() };
                     drop(
                         node.came_of(Request::Grant, node.client(owner).grant_budget(*id, more, None).await),
                     );

@@ -15,17 +15,17 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 /// others leave room for it, one at a time, so that they never have more than one reader of the store
 /// between them.
 #[derive(Debug)]
-pub struct Budget {
+pub struct FeedMemory {
     turn: Mutex<()>,
     free: Arc<Semaphore>,
     most: u32,
 }
 
-/// Room in a budget; dropping it makes room for others.
+/// Room in it; dropping it makes room for others.
 pub(super) type Held = OwnedSemaphorePermit;
 
-impl Budget {
-    /// A budget of so many bytes. One more page may be in memory, which waits until it has its room.
+impl FeedMemory {
+    /// So many bytes. One more page may be in memory, which waits until it has its room.
     #[must_use]
     pub fn new(most: u32) -> Arc<Self> {
         let most = most.max(1);
@@ -41,7 +41,7 @@ impl Budget {
         let mut held = self.take(1).await?;
         let page = page.await?;
         let bytes: usize = page.iter().map(bytes).sum();
-        // A page larger than the whole budget waits until no other page is held.
+        // A page larger than all of it waits until no other page is held.
         let more = u32::try_from(bytes).unwrap_or(u32::MAX).min(self.most).saturating_sub(1);
         held.merge(self.take(more).await?);
         Ok((page, held))
@@ -88,18 +88,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_of_events_is_read_once_earlier_pages_leave_room() {
-        let budget = Budget::new(10_000);
-        let read = |length| budget.read(async move { Ok(page(length)) });
+        let memory = FeedMemory::new(10_000);
+        let read = |length| memory.read(async move { Ok(page(length)) });
         let (_, one) = read(4_000).await.unwrap();
         let (_, two) = read(4_000).await.unwrap();
         // It is read, and waits for its room; nothing is read after it until then.
         let mut third = Box::pin(read(4_000));
         assert!(third.as_mut().now_or_never().is_none());
-        assert!(budget.read(async { panic!("it is not read") }).now_or_never().is_none());
+        assert!(memory.read(async { panic!("it is not read") }).now_or_never().is_none());
         drop(one);
         let (_, three) = third.now_or_never().expect("there is room").unwrap();
         drop((two, three));
         let (whole, _alone) = read(1_000_000).await.unwrap();
-        assert_eq!(whole.len(), 1, "what is larger than the budget is read alone");
+        assert_eq!(whole.len(), 1, "what is larger than the memory is read alone");
     }
 }
