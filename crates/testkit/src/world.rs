@@ -192,7 +192,8 @@ impl World {
     }
 }
 
-/// The requests that cannot be rebuilt as the model received them, according to the digests in their turns.
+/// The requests that cannot be rebuilt as the model received them, according to the digests in the turns, decisions and
+/// summaries that answered them.
 ///
 /// # Panics
 /// If the store cannot be read.
@@ -212,8 +213,11 @@ pub async fn inexact_requests(engine: &Engine) -> Vec<Violation> {
             if !is_asked {
                 continue;
             }
-            let request = must(client.request_of_item(agent.id, item.seq).await, "the request is found");
-            if let Some(doubt) = request.doubt {
+            let doubt = match client.request_of_item(agent.id, item.seq).await {
+                Ok(request) => request.doubt,
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(doubt) = doubt {
                 let what = format!("the request of item {} is not what was sent: {doubt}", item.seq);
                 found.push(Violation { invariant: 0, agent: Some(agent.id), what });
             }

@@ -45,7 +45,7 @@ fn reads_latest(whole: &Snapshot, item: &Item) -> bool {
 pub(super) fn facts(facts: &[Fact], found: &mut Found) {
     for fact in facts {
         let Fact::Committed(commit) = fact else { continue };
-        let mut last = None;
+        let mut last: Option<&ItemBody> = None;
         for write in &commit.writes {
             let Write::Item(item) = write else { continue };
             let is_late = matches!((last, &item.body), (Some(ItemBody::Message(_)), ItemBody::Context(_)));

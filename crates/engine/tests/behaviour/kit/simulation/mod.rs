@@ -9,6 +9,7 @@ mod life;
 mod net;
 mod node;
 mod people;
+mod plan;
 mod requests;
 
 use std::{
@@ -28,6 +29,7 @@ use entourage_testkit::{FakeClock, Violation, Witness, audit, inexact_requests};
 use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
+use plan::{PLAN, Plan};
 use requests::Unexpected;
 
 /// The numbers of the invariants that the simulation itself checks, as in docs/spec/invariants.md.
@@ -208,6 +210,7 @@ impl Simulation {
 fn observer(stage: &Stage) -> Engine {
     let builder =
         Engine::builder(Arc::clone(&stage.store), Arc::clone(&stage.model)).tools(stage.tools.clone());
+    let builder = builder.program(PLAN, Arc::new(Plan));
     let kinds = cast::kinds(stage.edition.load(Ordering::Relaxed));
     builder.kinds(kinds).clock(Arc::new(stage.clock.clone())).build()
 }
