@@ -21,7 +21,7 @@ use std::{
 
 use entourage_engine::{Clock, Engine};
 use entourage_store::{AgentQuery, Layered, MemoryStore, Page, RunQuery, Store};
-use entourage_types::{Agent, EntityKind, Scope, Time};
+use entourage_types::{Agent, EntityKind, Scope, Status, Time};
 
 use crate::kit::{Bug, Dice, Planted};
 use cast::{Improviser, Mood};
@@ -189,7 +189,9 @@ impl Simulation {
         violations.extend(found);
         violations.extend(inexact_requests(&observer(&stage)).await);
         violations.extend(lost_versions(&stage).await);
-        violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
+        if !quiet {
+            violations.push(unrest(&stage).await);
+        }
         if violations.is_empty() {
             follow_new_trees(&stage, &mut life, &followers).await;
             settle_followers(&stage).await;
@@ -217,6 +219,18 @@ fn observer(stage: &Stage) -> Engine {
 
 fn stuck(what: String) -> Violation {
     Violation { invariant: NOTHING_STUCK, agent: None, what }
+}
+
+/// Says who is still at work, or waits.
+async fn unrest(stage: &Stage) -> Violation {
+    let open = agents(stage)
+        .await
+        .into_iter()
+        .filter(|agent| agent.waiting_on.is_some() || agent.status == Status::Running);
+    let open: Vec<String> = open
+        .map(|agent| format!("{} {} {} {:?}", agent.id, agent.kind, agent.status, agent.waiting_on))
+        .collect();
+    stuck(format!("it is not quiet after {ROUNDS} rounds: {}", open.join("; ")))
 }
 
 /// Performs one random act; records violations found meanwhile.

@@ -27,7 +27,8 @@ impl Program for Plan {
         let work = (0..parts).map(|nth| NewTask { kind: WORKER.into(), text: format!("part {nth}") });
         let started = run.spawn("parts", work.collect()).await?;
         if clear["yes"] == json!(true) {
-            run.call_model().await?;
+            let calls = run.call_model().await?.calls;
+            run.call_tools(&calls).await?;
         }
         let joined = run.join(&started).await?;
         run.progress("joined", format!("{} of {parts} parts", joined.len())).await?;
