@@ -117,6 +117,9 @@ pub enum ItemBody {
         /// The model that answered and what that used; left out if none did.
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUse>,
+        /// How the model was asked; left out if none answered.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        asked: Option<Asked>,
     },
     /// What the model sees from here on instead of the beginning of the session.
     Digest {
@@ -130,6 +133,9 @@ pub enum ItemBody {
         /// The model that summed them up and what that used; left out if none did.
         #[serde(skip_serializing_if = "Option::is_none")]
         used: Option<ModelUse>,
+        /// How that model was asked; left out if none was.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        asked: Option<Asked>,
     },
     /// What the model reads beside the conversation and had not read yet.
     Context {
@@ -300,16 +306,18 @@ impl From<types::ItemBody> for ItemBody {
                 let effect = effect.map(OutputEffect::from);
                 Self::Output { call, tool, text, error, effect, details }
             }
-            types::ItemBody::Decision(types::Decision { name, outcome, used }) => {
+            types::ItemBody::Decision(types::Decision { name, outcome, used, asked, prompt: _ }) => {
                 let (value, refused, why) = match outcome {
                     types::DecisionOutcome::Value(value) => (Some(value), None, None),
                     types::DecisionOutcome::Refused { answer, why } => (None, Some(answer), Some(why)),
                     types::DecisionOutcome::Failed(why) => (None, None, Some(why)),
                 };
-                Self::Decision { name, value, refused, why, used: used.map(ModelUse::from) }
+                let (used, asked) = (used.map(ModelUse::from), asked.map(|asked| Asked::from(*asked)));
+                Self::Decision { name, value, refused, why, used, asked }
             }
-            types::ItemBody::Digest(types::Digest { from, text, max_chars, used }) => {
-                Self::Digest { from, text, max_chars, used: used.map(ModelUse::from) }
+            types::ItemBody::Digest(types::Digest { from, text, max_chars, used, asked }) => {
+                let asked = asked.map(|summary| Asked::from(summary.asked));
+                Self::Digest { from, text, max_chars, used: used.map(ModelUse::from), asked }
             }
             types::ItemBody::Context(types::Context { entries }) => {
                 let entry =

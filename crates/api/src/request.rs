@@ -13,8 +13,9 @@ pub struct ModelRequest {
     /// The run.
     #[schema(value_type = schema::RunId)]
     pub run: RunId,
-    /// Which model call of the run, from 1.
-    pub number: u32,
+    /// Which model call of the run, from 1; left out of decisions and summaries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<u32>,
     /// The agent.
     #[schema(value_type = schema::AgentId)]
     pub agent: AgentId,

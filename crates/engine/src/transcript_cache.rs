@@ -120,7 +120,13 @@ fn of_body(body: &ItemBody) -> usize {
             };
             output.text.len() + effect + output.details.as_ref().map_or(0, of_value)
         }
-        ItemBody::Decision(decision) => decision.name.len() + of_decision(&decision.outcome),
+        ItemBody::Decision(decision) => {
+            let prompt = decision
+                .prompt
+                .as_ref()
+                .map_or(0, |prompt| prompt.instructions.len() + prompt.text.len() + of_value(&prompt.schema));
+            decision.name.len() + of_decision(&decision.outcome) + prompt
+        }
         ItemBody::Notice(notice) => notice.text.len() + notice.cause.as_ref().map_or(0, String::len),
         ItemBody::Digest(digest) => digest.text.len(),
         ItemBody::Context(context) => context.entries.iter().map(|entry| VALUE + entry.text.len()).sum(),

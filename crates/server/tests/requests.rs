@@ -25,4 +25,10 @@ async fn a_request_is_shown_as_the_model_received_it_with_its_proof() {
     for unknown in ["0", "2", "x"] {
         site.get(&format!("/v1/runs/{run}/requests/{unknown}")).await.problem(404, "not-found");
     }
+    let item = request["item"].as_u64().expect("a number");
+    let of_item = site.get(&format!("/v1/agents/{agent}/items/{item}/request")).await.expect(200);
+    assert_eq!(of_item, request);
+    for unknown in ["0", "99", "x"] {
+        site.get(&format!("/v1/agents/{agent}/items/{unknown}/request")).await.problem(404, "not-found");
+    }
 }

@@ -10,7 +10,7 @@ use entourage_engine::{
 use entourage_llm::Model;
 use entourage_store::{AgentQuery, Commit, Layered, Page, Store};
 use entourage_tools::Toolbox;
-use entourage_types::{Agent, AgentId, ItemBody, Owner, Question, QuestionStatus, Scope, Status, StepKey};
+use entourage_types::{Agent, AgentId, ItemBody, Owner, Question, QuestionStatus, Scope, Status};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -192,7 +192,8 @@ impl World {
     }
 }
 
-/// The requests that cannot be rebuilt as the model received them, according to the digests in their turns.
+/// The requests that cannot be rebuilt as the model received them, according to the digests in the turns, decisions and
+/// summaries that answered them.
 ///
 /// # Panics
 /// If the store cannot be read.
@@ -203,14 +204,20 @@ pub async fn inexact_requests(engine: &Engine) -> Vec<Violation> {
     for agent in must(engine.store().agents(&Scope::All, query).await, "the store answers") {
         let client = engine.client(agent.owner.clone());
         for item in must(client.items(agent.id, 0, u32::MAX).await, "the agent exists") {
-            let (ItemBody::Turn(turn), Some(StepKey::Model(number))) = (&item.body, &item.step) else {
-                continue;
+            let is_asked = match &item.body {
+                ItemBody::Turn(turn) => turn.asked.is_some(),
+                ItemBody::Decision(decision) => decision.asked.is_some(),
+                ItemBody::Digest(digest) => digest.asked.is_some(),
+                _ => false,
             };
-            if turn.asked.is_none() {
+            if !is_asked {
                 continue;
             }
-            let request = must(client.request(item.run, *number).await, "the request is found");
-            if let Some(doubt) = request.doubt {
+            let doubt = match client.request_of_item(agent.id, item.seq).await {
+                Ok(request) => request.doubt,
+                Err(error) => Some(error.to_string()),
+            };
+            if let Some(doubt) = doubt {
                 let what = format!("the request of item {} is not what was sent: {doubt}", item.seq);
                 found.push(Violation { invariant: 0, agent: Some(agent.id), what });
             }

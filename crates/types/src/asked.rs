@@ -1,10 +1,10 @@
-//! How the model was asked for a turn.
+//! How a model was asked.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Sha256, Time};
 
-/// How the model was asked for a turn: what proves the request that is rebuilt from rows, and how long the
+/// How the model was asked for a turn, a decision or a summary: what proves the request that is rebuilt from rows, and how long the
 /// answer took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
@@ -31,6 +31,15 @@ pub struct Asked {
     /// The attempts before, which failed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<FailedTry>,
+}
+
+/// How a model was asked for a summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedSummary {
+    /// How it was asked.
+    pub asked: Asked,
+    /// How many characters of the conversation it read at most.
+    pub read: usize,
 }
 
 /// A request to a model that failed.

@@ -1,13 +1,11 @@
 //! One entry of a transcript. Items are written once and never changed.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, Asked, CallId, Context, ModelUse, Notice, PostId, QuestionId, RunId, RunOptions, Status,
-    StepKey, TaskId, Time, Trigger,
+    AgentId, Asked, AskedSummary, CallId, Context, Decision, ModelUse, Notice, PostId, QuestionId, RunId,
+    RunOptions, Status, StepKey, TaskId, Time, Trigger,
 };
 
 /// One entry of an agent's transcript.
@@ -243,47 +241,6 @@ impl Output {
     }
 }
 
-/// A named decision of the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Decision {
-    /// The decision's name.
-    pub name: String,
-    /// What was decided.
-    #[serde(flatten)]
-    pub outcome: DecisionOutcome,
-    /// The model that answered and what the answer used; none if no model did.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub used: Option<ModelUse>,
-}
-
-/// The outcome of a decision.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionOutcome {
-    /// The answer, valid against the decision's schema.
-    Value(Value),
-    /// An answer that did not fit the schema, after which the model is asked once more.
-    Refused {
-        /// The text of the answer.
-        answer: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Why there is no answer.
-    Failed(String),
-}
-
-/// The answer as JSON, or why there is none.
-impl fmt::Display for DecisionOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(value) => value.fmt(f),
-            Self::Refused { why, .. } => write!(f, "refused: {why}"),
-            Self::Failed(why) => write!(f, "no decision: {why}"),
-        }
-    }
-}
-
 /// What the model reads from here on instead of the beginning of the session, which no longer fits
 /// its context window. The items themselves stay.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -300,6 +257,9 @@ pub struct Digest {
     /// the items.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub used: Option<ModelUse>,
+    /// How that model was asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub asked: Option<Box<AskedSummary>>,
 }
 
 impl From<Turn> for ItemBody {

@@ -12,6 +12,7 @@ mod chat;
 mod context;
 mod counter;
 mod day;
+mod decision;
 mod delivery;
 mod entity;
 mod epoch;
@@ -56,13 +57,14 @@ mod wakeup;
 
 pub use agent::{Agent, WorksFor};
 pub use approval::{ApprovalRule, Comparison, Condition};
-pub use asked::{Asked, FailedTry};
+pub use asked::{Asked, AskedSummary, FailedTry};
 pub use backoff::Backoff;
 pub use budget::{Allowance, Amount, Budget, BudgetId, Shortage};
 pub use chat::{Chat, ChatStatus};
 pub use context::{Context, ContextEntry, ContextPolicy, Section, Sessions};
 pub use counter::{Counter, CounterStatus};
 pub use day::{Day, Hour};
+pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
 pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
@@ -74,9 +76,7 @@ pub use id::{
     QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
-pub use item::{
-    Author, Decision, DecisionOutcome, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn,
-};
+pub use item::{Author, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
 pub use job_run::{JobRun, JobRunStatus};
 pub use kind::{InDoubt, Input, Kind, OnLimit, Reply};
 pub use learning::{Learning, LearningStatus};

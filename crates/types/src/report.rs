@@ -27,7 +27,8 @@ words! {
 }
 
 /// One sum. Dimensions that it was not added up by are none, as are those that are no longer known:
-/// of removed runs, the engine still knows owner, day, hour, model and kind, and of usage from before hours were kept no hour.
+/// of removed runs, the engine still knows owner, day, hour, model and kind, and of usage from before hours were
+/// kept no hour.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct UsageRow {
     /// The day.

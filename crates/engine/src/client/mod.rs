@@ -25,6 +25,7 @@ mod read;
 mod records;
 mod reply;
 mod request;
+mod request_of_item;
 mod schedules;
 mod send;
 mod steps;

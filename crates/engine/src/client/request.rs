@@ -26,10 +26,10 @@ const SESSIONS: u32 = 100;
 pub struct RebuiltRequest {
     /// The run.
     pub run: RunId,
-    /// Which model call of the run, from 1.
-    pub number: u32,
+    /// Which model call of the run, from 1; none if the answer is no turn.
+    pub number: Option<u32>,
     /// The item that holds the answer.
-    pub turn: Item,
+    pub item: Item,
     /// The request.
     pub request: Request,
     /// How the model was asked; none if that was not recorded.
@@ -122,16 +122,10 @@ impl Client {
         let at = items.len().saturating_sub(1);
         let found = self.rebuilt(&agent, &sessions, &items, at, run).await?;
         let asked = turn_in(&turn).and_then(|turn| turn.asked.as_deref().cloned());
-        let doubt = match &asked {
-            None => Some("it was made by a release that did not keep digests of requests".to_owned()),
-            Some(asked) if asked.sha256 == found.sha256 => None,
-            Some(_) => Some(found.doubt.clone().unwrap_or_else(|| {
-                "what it is rendered from has changed, or another release of the program renders it"
-                    .to_owned()
-            })),
-        };
+        let doubt = doubt(asked.as_ref(), found.sha256, found.doubt.clone());
         let before = self.before(&agent, &sessions, &items, &found).await?;
-        Ok(RebuiltRequest { run: id, number, turn, request: found.request, asked, doubt, before })
+        let (item, number) = (turn, Some(number));
+        Ok(RebuiltRequest { run: id, number, item, request: found.request, asked, doubt, before })
     }
 
     /// Rebuilds the request whose answer is the item at this place of its session.
@@ -144,9 +138,7 @@ impl Client {
         run: Run,
     ) -> Result<Found> {
         let kind = self.engine.kind_of(agent, Some(&run)).await?;
-        let is_kept = kind.version == run.kind_version;
-        let mut doubt = (!is_kept)
-            .then(|| format!("version `{}` of the kind `{}` is not on record", run.kind_version, agent.kind));
+        let mut doubt = lost_version(agent, &run, &kind);
         let turn = items.get(at).and_then(turn_in);
         let turns = items[..=at.min(items.len().saturating_sub(1))].iter().rev().filter_map(turn_in);
         let list = turns.filter_map(|turn| turn.asked.as_ref()?.tools).next();
@@ -240,7 +232,12 @@ impl Client {
 
     /// The closed sessions before a session whose summaries its model reads, newest first, and the number of
     /// the session's first item.
-    async fn sessions_until(&self, agent: &Agent, session: u32, read: usize) -> Result<(Vec<Session>, u64)> {
+    pub(super) async fn sessions_until(
+        &self,
+        agent: &Agent,
+        session: u32,
+        read: usize,
+    ) -> Result<(Vec<Session>, u64)> {
         let (mut earlier, mut after) = (Vec::new(), None);
         while session > 1 && earlier.len() < read.max(1) {
             let page = Page { limit: SESSIONS, newest_first: true, after, ..Page::default() };
@@ -256,6 +253,24 @@ impl Client {
         earlier.truncate(read);
         Ok((earlier, from))
     }
+}
+
+/// Says why a request may not be the one that was sent: its digest is another one, for a reason that is known or not.
+pub(super) fn doubt(asked: Option<&Asked>, sha256: Sha256, known: Option<String>) -> Option<String> {
+    match asked {
+        None => Some("it was made by a release that did not keep digests of requests".to_owned()),
+        Some(asked) if asked.sha256 == sha256 => None,
+        Some(_) => Some(known.unwrap_or_else(|| {
+            "what it is rendered from has changed, or another release of the program renders it".to_owned()
+        })),
+    }
+}
+
+/// Says that the version of the kind with which a run began is lost, if this is another one.
+pub(super) fn lost_version(agent: &Agent, run: &Run, kind: &Kind) -> Option<String> {
+    let is_kept = kind.version == run.kind_version;
+    (!is_kept)
+        .then(|| format!("version `{}` of the kind `{}` is not on record", run.kind_version, agent.kind))
 }
 
 fn turn_in(item: &Item) -> Option<&Turn> {

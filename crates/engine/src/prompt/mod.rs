@@ -3,12 +3,14 @@
 
 mod conversation;
 mod cut;
+mod decision;
 mod density;
 mod escape;
 mod proof;
 mod record;
 mod sections;
 mod sub_agents;
+mod summary;
 mod system;
 
 use std::{fmt::Write as _, sync::Arc};
@@ -17,11 +19,13 @@ use entourage_llm::{Request, ToolChoice};
 use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
 
 pub(crate) use conversation::{View, is_cut};
+pub(crate) use decision::{RenderedDecision, refuse, refused};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
-pub(crate) use proof::{Chain, of_request, of_tools};
+pub(crate) use proof::{Chain, of_request, of_single_request, of_tools};
 pub(crate) use record::{drawn, render_transcript};
 pub(crate) use sections::Sections;
+pub(crate) use summary::{RenderedSummary, SummaryOf};
 pub(crate) use system::{earlier, system};
 
 /// The tool with which a model reads what was too long to be shown.

@@ -46,6 +46,16 @@ pub(crate) fn of_tools(tools: &[ToolSpec]) -> Sha256 {
 
 /// The digest of a request whose messages are a chain, and whose system prompt and tools have these digests.
 pub(crate) fn of_request(request: &Request, chain: &Chain, system: Sha256, tools: Sha256) -> Sha256 {
+    of_linked(request, chain.link, system, tools)
+}
+
+/// The digest of a request that no other one goes on from.
+pub(crate) fn of_single_request(request: &Request) -> Sha256 {
+    let link = request.messages.iter().fold([0; 32], next);
+    of_linked(request, link, sha256(&request.system), of_tools(&request.tools))
+}
+
+fn of_linked(request: &Request, link: [u8; 32], system: Sha256, tools: Sha256) -> Sha256 {
     let Request {
         model,
         output_schema,
@@ -61,7 +71,7 @@ pub(crate) fn of_request(request: &Request, chain: &Chain, system: Sha256, tools
         owner: _,
     } = request;
     let mut hasher = Hasher::new();
-    for digest in [system.as_bytes(), tools.as_bytes(), &chain.link] {
+    for digest in [system.as_bytes(), tools.as_bytes(), &link] {
         hasher.update(digest);
     }
     hasher.update([u8::from(*tool_choice == ToolChoice::None), u8::from(*one_call)]);

@@ -182,7 +182,9 @@ mod tests {
     fn loading_a_thread_removes_references_to_another_database() {
         let (post, options) = (Some(PostId::new()), Some(RunOptions::default()));
         let asked = Message { post, options, ..Message::new(Author::User, "a", None) };
-        let digest = |from| ItemBody::Digest(Digest { from, text: "b".into(), max_chars: None, used: None });
+        let digest = |from| {
+            ItemBody::Digest(Digest { from, text: "b".into(), max_chars: None, used: None, asked: None })
+        };
         let loaded = vec![ItemBody::Message(asked), digest(2), digest(90)];
         assert_eq!(whole(loaded).unwrap().0, [said("a"), digest(2), digest(0)]);
     }

@@ -37,6 +37,7 @@ mod programs;
 mod proofs;
 mod questions;
 mod races;
+mod rebuilt_requests;
 mod receivers;
 mod records;
 mod requests;

@@ -42,15 +42,13 @@ fn the_invariants_hold_in_every_simulated_engine() {
 
 #[test]
 fn the_same_seed_gives_the_same_history() {
-    let mut facts = Vec::new();
+    let mut facts = 0;
     for seed in 0..15 {
         let (once, again) = (Simulation::new(seed).run(), Simulation::new(seed).run());
         assert_eq!(once, again, "seed {seed}");
-        facts.push(once.facts);
+        facts += once.facts;
     }
-    // Few people say little in a few histories, and never in most of them.
-    let eventful = facts.iter().filter(|facts| **facts > 10).count();
-    assert!(eventful >= 13 && facts.iter().sum::<usize>() > 15 * 30, "hardly anything happens: {facts:?}");
+    assert!(facts > 500, "hardly anything happens: {facts} facts");
 }
 
 /// What docs/reliability.md says: each planted bug, and the numbers of the invariants that catch it.

@@ -66,10 +66,26 @@ impl Wires {
 }
 
 /// A model that sends each request over every wire before a script answers.
-struct Tapped {
+pub(crate) struct Tapped {
     wires: Wires,
     script: ScriptedModel,
     bodies: Arc<Mutex<Vec<Vec<String>>>>,
+}
+
+impl Tapped {
+    pub(crate) async fn new(script: ScriptedModel) -> Self {
+        Self { wires: Wires::new().await, script, bodies: Arc::default() }
+    }
+
+    /// What each provider received of each request.
+    pub(crate) fn bodies(&self) -> Arc<Mutex<Vec<Vec<String>>>> {
+        Arc::clone(&self.bodies)
+    }
+
+    /// What each provider receives of a request that is not answered.
+    pub(crate) async fn sent(&self, request: &Request) -> Vec<String> {
+        self.wires.sent(request).await
+    }
 }
 
 #[async_trait]
@@ -157,7 +173,7 @@ async fn a_rebuilt_request_is_to_the_byte_what_the_provider_received_on_every_wi
     for ((run, number, turn), sent) in turns.iter().zip(&received) {
         let rebuilt = client.request(*run, *number).await.unwrap();
         assert_eq!(rebuilt.doubt, None, "item {}", turn.seq);
-        assert_eq!(rebuilt.turn.seq, turn.seq);
+        assert_eq!(rebuilt.item.seq, turn.seq);
         assert_eq!(&again.sent(&rebuilt.request).await, sent, "item {}", turn.seq);
     }
     let broken = async |at: usize| {

@@ -15,6 +15,7 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage request run_0199… 1           the first request of this run, as the model received it
   entourage request run_0199… 3 --json    for programs, with tools, schema and times
+  entourage request run_0199… 7 --item    that of item 7: a turn, a decision or a summary
 
 `entourage show @last --json` names the run of each item.";
 
@@ -24,15 +25,21 @@ Examples:
 pub(crate) struct Request {
     /// The run's id
     run: RunId,
-    /// Which model call of the run, from 1
-    #[arg(value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Which turn of the run, from 1
+    #[arg(value_name = "N")]
     number: u32,
+    /// N is the number of an item that the model wrote: a turn, a decision or a summary
+    #[arg(long)]
+    item: bool,
 }
 
 impl Request {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-        let request = backend.model_request(self.run, self.number).await?;
+        let request = match self.item {
+            true => backend.model_request_of_item(self.run, self.number).await?,
+            false => backend.model_request(self.run, self.number).await?,
+        };
         if globals.json {
             out::json(&request)?;
             return Ok(Exit::Done);

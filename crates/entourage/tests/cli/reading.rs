@@ -126,4 +126,7 @@ fn request_shows_what_a_model_received() {
     let json = place.entourage(&["request", &run, "1", "--json"]).good().json();
     assert_eq!((&json[0]["exact"], &json[0]["number"]), (&true.into(), &1.into()));
     assert!(place.entourage(&["request", &run, "9"]).stderr.contains("there is no request"));
+    let number = json[0]["item"].to_string();
+    let of_item = place.entourage(&["request", &run, &number, "--item", "--json"]).good().json();
+    assert_eq!(of_item, json);
 }

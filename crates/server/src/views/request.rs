@@ -5,15 +5,15 @@ use entourage_engine::{ModelMessage as Message, ModelRequest as Request, Rebuilt
 use entourage_types::ToolSpec;
 
 pub(crate) fn request(rebuilt: RebuiltRequest) -> ModelRequest {
-    let RebuiltRequest { run, number, turn, request, asked, doubt, before } = rebuilt;
+    let RebuiltRequest { run, number, item, request, asked, doubt, before } = rebuilt;
     let may_call = !request.tools.is_empty() && !request.forbids_calls();
     let Request { model, system, messages, tools, one_call, output_schema, temperature, max_tokens, .. } =
         request;
     ModelRequest {
         run,
         number,
-        agent: turn.agent,
-        item: turn.seq,
+        agent: item.agent,
+        item: item.seq,
         exact: doubt.is_none(),
         doubt,
         asked: asked.map(Into::into),

@@ -115,16 +115,22 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             name: "clarify".to_owned(),
             outcome: DecisionOutcome::Value(json!({ "ask": "no" })),
             used: Some(ModelUse { model: "some::model".to_owned(), usage: Usage::default(), cost: None }),
+            asked: None,
+            prompt: None,
         }),
         ItemBody::Decision(Decision {
             name: "blocking/1".to_owned(),
             outcome: DecisionOutcome::Failed("no model answered".to_owned()),
             used: None,
+            asked: None,
+            prompt: None,
         }),
         ItemBody::Decision(Decision {
             name: "blocking/2".to_owned(),
             outcome: DecisionOutcome::Refused { answer: "Perhaps.".to_owned(), why: "no object".to_owned() },
             used: None,
+            asked: None,
+            prompt: None,
         }),
         ItemBody::Notice(Notice {
             code: NoticeCode::Ended(StopReason::MaxSteps),

@@ -33,11 +33,16 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
             format!("no event reports that {} was forgotten", tombstone.of)
         });
         let Parent::Agent(gone) = tombstone.of else { continue };
+        let left: Vec<&str> =
+            whole.left.iter().filter(|(of, _)| *of == gone).map(|(_, what)| what.as_str()).collect();
+        found.must(left.is_empty(), Deletion, gone, || {
+            format!("it was forgotten, but still there is: {}", left.join(", "))
+        });
         let rows = [
             whole.runs.iter().any(|run| run.agent == gone),
             whole.questions.iter().any(|question| question.agent == gone),
             whole.tasks.iter().any(|task| task.from == gone),
-            whole.is_woken(gone),
+            whole.has_wakeups(gone),
             whole.agents.iter().any(|agent| agent.parent == Some(gone)),
         ];
         found.must(rows == [false; 5], Deletion, gone, || {

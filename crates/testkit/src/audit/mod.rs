@@ -2,12 +2,16 @@
 //! violations. It shares no code with the engine, and accepts any store at any moment at which
 //! nothing is under way.
 
+mod decisions;
 mod effects;
 mod fences;
 mod forgotten;
+mod joins;
 mod owners;
 mod posts;
+mod records;
 mod requests;
+mod schedules;
 mod snapshot;
 mod statuses;
 mod transcripts;
@@ -22,6 +26,7 @@ use entourage_types::AgentId;
 
 use crate::Witness;
 use forgotten::Counts;
+use records::{Versions, Writes};
 use snapshot::Snapshot;
 
 pub(crate) use transcripts::well_formed;
@@ -29,16 +34,16 @@ pub(crate) use transcripts::well_formed;
 /// The invariants, by the numbers of `docs/spec/invariants.md`.
 #[derive(Clone, Copy)]
 enum Invariant {
-    /// 1: every call has one output, in order, before the next turn.
+    /// 1: every call has one output, in order, before the next turn, and every decision one item.
     Transcript = 1,
-    /// 2: only the activation that claimed an agent last commits for it.
+    /// 2: only the activation that claimed an agent last commits for it, and a record counts its writes.
     OneWriter = 2,
-    /// 3: no message is lost or handled twice.
+    /// 3: no message is lost or handled twice, and a result that is joined is read then and once.
     Messages = 3,
-    /// 4: an open run has a wake-up or an open wait.
+    /// 4: an open run has a wake-up or an open wait, and an active schedule the wake-up of its next time.
     NothingStuck = 4,
     /// 5: no agent outlives a deleted parent, no effect starts after a deletion, and what is forgotten leaves a
-    /// tombstone.
+    /// tombstone and nothing else.
     Deletion = 5,
     /// 6: a parent reads its children's results, and no other agent's.
     Results = 6,
@@ -112,9 +117,13 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
         None => None,
     };
     let whole = Snapshot::read(store).await?;
+    let facts = witness.map(Witness::facts).unwrap_or_default();
+    let writes = Writes::of(&facts);
+    let versions = Versions::read(store, &writes).await?;
     let mut found = Found::default();
     transcripts::check(&whole, &mut found);
     waits::check(&whole, &mut found);
+    schedules::check(&whole, &mut found);
     trees::check(&whole, &mut found);
     statuses::check(&whole, &mut found);
     usage::check(&whole, &mut found);
@@ -122,8 +131,12 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     forgotten::check(&whole, &mut found);
     counts.check(&whole, &mut found);
     requests::check(&whole, &mut found);
-    if let Some(witness) = witness {
-        let facts = witness.facts();
+    decisions::check(&whole, &mut found);
+    joins::check(&whole, &mut found);
+    if witness.is_some() {
+        requests::facts(&facts, &mut found);
+        joins::facts(&facts, &mut found);
+        versions.check(&writes, &mut found);
         fences::check(&facts, &mut found);
         statuses::tasks(&facts, &mut found);
         posts::check(&whole, &facts, &mut found);

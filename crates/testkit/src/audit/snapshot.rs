@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, EntityKind, Event, Item, Parent, Post, Question, Record, Run, RunId,
-    Scope, Step, Task, Time, Tombstone, Wakeup,
+    Agent, AgentId, Budget, BudgetId, EntityKind, Event, Item, Kind, Parent, Post, Question, Record, Run,
+    RunId, Schedule, Scope, Step, Task, Time, Tombstone, Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -18,9 +18,14 @@ pub(super) struct Snapshot {
     pub(super) wakeups: Vec<Wakeup>,
     pub(super) tasks: Vec<Task>,
     pub(super) questions: Vec<Question>,
+    pub(super) schedules: Vec<Schedule>,
     pub(super) tombstones: Vec<Tombstone>,
     /// The budgets of trees.
     pub(super) budgets: Vec<Budget>,
+    /// The versions of kinds with which runs began.
+    pub(super) kinds: BTreeMap<String, Kind>,
+    /// What is left of forgotten agents.
+    pub(super) left: Vec<(AgentId, String)>,
     /// The digests of the stored lists of tools.
     pub(super) tool_lists: BTreeSet<String>,
     /// By the root of their tree.
@@ -50,11 +55,15 @@ impl Snapshot {
         for run in &runs {
             steps.insert(run.id, store.steps(&Scope::All, run.id).await?);
         }
+        let tombstones = records(store).await?;
         Ok(Self {
+            left: left_of(store, &tombstones).await?,
+            kinds: kinds(store).await?,
             wakeups: store.due(Time::from_micros(i64::MAX), None, u32::MAX).await?,
             tasks: records(store).await?,
             questions: records(store).await?,
-            tombstones: records(store).await?,
+            schedules: records(store).await?,
+            tombstones,
             budgets,
             tool_lists: tool_lists(store).await?,
             agents,
@@ -94,9 +103,44 @@ impl Snapshot {
         self.inbox.get(&agent).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn is_woken(&self, agent: AgentId) -> bool {
+    /// Whether any wake-up of an agent is left.
+    pub(super) fn has_wakeups(&self, agent: AgentId) -> bool {
         self.wakeups.iter().any(|wakeup| wakeup.agent == agent)
     }
+
+    /// Whether an agent is woken for its work, not by a schedule.
+    pub(super) fn is_woken(&self, agent: AgentId) -> bool {
+        self.wakeups.iter().any(|wakeup| wakeup.agent == agent && wakeup.schedule.is_none())
+    }
+}
+
+/// What is left of the agents that were forgotten, beside what other agents have of them.
+async fn left_of(store: &dyn Store, tombstones: &[Tombstone]) -> Result<Vec<(AgentId, String)>> {
+    let page = || Page { limit: 1, ..Page::default() };
+    let mut left = Vec::new();
+    for tombstone in tombstones {
+        let Parent::Agent(gone) = tombstone.of else { continue };
+        if !store.items(&Scope::All, ItemQuery::of(gone, 0, 1)).await?.is_empty() {
+            left.push((gone, "items".to_owned()));
+        }
+        if !store.inbox(gone).await?.is_empty() {
+            left.push((gone, "posts".to_owned()));
+        }
+        for noun in EntityKind::KNOWN {
+            let of = EntityQuery { parent: Some(gone.into()), page: page(), ..EntityQuery::of(*noun) };
+            if !store.entities(&Scope::All, of).await?.is_empty() {
+                left.push((gone, format!("a {noun}")));
+            }
+        }
+    }
+    Ok(left)
+}
+
+/// All stored versions of kinds, by their ids.
+async fn kinds(store: &dyn Store) -> Result<BTreeMap<String, Kind>> {
+    let query = EntityQuery { page: Page::all(), ..EntityQuery::of(EntityKind::KIND) };
+    let stored = store.entities(&Scope::All, query).await?.into_iter();
+    Ok(stored.filter_map(|kind| Some((kind.id, serde_json::from_str(&kind.body).ok()?))).collect())
 }
 
 /// The ids of all stored lists of tools.

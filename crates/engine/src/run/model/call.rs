@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use entourage_llm::{Delta, Deltas, Error as ModelError, Reply, Request};
+use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::Write;
 use entourage_types::{
     Asked, BudgetId, FailedTry, ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn,
@@ -14,14 +14,12 @@ use futures::FutureExt;
 use crate::run::{
     Interrupt, Result, Run, Stop, check_lease,
     guards::guardrails::ParallelGuardrails,
-    model::{decide::Prompt, reserve::Unaffordable},
+    model::{decide::Prompt, reserve::Unaffordable, streamed::Streamed},
 };
 use crate::{
-    Clock,
     feed::{AgentDelta, Piece, Pieces},
     prompt::View,
     retry::{self, Next},
-    watchdog::Heartbeat,
 };
 
 /// What a model is asked for.
@@ -267,25 +265,16 @@ impl Run<'_> {
         self.control.pulse().beat(self.engine.now());
         check_lease(self.engine)?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
-        let mut deltas = Streamed {
-            pieces,
-            is_shown: is_turn,
-            pulse: (self.control.pulse(), &*self.engine.inner.clock),
+        let blank = AgentDelta {
+            agent: self.agent.id,
+            run: self.record.id,
+            item_seq: self.agent.items,
+            attempt: pieces.attempt(),
             offset: 0,
-            began: false,
-            is_open: false,
-            blank: AgentDelta {
-                agent: self.agent.id,
-                run: self.record.id,
-                item_seq: self.agent.items,
-                attempt: pieces.attempt(),
-                offset: 0,
-                piece: Piece::Reset,
-            },
-            wasted: Vec::new(),
-            sent: None,
-            first_token: None,
+            piece: Piece::Reset,
         };
+        let pulse = (self.control.pulse(), &*self.engine.inner.clock);
+        let mut deltas = Streamed::new(pieces, is_turn, pulse, blank);
         let (mut refused, mut out_of_time) = (None, false);
         let time_left = self.time_left();
         let end = self.engine.now() + time_left;
@@ -305,13 +294,12 @@ impl Run<'_> {
                 Some(Err(ModelError::TimedOut { model: named, after: time_left }))
             }
         };
-        if deltas.began && !matches!(answer, Some(Ok(_))) {
-            deltas.offset = 0;
-            deltas.send(Piece::Reset);
+        if !matches!(answer, Some(Ok(_))) {
+            deltas.take_back();
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
-        let wasted = std::mem::take(&mut deltas.wasted).into_iter();
-        let (asked, is_open) = (deltas.timed(asked), deltas.is_open);
+        let wasted = deltas.take_wasted().into_iter();
+        let (asked, is_open) = (deltas.timed(asked), deltas.is_open());
         drop(deltas);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
@@ -401,76 +389,5 @@ fn said_something(
             Err(ModelError::empty(reply.model))
         }
         answer => answer,
-    }
-}
-
-/// Publishes the pieces of one attempt, with their offsets.
-struct Streamed<'a> {
-    pieces: &'a Pieces,
-    /// Whether subscribers see the pieces.
-    is_shown: bool,
-    pulse: (&'a Heartbeat, &'a dyn Clock),
-    offset: u64,
-    /// Whether any piece of the answer has arrived.
-    began: bool,
-    /// Whether the provider has accepted a request and has not said yet what it used.
-    is_open: bool,
-    blank: AgentDelta,
-    /// The usage of unusable answers.
-    wasted: Vec<ModelUse>,
-    /// When the gate let the request pass.
-    sent: Option<Time>,
-    first_token: Option<Time>,
-}
-
-impl Streamed<'_> {
-    /// Returns how the model was asked, with the times at which the request went on.
-    fn timed(&self, asked: Asked) -> Asked {
-        let waited = self.sent.map_or(Duration::ZERO, |sent| sent.since(asked.at));
-        let gate_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Asked { gate_ms, first_token: self.first_token, ..asked }
-    }
-
-    fn send(&self, piece: Piece) {
-        if !self.is_shown {
-            return;
-        }
-        self.pieces.send(AgentDelta { offset: self.offset, piece, ..self.blank.clone() });
-    }
-}
-
-impl Drop for Streamed<'_> {
-    fn drop(&mut self) {
-        if self.is_shown {
-            self.pieces.over(self.blank.agent);
-        }
-    }
-}
-
-impl Deltas for Streamed<'_> {
-    fn delta(&mut self, delta: Delta) {
-        let (pulse, clock) = self.pulse;
-        let now = clock.now();
-        pulse.beat(now);
-        if matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. }) {
-            self.began = true;
-            self.first_token.get_or_insert(now);
-        }
-        match delta {
-            Delta::Sent => drop(self.sent.get_or_insert(now)),
-            Delta::Taken => self.is_open = true,
-            Delta::RequestsRemaining(_) => {}
-            Delta::Text(text) => {
-                let length = text.chars().count() as u64;
-                self.send(Piece::Text(text));
-                self.offset += length;
-            }
-            Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
-            Delta::Call { tool } => self.send(Piece::Call(tool)),
-            Delta::DiscardedUsage(used) => {
-                self.is_open = false;
-                self.wasted.push(used);
-            }
-        }
     }
 }

@@ -3,12 +3,14 @@
 use entourage_llm::{Message, Request};
 use entourage_store::Write;
 use entourage_tools::{TextSchema, schema_of};
-use entourage_types::{Decision, DecisionOutcome, Item, ItemBody, ModelUse, StepKey, StepState, StopReason};
+use entourage_types::{
+    Decision, DecisionOutcome, DecisionPrompt, DecisionReads, ItemBody, StepKey, StepState, StopReason,
+};
 use futures::FutureExt;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
-use crate::prompt::{self, View, escaped};
+use crate::prompt::{self, RenderedDecision};
 use crate::run::{
     Interrupt, Result, Run,
     model::call::{Answered, Wanted},
@@ -124,45 +126,47 @@ impl Run<'_> {
             .map_err(|error| Interrupt::failed(format!("the decision `{name}` cannot be made: {error}")))?;
         self.ready_for_step().await?;
         if let Some(met) = self.has_no_room() {
-            return Ok((failed(name, met, None), 1));
+            return Ok((failed(name, met), 1));
         }
-        let mut prompt = self.prompt_of(&wanted);
-        let mut given: u32 = 0;
-        for (answer, why) in self.refused_answers(&name) {
-            prompt.refuse(answer, &why);
-            given += 1;
-        }
+        let attempts = wanted.attempts;
+        let recorded = self.recorded(wanted);
+        let mut prompt = self.prompt_of(&name, &recorded);
+        let (items, run) = (self.items(), self.record.id);
+        let mut given = u32::try_from(prompt::refused(items, run, &name).count()).unwrap_or(u32::MAX);
+        // On record once, with the first answer.
+        let before = prompt::refused(items, run, &name).rev().find_map(|refused| refused.prompt.as_deref());
+        let mut recorded = (before != Some(&recorded)).then(|| Box::new(recorded));
         let mut tries = 0;
         loop {
-            let (reply, made) = match self.ask_model(&key, &Wanted::Decision(&prompt)).await {
-                Ok(Answered { reply, attempts, .. }) => (reply, attempts),
+            let (reply, made, asked) = match self.ask_model(&key, &Wanted::Decision(&prompt)).await {
+                Ok(Answered { reply, attempts, asked }) => (reply, attempts, asked),
                 Err(Interrupt::Stopped(stop))
                     if matches!(stop.reason, StopReason::ModelFailed | StopReason::EmptyResponse) =>
                 {
-                    return Ok((failed(name, stop.cause, None), tries.max(1)));
+                    return Ok((failed(name, stop.cause), tries.max(1)));
                 }
                 Err(interrupt) => return Err(interrupt),
             };
             (tries, given) = (tries + made, given + 1);
-            let used = Some(reply.used());
             let at = self.engine.now();
             self.count(&reply.used(), at);
-            let why = match read(&reply.text, &schema) {
-                Ok(value) => {
-                    let outcome = DecisionOutcome::Value(Value::Object(value));
-                    return Ok((Decision { name, outcome, used }, tries));
+            let (outcome, why) = match read(&reply.text, &schema) {
+                Ok(value) => (DecisionOutcome::Value(Value::Object(value)), None),
+                Err(why) if given >= attempts => {
+                    (DecisionOutcome::Failed(format!("the answer is not valid: {why}")), None)
                 }
-                Err(why) => why,
+                Err(why) => {
+                    let answer = reply.text.clone();
+                    (DecisionOutcome::Refused { answer, why: why.clone() }, Some(why))
+                }
             };
-            if given >= wanted.attempts {
-                return Ok((failed(name, format!("the answer is not valid: {why}"), used), tries));
-            }
+            let (used, asked) = (Some(reply.used()), Some(Box::new(asked)));
+            let decision = Decision { name: name.clone(), outcome, used, asked, prompt: recorded.take() };
+            let Some(why) = why else { return Ok((decision, tries)) };
             tracing::warn!(decision = name, why, "a decision does not fit its schema; asking again");
-            prompt.refuse(reply.text.clone(), &why);
+            prompt.refuse(reply.text, &why);
             // On record before the model is asked again: a crash repeats no answer that is paid for.
-            let outcome = DecisionOutcome::Refused { answer: reply.text, why };
-            let refused = Decision { name: name.clone(), outcome, used };
-            let item = self.append(ItemBody::Decision(refused), at);
+            let item = self.append(ItemBody::Decision(decision), at);
             self.batch.push(item);
             // The next answer has attempts of its own.
             let failed_before = self.steps.get(&key).is_some();
@@ -179,53 +183,31 @@ impl Run<'_> {
         spent.or_else(|| is_over().then(|| format!("the run reached its limit of {seconds} seconds of work")))
     }
 
-    /// Returns the answers to a decision of this run that did not fit, each with what is wrong with it.
-    fn refused_answers(&self, name: &str) -> Vec<(String, String)> {
-        let refused = |item: &Item| match &item.body {
-            ItemBody::Decision(Decision {
-                name: of,
-                outcome: DecisionOutcome::Refused { answer, why },
-                ..
-            }) if item.run == self.record.id && of == name => Some((answer.clone(), why.clone())),
-            _ => None,
-        };
-        self.items().iter().filter_map(refused).collect()
-    }
-
-    fn prompt_of(&self, wanted: &DecisionRequest) -> Prompt {
-        let model = self.kind.model.clone();
-        let window = self.engine.model().profile(model.as_deref()).context_window;
+    /// Returns what the program wants decided, with how much of the conversation the model has room for.
+    fn recorded(&self, wanted: DecisionRequest) -> DecisionPrompt {
+        let DecisionRequest { instructions, view, schema, temperature, attempts: _ } = wanted;
+        let window = self.engine.model().profile(self.kind.model.as_deref()).context_window;
         // Half of a window, at four bytes a token.
         let most = window.map_or(LONGEST, |window| LONGEST.min(window as usize * 2));
-        let view = View::whole(self.items(), self.kind.limits.max_output_chars);
-        let mut messages = Vec::new();
-        let mut last = wanted.view.text.clone();
-        match wanted.view.conversation {
-            Conversation::Whole => {
-                let rendered = prompt::render_transcript(&view, most);
-                let rendered = escaped(rendered.trim_end());
-                last = format!("<conversation>\n{rendered}\n</conversation>\n\n{last}").trim_end().to_owned();
-            }
-            Conversation::Latest(number) => messages = view.exchanged(number as usize),
-            Conversation::None => {}
-        }
-        if !last.is_empty() || !matches!(messages.last(), Some(Message::User(_))) {
-            messages.push(Message::User(if last.is_empty() { "Decide now.".to_owned() } else { last }));
-        }
-        let system = format!(
-            "{}\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON schema:\n{}",
-            wanted.instructions.trim_end(),
-            wanted.schema
-        );
-        let request = Request {
-            model,
-            system: system.into(),
-            messages,
-            output_schema: Some(wanted.schema.clone().into()),
-            open_schema: !is_closed(&wanted.schema),
-            temperature: wanted.temperature.or(self.kind.temperature),
-            ..Request::default()
+        let conversation = match view.conversation {
+            Conversation::Whole => DecisionReads::Whole(most),
+            Conversation::Latest(number) => DecisionReads::Latest(number),
+            Conversation::None => DecisionReads::Nothing,
         };
+        DecisionPrompt { instructions, schema, temperature, conversation, text: view.text }
+    }
+
+    fn prompt_of(&self, name: &str, prompt: &DecisionPrompt) -> Prompt {
+        let rendered = RenderedDecision {
+            kind: &self.kind,
+            model: self.kind.model.clone(),
+            prompt,
+            items: self.items(),
+            run: self.record.id,
+            name,
+            max_tokens: None,
+        };
+        let request = rendered.request();
         Prompt { weight: weight(&request), request }
     }
 }
@@ -233,16 +215,13 @@ impl Run<'_> {
 impl Prompt {
     /// Adds an answer that does not fit, and what is wrong with it.
     fn refuse(&mut self, answer: String, why: &str) {
-        self.request.messages.push(Message::Assistant { text: answer, calls: Vec::new() });
-        self.request.messages.push(Message::Notice(format!(
-            "<answer_refused>{}</answer_refused>\nAnswer again, with one JSON object that satisfies the schema.",
-            escaped(why)
-        )));
+        prompt::refuse(&mut self.request.messages, answer, why);
         self.weight = weight(&self.request);
     }
 }
 
-fn weight(request: &Request) -> usize {
+/// The size of what a request for one answer has the model read, in bytes.
+pub(in crate::run) fn weight(request: &Request) -> usize {
     let messages = request.messages.iter().map(|message| match message {
         Message::User(text) | Message::Notice(text) | Message::Context(text) => text.len(),
         Message::Assistant { text, .. } | Message::Output { text, .. } => text.len(),
@@ -250,31 +229,9 @@ fn weight(request: &Request) -> usize {
     request.system.len() + messages.sum::<usize>()
 }
 
-fn failed(name: String, why: String, used: Option<ModelUse>) -> Decision {
-    Decision { name, outcome: DecisionOutcome::Failed(why), used }
-}
-
-/// Whether every object of a schema names all its fields, requires them and allows no other: what providers demand of a
-/// schema that they guarantee.
-fn is_closed(schema: &Value) -> bool {
-    match schema {
-        Value::Object(fields) => {
-            let properties = fields.get("properties").and_then(Value::as_object);
-            let required = |name: &String| {
-                fields
-                    .get("required")
-                    .and_then(Value::as_array)
-                    .is_some_and(|all| all.iter().any(|one| one == name))
-            };
-            let is_object = properties.is_some() || fields.get("type").is_some_and(|of| of == "object");
-            let closed = !is_object
-                || (fields.get("additionalProperties") == Some(&Value::Bool(false))
-                    && properties.into_iter().flat_map(Map::keys).all(required));
-            closed && fields.values().all(is_closed)
-        }
-        Value::Array(values) => values.iter().all(is_closed),
-        _ => true,
-    }
+/// Returns a decision that no model has answered.
+fn failed(name: String, why: String) -> Decision {
+    Decision { name, outcome: DecisionOutcome::Failed(why), used: None, asked: None, prompt: None }
 }
 
 /// Returns the first JSON object of a text that satisfies the schema, whatever surrounds it: fences, words, other
@@ -348,27 +305,6 @@ mod tests {
         ] {
             let problem = read(text, &schema()).unwrap_err();
             assert!(problem.contains(why), "{text}: {problem}");
-        }
-    }
-
-    #[test]
-    fn a_schema_is_closed_if_no_object_in_it_leaves_anything_open() {
-        let closed = json!({
-            "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"],
-            "additionalProperties": false,
-        });
-        let open =
-            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
-        let optional = json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false });
-        let of = |inner: &Value| {
-            json!({
-                "type": "object", "properties": { "list": { "type": "array", "items": inner } },
-                "required": ["list"], "additionalProperties": false,
-            })
-        };
-        assert!(is_closed(&closed) && is_closed(&of(&closed)));
-        for open in [&open, &optional, &of(&open), &of(&optional), &json!({ "type": "object" })] {
-            assert!(!is_closed(open), "{open}");
         }
     }
 }

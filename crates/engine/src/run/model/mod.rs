@@ -6,5 +6,6 @@ pub(in crate::run) mod context;
 pub(in crate::run) mod decide;
 pub(in crate::run) mod request;
 pub(in crate::run) mod reserve;
+mod streamed;
 pub(in crate::run) mod summarize;
 pub(in crate::run) mod usage;

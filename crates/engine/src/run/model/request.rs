@@ -5,8 +5,7 @@ use std::sync::Arc;
 use entourage_llm::{Priority, Request};
 use entourage_types::{Asked, ItemBody, Sha256};
 
-use crate::digest::sha256;
-use crate::prompt::{Rendered, of_request};
+use crate::prompt::{Rendered, of_request, of_single_request};
 use crate::run::{Result, Run, model::decide::Prompt};
 
 impl Run<'_> {
@@ -45,25 +44,31 @@ impl Run<'_> {
         Ok((Request { priority, owner: Some(self.agent.owner.clone()), ..request }, asked))
     }
 
-    /// Returns the request for a decision. No turn keeps how it was made.
+    /// Returns the request for a decision, and how it was made.
     pub(in crate::run) fn decision_request(
         &mut self,
         prompt: &Prompt,
         model: Option<String>,
         max_tokens: Option<u32>,
     ) -> (Request, Asked) {
-        let asked = Asked {
-            sha256: sha256(&prompt.request.system),
+        let (priority, owner) = (self.priority(), Some(self.agent.owner.clone()));
+        let request = Request { model, max_tokens, priority, owner, ..prompt.request.clone() };
+        let asked = self.asked_once(&request);
+        (request, asked)
+    }
+
+    /// Returns how a model is asked with a request that no other one goes on from.
+    pub(in crate::run) fn asked_once(&self, request: &Request) -> Asked {
+        Asked {
+            sha256: of_single_request(request),
             tools: None,
-            model: self.unless_own(model.clone()),
-            max_tokens,
+            model: self.unless_own(request.model.clone()),
+            max_tokens: request.max_tokens,
             at: self.engine.now(),
             first_token: None,
             gate_ms: 0,
             failed: Vec::new(),
-        };
-        let (priority, owner) = (self.priority(), Some(self.agent.owner.clone()));
-        (Request { model, max_tokens, priority, owner, ..prompt.request.clone() }, asked)
+        }
     }
 
     /// A person waits for a run that no other agent asked for; work for other agents lets such requests go first.

@@ -3,27 +3,28 @@
 
 use std::time::Duration;
 
-use entourage_llm::{Delta, Error as ModelError, Message, Priority, Reply, Request};
-use entourage_types::ModelUse;
+use entourage_llm::{Delta, Error as ModelError, Priority, Reply, Request};
+use entourage_types::{Asked, AskedSummary, ModelUse};
 
-use crate::prompt::{self, View, escaped};
-use crate::run::{Interrupt, Result, Run};
+use crate::prompt::{self, RenderedSummary, SummaryOf, View};
+use crate::run::{Interrupt, Result, Run, model::decide::weight};
 
 /// The maximum length of the text to summarise, in characters; less if the model's window is small.
 const LONGEST_TEXT: usize = 200_000;
 
 /// The summary that is wanted.
 pub(in crate::run) struct SummaryRequest {
-    /// The system prompt, which says what the summary is for.
-    pub(in crate::run) task: &'static str,
+    /// What the summary is for.
+    pub(in crate::run) of: SummaryOf,
     /// Its maximum length, in characters.
     pub(in crate::run) max_chars: usize,
 }
 
-/// A summary, and the usage of its model call; none if the summary was extracted from the messages.
+/// A summary, the usage of its model call, and how that was made; none if the summary was extracted from the messages.
 pub(in crate::run) struct Summary {
     pub(in crate::run) text: String,
     pub(in crate::run) used: Option<ModelUse>,
+    pub(in crate::run) asked: Option<Box<AskedSummary>>,
 }
 
 impl Run<'_> {
@@ -37,43 +38,39 @@ impl Run<'_> {
         let model = self.engine.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
         let window = self.engine.inner.model.profile(model.as_deref()).context_window;
         // Half of a window, at four bytes a token.
-        let most = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
-        let rendered = prompt::render_transcript(&view, most);
-        let rendered: String = escaped(&rendered).chars().take(most.saturating_mul(3) / 2).collect();
+        let read = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
         let somebody_waits =
             self.agent.works_for.is_person() && (self.record.is_open() || !self.inbox.is_empty());
-        let request = Request {
-            model,
-            system: wanted.task.into(),
-            messages: vec![Message::User(format!("<conversation>\n{rendered}\n</conversation>"))],
-            priority: if somebody_waits { Priority::Person } else { Priority::Background },
-            owner: Some(self.agent.owner.clone()),
-            ..Request::default()
-        };
         let limiting = self.limiting().await?;
         // A token has at least one character, or nearly so.
         let longest = u32::try_from(wanted.max_chars).unwrap_or(u32::MAX);
         let max_tokens = (!limiting.is_empty()).then_some(longest);
-        let request = Request { max_tokens, ..request };
+        let rendered = RenderedSummary { of: wanted.of, model, view, read, max_tokens };
+        let request = Request {
+            priority: if somebody_waits { Priority::Person } else { Priority::Background },
+            owner: Some(self.agent.owner.clone()),
+            ..rendered.request()
+        };
         match self.reserve(limiting, &request).await {
             Ok(Ok(())) => {}
             // Without room, or without a price that is known, the model is not asked.
             Ok(Err(_)) | Err(Interrupt::Stopped(_)) => {
-                return Ok(Summary { text: cut(prompt::drawn(&view), wanted.max_chars), used: None });
+                let text = cut(prompt::drawn(&view), wanted.max_chars);
+                return Ok(Summary { text, used: None, asked: None });
             }
             Err(interrupt) => return Err(interrupt),
         }
-        let (began, asked) = (self.engine.now(), request.model.clone());
-        let sent = request.system.len() + rendered.len();
-        let (answer, wasted, is_open) = self.ask_for_summary(request).await?;
-        self.trace_request(("summary", asked.clone()), (1, began), &answer, &wasted);
-        let plausible = |used, said| self.sanitize_usage(used, asked.as_deref(), || sent, || said);
+        let (mut asked, model) = (self.asked_once(&request), request.model.clone());
+        let sent = weight(&request);
+        let (answer, wasted, is_open) = self.ask_for_summary(request, &mut asked).await?;
+        self.trace_request(("summary", model.clone()), (1, asked.at), &answer, &wasted);
+        let plausible = |used, said| self.sanitize_usage(used, model.as_deref(), || sent, || said);
         let wasted: Vec<ModelUse> = wasted.into_iter().map(|used| plausible(used, 0)).collect();
         let answer = answer.map(|reply| {
             let ModelUse { usage, cost, .. } = plausible(reply.used(), reply.text.len());
             Reply { usage, cost, ..reply }
         });
-        self.settle_call((&answer, &wasted), asked.as_deref(), is_open);
+        self.settle_call((&answer, &wasted), model.as_deref(), is_open);
         for used in wasted {
             self.charge(&used, self.engine.now());
         }
@@ -89,15 +86,17 @@ impl Run<'_> {
             }
         };
         let text = text.unwrap_or_else(|| prompt::drawn(&view));
-        Ok(Summary { text: cut(text, wanted.max_chars), used })
+        let asked = used.is_some().then(|| Box::new(AskedSummary { asked, read }));
+        Ok(Summary { text: cut(text, wanted.max_chars), used, asked })
     }
 
-    /// Makes one attempt. Returns its outcome, the usage of unusable answers, and whether a request was accepted whose
-    /// usage has not arrived. A model that is silent for
+    /// Makes one attempt, and notes when it passed the gate and when its answer began. Returns its outcome, the usage of
+    /// unusable answers, and whether a request was accepted whose usage has not arrived. A model that is silent for
     /// longer than the kind's limit has timed out.
     async fn ask_for_summary(
         &self,
         request: Request,
+        asked: &mut Asked,
     ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>, bool)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &*engine.inner.clock;
@@ -105,8 +104,13 @@ impl Run<'_> {
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         let (mut wasted, mut is_open) = (Vec::new(), false);
         let mut heard = |delta: Delta| {
-            pulse.beat(clock.now());
+            let now = clock.now();
+            pulse.beat(now);
             match delta {
+                Delta::Sent => {
+                    asked.gate_ms = u64::try_from(now.since(asked.at).as_millis()).unwrap_or(u64::MAX);
+                }
+                Delta::Text(_) | Delta::Reasoning(_) => drop(asked.first_token.get_or_insert(now)),
                 Delta::Taken => is_open = true,
                 Delta::DiscardedUsage(used) => {
                     is_open = false;

@@ -9,8 +9,8 @@ use std::sync::{
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write};
 use entourage_types::{
-    AgentId, Answer, Event, ItemBody, Owner, PostBody, Question, QuestionStatus, Record, Scope, Status,
-    StepState, Task, Usage, Verdict, WakeupId,
+    AgentId, Answer, DecisionOutcome, Event, ItemBody, OnEnd, Owner, Post, PostBody, PostId, Question,
+    QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone, Usage, Verdict, WakeupId,
 };
 
 macro_rules! bugs {
@@ -62,6 +62,10 @@ bugs! {
     DeletedComesBack => "a deleted agent is as new",
     RejectionIgnored => "a call that a person rejected is made",
     ToolActsTwice => "a tool has its effect twice in one call",
+    RefusalEnds => "an answer that does not fit ends its decision",
+    PromptLost => "what a program wanted decided is not on record",
+    JoinedTwice => "a result that is joined is sent as well",
+    TombstoneLost => "a forgotten agent leaves no tombstone",
     CallIdsRepeat => "a model's own call ids, which repeat, are used as Entourage's",
     EvictLost => "the other nodes do not hear that an agent is deleted",
     EvictTooEarly => "a deletion does not wait until the other nodes have left the agent",
@@ -102,6 +106,7 @@ impl Planted {
             (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
             (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
             (Bug::WaitLost, Write::Step(step)) => step.state.is_open(),
+            (Bug::TombstoneLost, write) => write.as_record::<Tombstone>().is_some(),
             (Bug::RunLeftOpen, Write::Run(run)) => run.status.is_terminal() && self.shows(),
             _ => return Some(self.change(write)),
         };
@@ -118,6 +123,17 @@ impl Planted {
             (Bug::MessageGarbled, Write::Item(item)) => {
                 if let ItemBody::Message(message) = &mut item.body {
                     message.text.pop();
+                }
+            }
+            (Bug::RefusalEnds | Bug::PromptLost, Write::Item(item)) => {
+                if let ItemBody::Decision(decision) = &mut item.body {
+                    match decision.outcome {
+                        _ if self.bug == Bug::PromptLost => decision.prompt = None,
+                        DecisionOutcome::Refused { .. } => {
+                            item.step = Some(StepKey::Decision(decision.name.clone()));
+                        }
+                        _ => {}
+                    }
                 }
             }
             (Bug::RejectionIgnored, Write::Post(post)) => {
@@ -164,6 +180,17 @@ impl Planted {
                 if let Some(mut item) = last.filter(|_| self.shows()) {
                     item.seq += 1;
                     commit.writes.push(Write::Item(item));
+                }
+            }
+            Bug::JoinedTwice => {
+                let tasks: Vec<Task> = commit.writes.iter().filter_map(Write::as_record).collect();
+                for task in tasks.iter().filter(|task| task.on_end == OnEnd::Join) {
+                    if let Some(result) = task.result.clone() {
+                        let (kind, from) = (task.kind.clone(), task.to);
+                        let body = PostBody::Done { task: task.id, call: task.call, from, kind, result };
+                        let (id, wakeup) = (PostId::new(), WakeupId::new());
+                        commit.post(Post { id, agent: task.from, at: commit.at, wakeup, body }, &task.owner);
+                    }
                 }
             }
             // Otherwise the deletion would wait for the child that outlives it.

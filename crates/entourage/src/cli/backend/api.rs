@@ -272,6 +272,12 @@ impl Backend {
         self.get(&format!("runs/{run}/requests/{number}")).await
     }
 
+    /// What a model received for an item of the agent whose run this is.
+    pub(crate) async fn model_request_of_item(&self, run: RunId, item: u32) -> Result<ModelRequest> {
+        let run: Run = self.get(&format!("runs/{run}")).await?;
+        self.get(&format!("agents/{}/items/{item}/request", run.agent)).await
+    }
+
     /// The closed sessions of an agent, newest first; at most so many.
     pub(crate) async fn sessions(&self, agent: AgentId, most: u32) -> Result<Vec<Session>> {
         self.whole(&format!("agents/{agent}/sessions"), &PageQuery::default(), Some(most)).await

@@ -6,8 +6,8 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use entourage_api::{
-    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, Page,
-    ShowTree, ShownTree, Why, schema,
+    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, ModelRequest,
+    Page, ShowTree, ShownTree, Why, schema,
 };
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
@@ -16,7 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures, Gone};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
     page::{BYTES, Paging, checked_limit},
     state::AppState,
     views,
@@ -33,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(children))
         .routes(routes!(tree))
         .routes(routes!(items))
+        .routes(routes!(request_of_item))
 }
 
 /// Create an agent
@@ -156,4 +157,20 @@ async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<ListIt
     let found = caller.client.transcript_part(items).await?;
     let next_from = found.last().map_or(query.from, |last| last.seq + 1);
     Ok(Json(ItemPage { data: found.into_iter().map(Item::from).collect(), next_from }))
+}
+
+/// Get the request whose answer is an item of an agent's transcript
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/items/{n}/request", tag = "agents", operation_id = "getRequestOfItem",
+    params(
+        ("id" = schema::AgentId, Path, description = "The agent."),
+        ("n" = u64, Path, description = "The number of a turn, a decision or a summary.")
+    ),
+    responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether its \
+        digest proves that it is what was sent.", body = ModelRequest), Failures)
+)]
+async fn request_of_item(caller: Caller, Names(id, number): Names) -> Answer<ModelRequest> {
+    let unknown = || entourage_engine::Error::NotFound { noun: "request", id: format!("{id}/{number}") };
+    let (id, number) = (id.parse().map_err(|_| unknown())?, number.parse().map_err(|_| unknown())?);
+    Ok(Json(views::request(caller.client.request_of_item(id, number).await?)))
 }

@@ -79,7 +79,7 @@ async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuer
     get, path = "/v1/runs/{id}/requests/{n}", tag = "runs", operation_id = "getRequest",
     params(
         ("id" = schema::RunId, Path, description = "The run."),
-        ("n" = u32, Path, description = "Which model call of the run, from 1.")
+        ("n" = u32, Path, description = "Which turn of the run, from 1.")
     ),
     responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether its \
         digest proves that it is what was sent.", body = ModelRequest), Failures)

@@ -19,6 +19,7 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
+use super::plan::{MOST_PARTS, PLAN};
 use crate::kit::{Bug, Dice, Effects, bare};
 
 /// Longer than any call may take.
@@ -89,7 +90,8 @@ impl Mood {
 }
 
 /// The kinds of which people create agents.
-pub(super) const KINDS: [&str; 6] = ["lead", "queueing", "dropping", "refusing", "talking", "chatting"];
+pub(super) const KINDS: [&str; 7] =
+    ["lead", "queueing", "dropping", "refusing", "talking", "chatting", "planning"];
 
 /// The content of the kind files, in one edition or the other.
 pub(super) fn kinds(second: bool) -> Kinds {
@@ -109,16 +111,17 @@ fn edition(second: bool) -> Kinds {
     };
     // Room for some calls at once, until people grant more.
     let budgeted = Limits { max_tree_tokens: Some(20_000), max_answer_tokens: Some(100), ..limits.clone() };
-    let inputs = [Input::Steer, Input::Queue, Input::Interrupt, Input::Refuse, Input::Steer, Input::Steer];
+    use Input::{Interrupt, Queue, Refuse, Steer};
+    let inputs = [Steer, Queue, Interrupt, Refuse, Steer, Steer, Steer];
     let sections = vec![Section::Time, Section::Notes, Section::Learnings, Section::SubAgents];
     let time_minutes = if second { 1 } else { 5 };
     let context = ContextPolicy { sections, time_minutes, ..ContextPolicy::default() };
     let kind = |name: &str, input: Input| {
         let talks = name == "talking";
-        let program = if name == "chatting" {
-            ProgramName::new(ProgramName::ORCHESTRATE)
-        } else {
-            ProgramName::default()
+        let program = match name {
+            "chatting" => ProgramName::new(ProgramName::ORCHESTRATE),
+            "planning" => ProgramName::new(PLAN),
+            _ => ProgramName::default(),
         };
         Kind {
             program,
@@ -164,6 +167,19 @@ impl Improviser {
             5 => ModelError::Busy { model, after: Duration::from_secs(5) },
             _ => ModelError::Refused { model, cause: "400".into() },
         })
+    }
+
+    /// A decision, or an answer that is none.
+    fn decision(&self) -> String {
+        let dice = &self.0.dice;
+        if self.0.trouble(30) {
+            return dice
+                .pick(&["Perhaps.", "{\"yes\": 1}", "{\"yes\": "])
+                .copied()
+                .unwrap_or_default()
+                .into();
+        }
+        json!({ "yes": dice.chance(50), "parts": dice.below(MOST_PARTS + 1) }).to_string()
     }
 
     fn call(&self, request: &Request) -> ToolCall {
@@ -224,9 +240,14 @@ impl Model for Improviser {
             dice.linger().await;
             return Err(error);
         }
-        let ends = dice.chance(if self.0.is_calm() { 70 } else { 30 });
+        let decides = request.output_schema.is_some();
+        let ends = decides || dice.chance(if self.0.is_calm() { 70 } else { 30 });
         let calls = if ends { 0 } else { 1 + dice.below(3) };
-        let text = if ends { "It is so.".to_owned() } else { String::new() };
+        let text = match ends {
+            true if decides => self.decision(),
+            true => "It is so.".to_owned(),
+            false => String::new(),
+        };
         if ends {
             deltas.delta(Delta::Text(text.clone()));
         }

@@ -9,6 +9,7 @@ mod life;
 mod net;
 mod node;
 mod people;
+mod plan;
 mod requests;
 
 use std::{
@@ -20,7 +21,7 @@ use std::{
 
 use entourage_engine::{Clock, Engine};
 use entourage_store::{AgentQuery, Layered, MemoryStore, Page, RunQuery, Store};
-use entourage_types::{Agent, EntityKind, Scope, Time};
+use entourage_types::{Agent, EntityKind, Scope, Status, Time};
 
 use crate::kit::{Bug, Dice, Planted};
 use cast::{Improviser, Mood};
@@ -28,6 +29,7 @@ use entourage_testkit::{FakeClock, Violation, Witness, audit, inexact_requests};
 use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
+use plan::{PLAN, Plan};
 use requests::Unexpected;
 
 /// The numbers of the invariants that the simulation itself checks, as in docs/spec/invariants.md.
@@ -187,7 +189,9 @@ impl Simulation {
         violations.extend(found);
         violations.extend(inexact_requests(&observer(&stage)).await);
         violations.extend(lost_versions(&stage).await);
-        violations.extend((!quiet).then(|| stuck(format!("it is not quiet after {ROUNDS} rounds"))));
+        if !quiet {
+            violations.push(unrest(&stage).await);
+        }
         if violations.is_empty() {
             follow_new_trees(&stage, &mut life, &followers).await;
             settle_followers(&stage).await;
@@ -208,12 +212,25 @@ impl Simulation {
 fn observer(stage: &Stage) -> Engine {
     let builder =
         Engine::builder(Arc::clone(&stage.store), Arc::clone(&stage.model)).tools(stage.tools.clone());
+    let builder = builder.program(PLAN, Arc::new(Plan));
     let kinds = cast::kinds(stage.edition.load(Ordering::Relaxed));
     builder.kinds(kinds).clock(Arc::new(stage.clock.clone())).build()
 }
 
 fn stuck(what: String) -> Violation {
     Violation { invariant: NOTHING_STUCK, agent: None, what }
+}
+
+/// Says who is still at work, or waits.
+async fn unrest(stage: &Stage) -> Violation {
+    let open = agents(stage)
+        .await
+        .into_iter()
+        .filter(|agent| agent.waiting_on.is_some() || agent.status == Status::Running);
+    let open: Vec<String> = open
+        .map(|agent| format!("{} {} {} {:?}", agent.id, agent.kind, agent.status, agent.waiting_on))
+        .collect();
+    stuck(format!("it is not quiet after {ROUNDS} rounds: {}", open.join("; ")))
 }
 
 /// Performs one random act; records violations found meanwhile.

@@ -22,6 +22,7 @@ use super::{
     followers::Followers,
     life::{Machine, Stage},
     net::{Lease, Net},
+    plan::{PLAN, Plan},
     requests::{Answered, Check, Request},
 };
 use crate::kit::{Dice, PlantedAtNode, ShiftedClock};
@@ -106,6 +107,7 @@ impl Node {
             Arc::clone(&stage.model),
         )
         .tools(stage.tools.clone())
+        .program(PLAN, Arc::new(Plan))
         .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
         .clock(clock);
         let stop = CancellationToken::new();

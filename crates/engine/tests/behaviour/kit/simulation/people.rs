@@ -44,6 +44,8 @@ pub(super) struct People {
     dice: Dice,
     owners: Vec<Owner>,
     agents: Vec<(Owner, AgentId)>,
+    /// Those of them that have ended below others.
+    ended: Vec<(Owner, AgentId)>,
     calls: Calls,
     /// The requests that are not confirmed yet.
     wishes: Vec<Wish>,
@@ -59,19 +61,22 @@ type Done<T> = entourage_engine::Result<T>;
 impl People {
     pub(super) fn new(dice: Dice, calls: Calls, witness: Witness) -> Self {
         let owners = vec![Owner::new("ann"), Owner::new("bob")];
-        let (agents, wishes, taken) = (Vec::new(), Vec::new(), BTreeMap::new());
-        Self { dice, owners, agents, calls, wishes, wished: 0, taken, witness }
+        let (agents, ended, wishes, taken) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
+        Self { dice, owners, agents, ended, calls, wishes, wished: 0, taken, witness }
     }
 
     /// Agents that people know of, at any depth.
     async fn look(&mut self, life: &Life) {
         self.agents.clear();
+        self.ended.clear();
         for owner in self.owners.clone() {
             let page = Page { limit: 1000, ..Page::default() };
             let node = life.node();
             let agents = node.came_of(Request::Read, node.client(&owner).agents(false, None, page).await);
             let agents = agents.done().unwrap_or_default();
             self.agents.extend(agents.iter().map(|agent| (owner.clone(), agent.id)));
+            let ended = agents.iter().filter(|agent| agent.parent.is_some() && agent.status.is_terminal());
+            self.ended.extend(ended.map(|agent| (owner.clone(), agent.id)));
         }
     }
 
@@ -92,6 +97,7 @@ impl People {
                 }
             }
             5 | 6 => self.answer(life, 50).await,
+            7 if !self.ended.is_empty() && self.dice.chance(50) => self.forget(life).await,
             _ => self.intervene_anywhere(life).await,
         }
         self.insist(life).await;
@@ -145,6 +151,14 @@ impl People {
         let node = life.node();
         let open = node.client(owner).questions(None, Some(QuestionStatus::Open), Page::default()).await;
         node.came_of(Request::Read, open).done().unwrap_or_default()
+    }
+
+    /// Forgets an agent that has ended, while its tree lives on.
+    async fn forget(&self, life: &Life) {
+        if let Some((owner, agent)) = self.dice.pick(&self.ended) {
+            let node = life.node();
+            node.came_of(Request::Forget, node.client(owner).forget(*agent).await);
+        }
     }
 
     async fn intervene_anywhere(&self, life: &Life) {

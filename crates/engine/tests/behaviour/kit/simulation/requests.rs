@@ -19,6 +19,7 @@ pub(super) enum Request {
     Answer,
     Grant,
     Intervene(Action),
+    Forget,
     Follow,
     Advance,
     RunJob,
@@ -30,7 +31,10 @@ impl Request {
     fn may_fail_with(self, error: &Error) -> bool {
         match self {
             Self::Read | Self::Create | Self::Grant | Self::Follow | Self::RunJob | Self::Reload => false,
-            Self::Send => matches!(error, Error::Gone(_) | Error::AtWork(_)),
+            // The agent may have been forgotten meanwhile.
+            Self::Send => matches!(error, Error::Gone(_) | Error::AtWork(_) | Error::NotFound { .. }),
+            // It is at work again.
+            Self::Forget => matches!(error, Error::NotNow { .. }),
             // Somebody else was faster, or nobody answered in time.
             Self::Answer => matches!(error, Error::NotOpen { .. }),
             Self::Intervene(Action::Comment) => false,

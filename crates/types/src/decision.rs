@@ -1,0 +1,85 @@
+//! A decision of the model for a program.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Asked, ModelUse};
+
+/// A named decision of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The decision's name.
+    pub name: String,
+    /// What was decided.
+    #[serde(flatten)]
+    pub outcome: DecisionOutcome,
+    /// The model that answered and what the answer used; none if no model did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub used: Option<ModelUse>,
+    /// How the model was asked; none if no model answered.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub asked: Option<Box<Asked>>,
+    /// What the program wanted decided; none if no model answered, or if it is what the refused answer before was given
+    /// to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub prompt: Option<Box<DecisionPrompt>>,
+}
+
+/// What a program wanted decided. With the items before it, its request is rebuilt from nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecisionPrompt {
+    /// What is to be decided, and how.
+    pub instructions: String,
+    /// The JSON schema of the answer.
+    pub schema: Value,
+    /// The sampling temperature, if it is not that of the kind.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub temperature: Option<f64>,
+    /// How much of the conversation the model read.
+    pub conversation: DecisionReads,
+    /// What followed the conversation.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub text: String,
+}
+
+/// How much of the conversation the model read for a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionReads {
+    /// All of it as a document of at most so many characters.
+    Whole(usize),
+    /// The latest messages, as many as that.
+    Latest(u32),
+    /// Nothing.
+    Nothing,
+}
+
+/// The outcome of a decision.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionOutcome {
+    /// The answer, valid against the decision's schema.
+    Value(Value),
+    /// An answer that did not fit the schema, after which the model is asked once more.
+    Refused {
+        /// The text of the answer.
+        answer: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Why there is no answer.
+    Failed(String),
+}
+
+/// The answer as JSON, or why there is none.
+impl fmt::Display for DecisionOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Refused { why, .. } => write!(f, "refused: {why}"),
+            Self::Failed(why) => write!(f, "no decision: {why}"),
+        }
+    }
+}
