@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Action, AgentId, Post, PostBody, Status, Time};
+use entourage_types::{Action, AgentId, EntityKind, Post, PostBody, Status, Time, Wakeup};
 use tracing::Instrument;
 
 use crate::{
@@ -48,9 +48,11 @@ impl Engine {
             };
             match done {
                 // What the commit expected has changed meanwhile: the activation reads it again.
-                Err(Error::Store(StoreError::NotInStatus { .. } | StoreError::HasRoom { .. }))
-                    if tries < MOST_TRIES =>
-                {
+                Err(Error::Store(
+                    StoreError::NotInStatus { .. }
+                    | StoreError::HasRoom { .. }
+                    | StoreError::OtherVersion { kind: EntityKind::SCHEDULE, .. },
+                )) if tries < MOST_TRIES => {
                     tries += 1;
                     continue;
                 }
@@ -81,7 +83,10 @@ impl Engine {
         };
         let Some((mut claim, chain)) = self.claim(agent).await? else { return Ok(()) };
         let by = due.by.max(self.now()).max(claim.now.unwrap_or(due.by));
-        self.fire_due(&mut claim, by).await?;
+        match self.fire_due(&mut claim, by).await {
+            Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
+            fired => fired?,
+        }
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim, by);
         if claim.inbox.is_empty() && (is_gone || at_rest) {
@@ -154,7 +159,8 @@ impl Engine {
     /// Consumes the due wake-ups of an agent that has nothing to read and no run, without opening one.
     async fn serve(&self, claim: Claim, by: Time) -> Result<()> {
         let mut commit = Commit::fenced(&claim.agent, self.now());
-        for wakeup in claim.wakeups.iter().filter(|wakeup| wakeup.due <= by) {
+        let is_served = |wakeup: &&Wakeup| wakeup.due <= by && wakeup.schedule.is_none();
+        for wakeup in claim.wakeups.iter().filter(is_served) {
             commit.push(Write::ConsumeWakeup(wakeup.id));
         }
         match self.inner.store.commit(commit).await {

@@ -7,7 +7,7 @@ use entourage_llm::{Message, Price, Request};
 use entourage_store::Error as StoreError;
 use entourage_types::{Agent, Allowance, Amount, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Time, Usage};
 
-use crate::{Engine, Kinds};
+use crate::Engine;
 
 /// Tokens of a request beside its texts: what providers add to each message, and to the request.
 const BESIDE_MESSAGE: usize = 16;
@@ -36,10 +36,6 @@ impl Budgets {
 /// The budget of the tree whose root is of this kind.
 const fn of_tree(kind: &Kind) -> Allowance {
     Allowance { cost: kind.limits.max_tree_cost, tokens: kind.limits.max_tree_tokens }
-}
-
-fn any_of_tree(kinds: &Kinds) -> bool {
-    kinds.iter().any(|kind| !of_tree(kind).is_unlimited())
 }
 
 impl Engine {
@@ -81,7 +77,7 @@ impl Engine {
     /// Whether any agent may have a budget.
     pub(crate) fn has_budgets(&self) -> bool {
         let Budgets { per_owner_per_day, owners, unpriced: _ } = &self.inner.budgets;
-        per_owner_per_day.is_some() || !owners.is_empty() || any_of_tree(&self.kinds())
+        per_owner_per_day.is_some() || !owners.is_empty() || self.inner.versions.have_budget()
     }
 
     /// The budgets that limit what this agent may spend at this moment, that of its tree first. Where no kind and no
@@ -110,10 +106,10 @@ impl Engine {
     }
 
     async fn tree_allowance(&self, agent: &Agent) -> Result<Allowance, StoreError> {
-        let kinds = self.kinds();
-        if !any_of_tree(&kinds) {
+        if !self.inner.versions.have_budget() {
             return Ok(Allowance::default());
         }
+        let kinds = self.kinds();
         // A person's thread in a chat has no parent and is no root.
         let root = match agent.id == agent.root {
             true => Some(agent.clone()),

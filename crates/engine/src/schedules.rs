@@ -1,9 +1,9 @@
 //! Schedules whose time has come: each gives its agent a trigger, in the commit that sets its next time.
 
-use entourage_store::{Claim, Commit, Error as StoreError, Expect, Versioned, Write};
+use entourage_store::{Claim, Commit, Expect, Versioned, Write};
 use entourage_types::{
-    AgentId, Author, EntityKind, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope, Status,
-    Time, Trigger, Wakeup,
+    AgentId, Author, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope, Status, Time,
+    Trigger, Wakeup,
 };
 
 use crate::{Engine, Result};
@@ -11,6 +11,9 @@ use crate::{Engine, Result};
 impl Engine {
     /// Fires what is due `by` then of the schedules of a claimed agent, and adds the triggers to its inbox. What a
     /// schedule gave before and the agent has not read yet is enough: times that pass meanwhile are left out.
+    ///
+    /// # Errors
+    /// [`OtherVersion`](entourage_store::Error::OtherVersion) if a person has changed a schedule meanwhile: the activation begins again.
     pub(crate) async fn fire_due(&self, claim: &mut Claim, by: Time) -> Result<()> {
         let is_due = |wakeup: &Wakeup| wakeup.due <= by && wakeup.schedule.is_some();
         if !claim.wakeups.iter().any(is_due) {
@@ -19,42 +22,43 @@ impl Engine {
         let (due, others) = std::mem::take(&mut claim.wakeups).into_iter().partition::<Vec<_>, _>(is_due);
         claim.wakeups = others;
         let mut commit = Commit::fenced(&claim.agent, self.now());
+        let scope = Scope::from(&claim.agent.owner);
         let mut posts = Vec::new();
-        let mut seen = Vec::new();
         for wakeup in due {
-            commit.push(Write::ConsumeWakeup(wakeup.id));
             let Some(id) = wakeup.schedule else { continue };
-            // One that was paused and resumed has two wake-ups for the same time.
-            if seen.contains(&id) {
+            let found: Option<Versioned<Schedule>> = self.inner.store.versioned(&scope, id).await?;
+            let Some(Versioned { record, version }) = found else {
+                commit.push(Write::ConsumeWakeup(wakeup.id));
+                continue;
+            };
+            // A person may pause it, end it or let it go on meanwhile, with another time for this wake-up.
+            commit.expect.push(Expect::Version(Schedule::KIND, id.to_string(), version));
+            if record.status != ScheduleStatus::Active {
+                commit.push(Write::ConsumeWakeup(wakeup.id));
                 continue;
             }
-            // A schedule that was removed, paused or set to another time has another wake-up, or none.
-            let Some(found) = self.due_schedule(claim, id, wakeup.due).await? else { continue };
-            seen.push(id);
+            if record.due != wakeup.due {
+                continue;
+            }
             let is_gone = claim.agent.status == Status::Cancelled;
             let fires = !is_gone && !claim.inbox.iter().any(|post| is_of(post, id));
             if fires {
-                posts.push(trigger(&found.record, commit.at));
+                posts.push(trigger(&record, commit.at));
             }
             let come = match is_gone {
-                true => found.record.set(ScheduleStatus::Ended, commit.at),
-                false => found.record.come(commit.at, fires),
+                true => record.set(ScheduleStatus::Ended, commit.at),
+                false => record.come(commit.at, fires),
             };
-            commit.expect.push(Expect::Version(Schedule::KIND, id.to_string(), found.version));
-            if come.status == ScheduleStatus::Active {
-                commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&come)));
-            }
+            commit.push(match come.status {
+                ScheduleStatus::Active => Write::ScheduleWakeup(Wakeup::of_schedule(&come)),
+                ScheduleStatus::Paused | ScheduleStatus::Ended => Write::ConsumeWakeup(wakeup.id),
+            });
             commit.push(Write::record(&come)?);
         }
         for post in &posts {
             commit.post(post.clone(), &claim.agent.owner);
         }
-        match self.inner.store.commit(commit).await {
-            Ok(_) => {}
-            // A person changed the schedule meanwhile. What is due is delivered again.
-            Err(StoreError::OtherVersion { kind: EntityKind::SCHEDULE, .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
+        self.inner.store.commit(commit).await?;
         let owner = &claim.agent.owner;
         claim.wakeups.extend(
             posts
@@ -63,18 +67,6 @@ impl Engine {
         );
         claim.inbox.extend(posts);
         Ok(())
-    }
-
-    /// The schedule that fires at this time; none if it does not any more.
-    async fn due_schedule(
-        &self,
-        claim: &Claim,
-        id: ScheduleId,
-        due: Time,
-    ) -> Result<Option<Versioned<Schedule>>, StoreError> {
-        let scope = Scope::from(&claim.agent.owner);
-        let found: Option<Versioned<Schedule>> = self.inner.store.versioned(&scope, id).await?;
-        Ok(found.filter(|found| found.record.status == ScheduleStatus::Active && found.record.due == due))
     }
 }
 

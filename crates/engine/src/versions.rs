@@ -3,7 +3,10 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use entourage_store::{Page, Result as StoreResult, RunQuery, Write};
@@ -26,6 +29,9 @@ pub(crate) struct Versions {
     reading: tokio::sync::Mutex<()>,
     /// Versions that are known to be in the store.
     kept: Mutex<HashMap<String, Arc<Kind>>>,
+    /// Whether any version that this process has seen bounds what a tree may spend: what a removed kind allowed holds for
+    /// the trees that it began.
+    has_budget: AtomicBool,
 }
 
 /// The result of a reload.
@@ -44,11 +50,30 @@ pub struct Reloaded {
 
 impl Versions {
     pub(crate) fn new(kinds: Kinds, source: Option<Arc<Source>>) -> Self {
+        let has_budget = kinds.iter().any(|kind| kind.limits.have_budget()).into();
         Self {
             now: RwLock::new(Arc::new(kinds)),
             source,
             reading: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
+            has_budget,
+        }
+    }
+
+    /// Whether any version that this process has seen bounds what a tree may spend.
+    pub(crate) fn have_budget(&self) -> bool {
+        self.has_budget.load(Ordering::Relaxed)
+    }
+
+    /// Makes these the current kinds.
+    fn set(&self, kinds: Kinds) {
+        kinds.iter().for_each(|kind| self.see(kind));
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
+    }
+
+    fn see(&self, kind: &Kind) {
+        if kind.limits.have_budget() {
+            self.has_budget.store(true, Ordering::Relaxed);
         }
     }
 
@@ -75,7 +100,7 @@ impl Engine {
         let mut kinds = Arc::unwrap_or_clone(self.kinds());
         let unusable = kinds.leave_out_where(|kind| self.check_kind(kind).err());
         if !unusable.is_empty() {
-            *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
+            self.inner.versions.set(kinds);
         }
         unusable
     }
@@ -129,7 +154,7 @@ impl Engine {
             removed: names(&before, &|kind| kinds.get(&kind.name).is_none()),
             remarks,
         };
-        *self.inner.versions.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(kinds);
+        self.inner.versions.set(kinds);
         self.inner.toolsets.forget();
         self.inner.news.tell(ServerNews::Kinds);
         tracing::info!(?reloaded.added, ?reloaded.changed, ?reloaded.removed, "the kinds were reloaded");
@@ -211,6 +236,7 @@ impl Engine {
 
     /// Notes that a version is in the store.
     pub(crate) fn kept(&self, kind: &Arc<Kind>) {
+        self.inner.versions.see(kind);
         self.inner.versions.kept().insert(kind.version.clone(), Arc::clone(kind));
     }
 }

@@ -130,6 +130,8 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 /// A piece of an answer in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
+    /// The gate holds the request back, for a moment or longer.
+    Queued,
     /// The gate has let the request pass; it is sent now.
     Sent,
     /// The provider has accepted the request: what it sends from now on is the answer.

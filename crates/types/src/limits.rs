@@ -54,6 +54,14 @@ pub struct Limits {
     pub answer_seconds: Option<u64>,
 }
 
+impl Limits {
+    /// Whether they bound what all agents of a tree may spend.
+    #[must_use]
+    pub const fn have_budget(&self) -> bool {
+        self.max_tree_cost.is_some() || self.max_tree_tokens.is_some()
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

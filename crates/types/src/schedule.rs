@@ -27,8 +27,8 @@ impl Recurrence {
             Self::Every { seconds } => {
                 let every = i64::try_from(*seconds).ok()?.checked_mul(1_000_000)?.max(1);
                 let passed = at.micros().saturating_sub(due.micros()).max(0) / every;
-                let next = every.checked_mul(passed + 1)?.checked_add(due.micros())?;
-                Some(Time::from_micros(next))
+                let next = every.checked_mul(passed.checked_add(1)?)?.checked_add(due.micros())?;
+                (next <= Time::LAST.micros()).then(|| Time::from_micros(next))
             }
         }
     }
@@ -94,7 +94,8 @@ impl Schedule {
         self
     }
 
-    /// It in this status from `at` on. Times that passed while it was paused do not come again.
+    /// It in this status from `at` on. Of the times that passed while it was paused, none comes again if there is a next
+    /// one.
     #[must_use]
     pub fn set(mut self, status: ScheduleStatus, at: Time) -> Self {
         if status == ScheduleStatus::Active
@@ -182,8 +183,9 @@ mod tests {
     fn a_schedule_without_a_next_time_ends() {
         let once = Schedule { recurrence: Recurrence::Once, ..every(1) }.come(at(200), true);
         assert_eq!((once.status, once.fired, once.due), (ScheduleStatus::Ended, 1, at(100)));
-        let never = every(u64::MAX).come(at(200), true);
-        assert_eq!(never.status, ScheduleStatus::Ended);
+        for seconds in [u64::MAX, 1_000_000_000_000] {
+            assert_eq!(every(seconds).come(at(200), true).status, ScheduleStatus::Ended);
+        }
     }
 
     #[test]

@@ -45,13 +45,18 @@ impl std::ops::Sub<Duration> for Time {
     }
 }
 
+impl Time {
+    /// The last moment that can be written.
+    pub const LAST: Self = Self(253_402_207_200_999_999);
+}
+
 impl std::ops::Add<Duration> for Time {
     type Output = Self;
 
     /// The moment that much later, at most the last one that can be written.
     fn add(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(self.0.saturating_add(micros).min(Timestamp::MAX.as_microsecond()))
+        Self(self.0.saturating_add(micros).min(Self::LAST.0))
     }
 }
 
@@ -89,6 +94,12 @@ impl<'de> Deserialize<'de> for Time {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_moment_can_be_written_and_none_after_it() {
+        assert_eq!(Time::LAST.micros(), Timestamp::MAX.as_microsecond());
+        assert_eq!(Time::LAST.to_string(), "9999-12-30T22:00:00.999999Z");
+    }
 
     #[test]
     fn a_time_is_read_from_its_text_to_the_minute_or_to_the_microsecond() {

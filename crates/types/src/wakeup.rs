@@ -28,10 +28,11 @@ impl Wakeup {
         Self { id: WakeupId::new(), agent, owner, due, schedule: None }
     }
 
-    /// Creates the wake-up with which a schedule fires when its time comes.
+    /// Creates the wake-up with which a schedule fires when its time comes. A schedule has one at most.
     #[must_use]
     pub fn of_schedule(schedule: &Schedule) -> Self {
         let Schedule { id, agent, owner, due, .. } = schedule;
-        Self { schedule: Some(*id), ..Self::new(*agent, owner.clone(), *due) }
+        let id = WakeupId::from_uuid(id.uuid());
+        Self { id, schedule: Some(schedule.id), ..Self::new(*agent, owner.clone(), *due) }
     }
 }

@@ -38,7 +38,7 @@ mod why;
 
 use std::sync::Arc;
 
-use entourage_types::{Agent, Owner, Post, PostBody, Scope};
+use entourage_types::{Agent, Author, Owner, Post, PostBody, Scope};
 
 use crate::{Engine, FeedMemory};
 
@@ -119,6 +119,9 @@ impl Client {
     /// Refuses more text for an agent whose inbox has too much unread text.
     async fn check_room(&self, agent: &Agent) -> crate::Result<()> {
         let words = |post: &Post| match &post.body {
+            PostBody::Message { from: Author::Trigger { trigger }, text, .. } => {
+                text.len() + trigger.payload.to_string().len()
+            }
             PostBody::Message { text, .. } => text.len(),
             PostBody::Intervention { text, .. } => text.as_ref().map_or(0, String::len),
             _ => 0,

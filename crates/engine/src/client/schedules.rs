@@ -51,6 +51,7 @@ impl Client {
             return Err(Error::Gone(to));
         }
         self.check_room(&agent).await?;
+        let trigger = Trigger { schedule: None, ..trigger };
         let post = post_of(to, trigger, text.to_owned(), self.engine.now());
         let posted = post.id;
         let mut commit = Commit::new(post.at).expect(Expect::Agent(to));
@@ -71,6 +72,9 @@ impl Client {
         let agent = self.triggered(to, &trigger, &text).await?;
         if matches!(recurrence, Recurrence::Every { seconds } if seconds < SHORTEST) {
             return Err(Error::Invalid(format!("a schedule recurs every {SHORTEST} seconds or less often")));
+        }
+        if !(Time::from_micros(0)..=Time::LAST).contains(&first) {
+            return Err(Error::Invalid("a schedule begins between the years 1970 and 9999".into()));
         }
         let request =
             format!("schedule {to}\n{}\n{}\n{text}\n{first}\n{recurrence:?}", trigger.name, trigger.payload);
@@ -96,11 +100,13 @@ impl Client {
             created: now,
             updated: now,
         };
-        let mut commit = Commit::new(now).expect(Expect::Agent(to)).write(Write::record(&schedule)?);
+        let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
         commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
-        match self.commit_once(key, &request, schedule.id, commit).await? {
-            Some(made) => self.record(made).await,
-            None => Ok(schedule),
+        match self.commit_once(key, &request, schedule.id, commit).await {
+            Ok(Some(made)) => self.record(made).await,
+            Ok(None) => Ok(schedule),
+            Err(Error::Store(StoreError::Deleted { agent })) => Err(Error::Gone(agent)),
+            Err(error) => Err(error),
         }
     }
 
@@ -126,10 +132,11 @@ impl Client {
         self.set_schedule(id, ScheduleStatus::Paused).await
     }
 
-    /// Lets a paused schedule go on with its next time. Times that passed while it was paused do not come again.
+    /// Lets a paused schedule go on with its next time. Of the times that passed while it was paused none comes again;
+    /// one that was to fire once, and has not, fires at once.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`], [`Error::Gone`] for that of a deleted agent.
     pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule> {
         self.set_schedule(id, ScheduleStatus::Active).await
     }
@@ -154,11 +161,18 @@ impl Client {
             let set = record.set(status, now);
             let expected = Expect::Version(Schedule::KIND, id.to_string(), version);
             let mut commit = Commit::new(now).expect(expected).write(Write::record(&set)?);
+            let next = Wakeup::of_schedule(&set);
+            commit.push(Write::ScheduleWakeup(match status {
+                ScheduleStatus::Active => next,
+                // Nothing is left that would wake its agent in a year.
+                ScheduleStatus::Paused | ScheduleStatus::Ended => Wakeup { due: now, ..next },
+            }));
             if status == ScheduleStatus::Active {
-                commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&set)));
+                commit.expect.push(Expect::NotDeleted(set.agent));
             }
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(set),
+                Err(StoreError::Deleted { agent }) => return Err(Error::Gone(agent)),
                 // It fired meanwhile.
                 Err(StoreError::OtherVersion { .. }) => {}
                 Err(error) => return Err(error.into()),

@@ -401,8 +401,7 @@ async fn an_agent_that_was_paused_when_more_was_granted_goes_on_once_it_is_resum
 /// What a kind allowed holds for the trees that it began, also once its file is gone.
 #[tokio::test]
 async fn a_budget_holds_although_its_kind_is_gone() {
-    let other =
-        || Kind { limits: Limits { max_tree_tokens: Some(10), ..Limits::default() }, ..bare("other") };
+    let other = || bare("other");
     let both = move || limited(10).with(other());
     let is_gone = Arc::new(AtomicBool::new(false));
     let gone = Arc::clone(&is_gone);
@@ -423,4 +422,50 @@ async fn a_budget_holds_although_its_kind_is_gone() {
     let more = Amount { tokens: 100_000, ..Amount::default() };
     person(&world).grant_budget(root.id, more, None).await.unwrap();
     world.ended(root.id).await;
+}
+
+/// What reaches an agent while it lacks room leaves one wake-up, that of the time at which it looks again.
+#[tokio::test]
+async fn an_agent_that_lacks_room_has_one_wakeup_whatever_reaches_it() {
+    let world = World::builder(answering()).kinds(limited(10)).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    let wakeups = async || world.store().due(entourage_types::Time::LAST, None, 100).await.unwrap();
+    let before = wakeups().await;
+    assert_eq!(before.len(), 1);
+    for nth in 0..5 {
+        person(&world).send(root.id, &format!("More {nth}."), None).await.unwrap();
+        world.engine().advance(root.id).await.unwrap();
+    }
+    eventually("it sleeps again", wakeups, |left| *left == before).await;
+}
+
+/// A model that holds every request back.
+struct Closed;
+
+#[async_trait::async_trait]
+impl entourage_llm::Model for Closed {
+    async fn call(
+        &self,
+        _: Request,
+        deltas: &mut dyn entourage_llm::Deltas,
+    ) -> entourage_llm::Result<entourage_llm::Reply> {
+        deltas.delta(entourage_llm::Delta::Queued);
+        std::future::pending().await
+    }
+
+    fn describe(&self) -> String {
+        "holds requests back".into()
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_never_left_the_gate_counts_as_nothing() {
+    let world = World::builder(Closed).kinds(limited(100_000)).start().await;
+    let root = world.ask("Go.").await;
+    let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
+    eventually("it is reserved", budget, |budget| !budget.reserved.is_zero()).await;
+    world.clock().advance(Duration::from_secs(301));
+    let settled = eventually("it times out", budget, |budget| budget.reserved.is_zero()).await;
+    assert_eq!((settled.presumed, settled.spent), (Amount::default(), Amount::default()));
 }

@@ -274,3 +274,68 @@ async fn a_schedule_survives_a_crash_at_every_commit() {
         }
     }
 }
+
+/// Each trigger is read by a run of its own, so that a program misses no payload.
+#[tokio::test]
+async fn triggers_that_wait_are_read_one_by_one() {
+    let world = World::builder(ScriptedModel::new([])).kinds(crate::kit::programmed(|_| {}));
+    let world = crate::kit::WithProgram::program(world, &[], says_its_day).dispatchers([]).start().await;
+    let (client, agent) = (person(&world), started(&world).await);
+    for day in [3, 4] {
+        client.trigger(agent.id, Trigger::new(&CheckIn { day }).unwrap(), "Look.", None).await.unwrap();
+    }
+    for _ in 0..2 {
+        world.engine().advance(agent.id).await.unwrap();
+    }
+    let items = world.client().items(agent.id, 0, 100).await.unwrap();
+    let said: Vec<&str> = items
+        .iter()
+        .filter_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some(turn.text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(said, ["3", "4"]);
+}
+
+/// Whatever ends a run, a schedule that is due meanwhile fires afterwards.
+#[tokio::test]
+async fn a_schedule_outlives_a_run_that_is_given_up() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
+    let (client, agent) = (person(&world), started(&world).await);
+    let made = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    client.send(agent.id, "Go.", None).await.unwrap();
+    world.clock().advance(HOUR);
+    world.engine().give_up(agent.id, "it ends each time").await.unwrap();
+    assert_eq!(triggered(&world, agent.id).await, []);
+    world.engine().advance(agent.id).await.unwrap();
+    assert_eq!(triggered(&world, agent.id).await.len(), 1);
+    assert_eq!(schedule(&world, &made).await.fired, 1);
+    assert_eq!(world.audit().await, []);
+}
+
+/// Nothing is left of one that fires no more, so that its agent can be removed.
+#[tokio::test]
+async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let (client, agent) = (person(&world), started(&world).await);
+    let wakeups = async || world.store().due(Time::LAST, None, 100).await.unwrap();
+    let made = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    for _ in 0..3 {
+        client.pause_schedule(made.id).await.unwrap();
+        client.resume_schedule(made.id).await.unwrap();
+    }
+    eventually("one wake-up is left", wakeups, |left| left.len() == 1).await;
+    client.end_schedule(made.id).await.unwrap();
+    eventually("no wake-up is left", wakeups, Vec::is_empty).await;
+    let paused = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    client.pause_schedule(paused.id).await.unwrap();
+    let named = Trigger { schedule: Some(paused.id), ..check_in() };
+    client.trigger(agent.id, named, "Look.", None).await.unwrap();
+    let messages = come(&world, agent.id, 1).await;
+    assert_eq!(messages[0].from, Author::Trigger { trigger: Box::new(check_in()) });
+    client.intervene(agent.id, Action::Delete, None).await.unwrap();
+    let refused = client.resume_schedule(paused.id).await.unwrap_err();
+    assert!(matches!(refused, Error::Gone(_)), "{refused:?}");
+    eventually("no wake-up is left", wakeups, Vec::is_empty).await;
+}

@@ -96,6 +96,7 @@ impl<M> Gated<M> {
 impl<M: Model> Model for Gated<M> {
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
         let gate = self.gates.before(request.model.as_deref().unwrap_or(UNNAMED));
+        deltas.delta(Delta::Queued);
         let mut pass = gate.enter(request.priority, request.owner.clone()).await?;
         deltas.delta(Delta::Sent);
         let result = self.inner.call(request, &mut Watched { deltas, pass: &mut pass }).await;

@@ -23,10 +23,14 @@ pub(in crate::run) struct Taken {
 }
 
 impl Inbox {
-    /// Takes the posts that a claim read; the activation serves the wake-ups that are due `by` then.
+    /// Takes the posts that a claim read; the activation serves the wake-ups that are due `by` then. Those of schedules
+    /// are served by what fires them.
     pub(in crate::run) fn new(posts: Vec<Post>, wakeups: &[Wakeup], by: Time) -> Self {
-        let served =
-            wakeups.iter().filter(|wakeup| wakeup.due <= by).map(|wakeup| (wakeup.id, wakeup.due)).collect();
+        let served = wakeups
+            .iter()
+            .filter(|wakeup| wakeup.due <= by && wakeup.schedule.is_none())
+            .map(|wakeup| (wakeup.id, wakeup.due))
+            .collect();
         Self { posts, grew: false, served }
     }
 

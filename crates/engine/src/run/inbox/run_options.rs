@@ -1,6 +1,8 @@
 //! What applies to a run beside the limits of its kind: the options that the author of the message set.
 
-use entourage_types::{Item, ItemBody, Message, Post, PostBody, PostId, Run as RunRow, RunOptions, TaskId};
+use entourage_types::{
+    Author, Item, ItemBody, Message, Post, PostBody, PostId, Run as RunRow, RunOptions, TaskId,
+};
 
 use crate::run::Run;
 
@@ -16,10 +18,11 @@ pub(in crate::run) fn message_of<'a>(items: &'a [Item], record: &RunRow) -> Opti
     })
 }
 
-/// Whether a message is answered by a run of its own: one with options, or one that assigns a task, even
-/// without options.
+/// Whether a message is answered by a run of its own: one with options, one that assigns a task, even without
+/// options, or a trigger.
 pub(in crate::run) fn is_alone(post: &Post) -> bool {
-    matches!(&post.body, PostBody::Message { task, options, .. } if task.is_some() || options.is_some())
+    let PostBody::Message { from, task, options, .. } = &post.body else { return false };
+    task.is_some() || options.is_some() || matches!(from, Author::Trigger { .. })
 }
 
 /// Returns the task that a post assigns, if any.

@@ -47,6 +47,10 @@ impl Run<'_> {
         }
         let at = self.engine.now();
         let mut commit = self.fenced(at);
+        if on == WaitingOn::Resume {
+            // What an activation that died has reserved keeps no other agent waiting.
+            commit.writes.extend(self.presumed());
+        }
         commit.writes.extend(self.asleep(on, at));
         self.engine.inner.store.commit(commit).await.map(|_| ())
     }

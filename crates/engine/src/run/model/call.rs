@@ -136,6 +136,11 @@ impl Run<'_> {
         }
         // While it lacks what it lacked, nothing is added to the transcript.
         if let Some(lacking) = self.still_lacking(&tries.kept).await? {
+            if !self.is_due(tries.kept.due) {
+                // The wake-up of then stands: another one would come with each message.
+                self.batch.expect(lacking.lacks);
+                return Err(Interrupt::Suspended(WaitingOn::Retry));
+            }
             return Err(self.wait_for_budget(key, tries, lacking, None));
         }
         // Records the run as running before it asks again: if the request ends the process, the next process
@@ -299,7 +304,7 @@ impl Run<'_> {
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
         let wasted = deltas.take_wasted().into_iter();
-        let (asked, is_open) = (deltas.timed(asked), deltas.is_open());
+        let (asked, progress) = (deltas.timed(asked), deltas.progress());
         drop(deltas);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
@@ -312,7 +317,7 @@ impl Run<'_> {
             let ModelUse { usage, cost, .. } = sanitize_usage(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
-        self.settle_call((&answer, &wasted), model.as_deref(), is_open);
+        self.settle_call((&answer, &wasted), model.as_deref(), progress);
         Ok(Attempt { answer: said_something(answer, &mut wasted), asked, wasted, out_of_time })
     }
 

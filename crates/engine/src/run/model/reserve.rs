@@ -1,7 +1,7 @@
 //! Model calls of agents with a budget: the most that a call can use is reserved before it is made, and settled
 //! with what it used. So nothing is spent beyond a budget, whatever runs beside, crashes or is tried again.
 
-use entourage_llm::{Error as ModelError, Reply, Request};
+use entourage_llm::{Delta, Error as ModelError, Reply, Request};
 use entourage_store::{BudgetChange, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Allowance, Amount, Budget, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Retry, Scope, Shortage,
@@ -13,6 +13,29 @@ use crate::run::{Interrupt, Result, Run};
 const MAX_ANSWER: u32 = 8192;
 /// The budgets that limit a model call, with their allowances.
 pub(in crate::run) type Limiting = Vec<(BudgetId, Allowance)>;
+
+/// How far the last request of a call came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::run) enum Progress {
+    /// The gate holds it back.
+    Queued,
+    /// It was sent, as far as is known.
+    Sent,
+    /// The provider has accepted it, and has not said yet what it used.
+    Taken,
+}
+
+impl Progress {
+    /// Notes what a piece of the answer says of its request.
+    pub(in crate::run) fn hear(&mut self, delta: &Delta) {
+        *self = match delta {
+            Delta::Queued => Self::Queued,
+            Delta::Sent | Delta::DiscardedUsage(_) => Self::Sent,
+            Delta::Taken => Self::Taken,
+            _ => return,
+        };
+    }
+}
 
 /// Why a call was not made.
 pub(in crate::run) struct Unaffordable {
@@ -59,7 +82,9 @@ impl Run<'_> {
             )));
         }
         let amount = Amount { cost: cost.unwrap_or_default(), tokens };
-        let mut commit = Commit::fenced(&self.agent, self.engine.now());
+        // What an activation that died has reserved counts as used, in whichever budgets that was.
+        let lost = Write::Budget(BudgetChange::Settle { used: None });
+        let mut commit = Commit::fenced(&self.agent, self.engine.now()).write(lost);
         let allowances = limiting;
         for (budget, allowance) in &allowances {
             commit.expect.push(Expect::Affords(budget.clone(), *allowance, amount));
@@ -104,12 +129,12 @@ impl Run<'_> {
     }
 
     /// Ends the reservation of a call with the next commit: with what its answers used, these unusable ones included,
-    /// or as a whole if that is not known. `is_open` says that a request was accepted whose usage has not arrived.
+    /// or as a whole if that is not known.
     pub(in crate::run) fn settle_call(
         &mut self,
         (answer, wasted): (&Result<Reply, ModelError>, &[ModelUse]),
         model: Option<&str>,
-        is_open: bool,
+        progress: Progress,
     ) {
         if !self.record.take_reserved() {
             return;
@@ -118,7 +143,10 @@ impl Run<'_> {
         let is_reported = wasted.iter().chain(&answered).all(|used| !used.usage.is_none());
         let is_known = match answer {
             Ok(_) => is_reported,
-            Err(error) => !is_open && is_reported && (error.is_unbilled() || !wasted.is_empty()),
+            Err(_) if progress == Progress::Queued => is_reported,
+            Err(error) => {
+                progress == Progress::Sent && is_reported && (error.is_unbilled() || !wasted.is_empty())
+            }
         };
         let mut used = Amount::default();
         for answer in wasted.iter().chain(&answered) {

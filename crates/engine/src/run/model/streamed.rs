@@ -5,6 +5,7 @@ use std::time::Duration;
 use entourage_llm::{Delta, Deltas};
 use entourage_types::{Asked, ModelUse, Time};
 
+use super::reserve::Progress;
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
@@ -20,8 +21,7 @@ pub(super) struct Streamed<'a> {
     offset: u64,
     /// Whether any piece of the answer has arrived.
     began: bool,
-    /// Whether the provider has accepted a request and has not said yet what it used.
-    is_open: bool,
+    progress: Progress,
     blank: AgentDelta,
     /// The usage of unusable answers.
     wasted: Vec<ModelUse>,
@@ -44,7 +44,7 @@ impl<'a> Streamed<'a> {
             pulse,
             offset: 0,
             began: false,
-            is_open: false,
+            progress: Progress::Sent,
             blank,
             wasted: Vec::new(),
             sent: None,
@@ -65,9 +65,9 @@ impl<'a> Streamed<'a> {
         std::mem::take(&mut self.wasted)
     }
 
-    /// Whether the provider has accepted a request and has not said yet what it used.
-    pub(super) const fn is_open(&self) -> bool {
-        self.is_open
+    /// How far the last request came.
+    pub(super) const fn progress(&self) -> Progress {
+        self.progress
     }
 
     /// Returns how the model was asked, with the times at which the request went on.
@@ -98,14 +98,14 @@ impl Deltas for Streamed<'_> {
         let (pulse, clock) = self.pulse;
         let now = clock.now();
         pulse.beat(now);
+        self.progress.hear(&delta);
         if matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. }) {
             self.began = true;
             self.first_token.get_or_insert(now);
         }
         match delta {
             Delta::Sent => drop(self.sent.get_or_insert(now)),
-            Delta::Taken => self.is_open = true,
-            Delta::RequestsRemaining(_) => {}
+            Delta::Queued | Delta::Taken | Delta::RequestsRemaining(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));
@@ -113,10 +113,7 @@ impl Deltas for Streamed<'_> {
             }
             Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
             Delta::Call { tool } => self.send(Piece::Call(tool)),
-            Delta::DiscardedUsage(used) => {
-                self.is_open = false;
-                self.wasted.push(used);
-            }
+            Delta::DiscardedUsage(used) => self.wasted.push(used),
         }
     }
 }

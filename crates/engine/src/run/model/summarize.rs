@@ -7,7 +7,10 @@ use entourage_llm::{Delta, Error as ModelError, Priority, Reply, Request};
 use entourage_types::{Asked, AskedSummary, ModelUse};
 
 use crate::prompt::{self, RenderedSummary, SummaryOf, View};
-use crate::run::{Interrupt, Result, Run, model::decide::weight};
+use crate::run::{
+    Interrupt, Result, Run,
+    model::{decide::weight, reserve::Progress},
+};
 
 /// The maximum length of the text to summarise, in characters; less if the model's window is small.
 const LONGEST_TEXT: usize = 200_000;
@@ -62,7 +65,7 @@ impl Run<'_> {
         }
         let (mut asked, model) = (self.asked_once(&request), request.model.clone());
         let sent = weight(&request);
-        let (answer, wasted, is_open) = self.ask_for_summary(request, &mut asked).await?;
+        let (answer, wasted, progress) = self.ask_for_summary(request, &mut asked).await?;
         self.trace_request(("summary", model.clone()), (1, asked.at), &answer, &wasted);
         let plausible = |used, said| self.sanitize_usage(used, model.as_deref(), || sent, || said);
         let wasted: Vec<ModelUse> = wasted.into_iter().map(|used| plausible(used, 0)).collect();
@@ -70,7 +73,7 @@ impl Run<'_> {
             let ModelUse { usage, cost, .. } = plausible(reply.used(), reply.text.len());
             Reply { usage, cost, ..reply }
         });
-        self.settle_call((&answer, &wasted), model.as_deref(), is_open);
+        self.settle_call((&answer, &wasted), model.as_deref(), progress);
         for used in wasted {
             self.charge(&used, self.engine.now());
         }
@@ -91,31 +94,28 @@ impl Run<'_> {
     }
 
     /// Makes one attempt, and notes when it passed the gate and when its answer began. Returns its outcome, the usage of
-    /// unusable answers, and whether a request was accepted whose usage has not arrived. A model that is silent for
+    /// unusable answers, and how far the last request came. A model that is silent for
     /// longer than the kind's limit has timed out.
     async fn ask_for_summary(
         &self,
         request: Request,
         asked: &mut Asked,
-    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>, bool)> {
+    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>, Progress)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &*engine.inner.clock;
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
-        let (mut wasted, mut is_open) = (Vec::new(), false);
+        let (mut wasted, mut progress) = (Vec::new(), Progress::Sent);
         let mut heard = |delta: Delta| {
             let now = clock.now();
             pulse.beat(now);
+            progress.hear(&delta);
             match delta {
                 Delta::Sent => {
                     asked.gate_ms = u64::try_from(now.since(asked.at).as_millis()).unwrap_or(u64::MAX);
                 }
                 Delta::Text(_) | Delta::Reasoning(_) => drop(asked.first_token.get_or_insert(now)),
-                Delta::Taken => is_open = true,
-                Delta::DiscardedUsage(used) => {
-                    is_open = false;
-                    wasted.push(used);
-                }
+                Delta::DiscardedUsage(used) => wasted.push(used),
                 _ => {}
             }
         };
@@ -126,7 +126,7 @@ impl Run<'_> {
             () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
             () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
         };
-        Ok((answer, wasted, is_open))
+        Ok((answer, wasted, progress))
     }
 }
 
