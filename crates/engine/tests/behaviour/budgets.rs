@@ -440,18 +440,25 @@ async fn an_agent_that_lacks_room_has_one_wakeup_whatever_reaches_it() {
     eventually("it sleeps again", wakeups, |left| *left == before).await;
 }
 
-/// A model that holds every request back.
-struct Closed;
+/// Holds the first request back, and answers the next ones.
+struct HoldsFirst {
+    inner: ScriptedModel,
+    is_first: AtomicBool,
+}
 
 #[async_trait::async_trait]
-impl entourage_llm::Model for Closed {
+impl entourage_llm::Model for HoldsFirst {
     async fn call(
         &self,
-        _: Request,
+        request: Request,
         deltas: &mut dyn entourage_llm::Deltas,
     ) -> entourage_llm::Result<entourage_llm::Reply> {
         deltas.delta(entourage_llm::Delta::Queued);
-        std::future::pending().await
+        if self.is_first.swap(false, Ordering::Relaxed) {
+            return std::future::pending().await;
+        }
+        deltas.delta(entourage_llm::Delta::Sent);
+        self.inner.call(request, deltas).await
     }
 
     fn describe(&self) -> String {
@@ -461,11 +468,20 @@ impl entourage_llm::Model for Closed {
 
 #[tokio::test]
 async fn a_request_that_never_left_the_gate_counts_as_nothing() {
-    let world = World::builder(Closed).kinds(limited(100_000)).start().await;
+    let model = HoldsFirst { inner: answering(), is_first: AtomicBool::new(true) };
+    let world = World::builder(model).kinds(limited(100_000)).start().await;
     let root = world.ask("Go.").await;
     let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
     eventually("it is reserved", budget, |budget| !budget.reserved.is_zero()).await;
-    world.clock().advance(Duration::from_secs(301));
-    let settled = eventually("it times out", budget, |budget| budget.reserved.is_zero()).await;
-    assert_eq!((settled.presumed, settled.spent), (Amount::default(), Amount::default()));
+    let time_passes = async {
+        loop {
+            world.clock().advance_to_sleeper(Duration::from_secs(300)).await;
+        }
+    };
+    tokio::select! {
+        _ = time_passes => {}
+        _ = world.ended(root.id) => {}
+    }
+    let settled = budget().await;
+    assert_eq!((settled.presumed.tokens, settled.spent.tokens), (0, 300));
 }

@@ -61,6 +61,7 @@ fn the_help_of_every_command_shows_an_example() {
             "runs",
             "search",
             "usage",
+            "budget",
             "models",
             "kinds",
             "agency",
