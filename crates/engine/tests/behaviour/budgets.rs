@@ -473,15 +473,11 @@ async fn a_request_that_never_left_the_gate_counts_as_nothing() {
     let root = world.ask("Go.").await;
     let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
     eventually("it is reserved", budget, |budget| !budget.reserved.is_zero()).await;
-    let time_passes = async {
-        loop {
-            world.clock().advance_to_sleeper(Duration::from_secs(300)).await;
-        }
-    };
-    tokio::select! {
-        _ = time_passes => {}
-        _ = world.ended(root.id) => {}
-    }
+    // Until the model has been silent for too long; then there is a short pause, and the next attempt.
+    let (silent, pause) = (Duration::from_secs(300), Duration::from_millis(1500));
+    while world.clock().advance_to_sleeper(silent).await != silent {}
+    assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+    world.ended(root.id).await;
     let settled = budget().await;
     assert_eq!((settled.presumed.tokens, settled.spent.tokens), (0, 300));
 }
