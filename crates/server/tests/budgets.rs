@@ -40,11 +40,7 @@ async fn a_met_budget_says_why_and_a_grant_lets_the_agent_go_on() {
     let id = site.make("hello").await;
     once(&site, &id, |agent| agent["waiting_on"] == "retry").await;
     let why = site.get(&format!("/v1/agents/{id}/why")).await.expect(200);
-    assert_eq!(
-        (&why["cause"]["on"], &why["cause"]["left"]),
-        (&json!("budget"), &json!({ "tokens": 10 })),
-        "{why}"
-    );
+    assert_eq!((&why["on"], &why["left"]), (&json!("budget"), &json!({ "tokens": 10 })), "{why}");
     let path = format!("/v1/agents/{id}/budget");
     let budget = &site.get(&path).await.expect(200)["data"][0];
     assert_eq!(budget["of"], json!({ "scope": "tree", "root": id }));

@@ -56,6 +56,7 @@ async fn create_grant(site: &Site, agent: &str, question: &str) -> String {
 fn body(operation: &str) -> Option<Value> {
     match operation {
         "createAgent" => Some(json!({})),
+        "grantBudget" => Some(json!({"tokens": 1})),
         "sendMessage" => Some(json!({"text": "hello"})),
         "sendChatMessage" => Some(json!({"content": "hello"})),
         "answerQuestion" => Some(json!({"answer": "blue"})),

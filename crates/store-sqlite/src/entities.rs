@@ -223,15 +223,27 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 mod tests {
     use entourage_types::{
         Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave,
-        Question, Record, Session, Task, Tombstone,
+        Question, Record, Schedule, Session, Task, Tombstone,
     };
 
     use super::*;
 
     /// The statuses without an index: rows in these are listed by tree or by agent, by owner in any status, or
     /// not at all.
-    const WITHOUT_INDEX: [&str; 9] =
-        ["idle", "delivered", "deleted", "kept", "done", "closed", "counting", "pending_save", "forgotten"];
+    const WITHOUT_INDEX: [&str; 12] = [
+        "idle",
+        "delivered",
+        "deleted",
+        "kept",
+        "done",
+        "closed",
+        "counting",
+        "pending_save",
+        "forgotten",
+        "active",
+        "paused",
+        "ended",
+    ];
 
     macro_rules! statuses {
         ($($record:ty),+) => {
@@ -256,7 +268,8 @@ mod tests {
             KeptThread,
             PendingSave,
             Counter,
-            Tombstone
+            Tombstone,
+            Schedule
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

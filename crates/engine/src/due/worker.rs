@@ -6,7 +6,10 @@ use entourage_store::Error as StoreError;
 use entourage_types::Time;
 use futures::FutureExt;
 use tokio::{
-    sync::broadcast::{self, error::RecvError},
+    sync::broadcast::{
+        self,
+        error::{RecvError, TryRecvError},
+    },
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
@@ -51,6 +54,7 @@ impl<W: Work> Worker<W> {
     pub(crate) async fn run(mut self, stop: &CancellationToken) -> JoinSet<Ended<W>> {
         while !stop.is_cancelled() {
             self.queue.promote_due(self.clock.now());
+            self.take_hints();
             self.fill(stop).await;
             self.work.measure(self.queue.in_progress(), self.queue.ready());
             let next = self.queue.next_due().map_or(self.horizon, |due| due.min(self.horizon));
@@ -139,6 +143,18 @@ impl<W: Work> Worker<W> {
         self.cursor = None;
         self.more = true;
         self.queue.clear_delayed();
+    }
+
+    /// Takes note of all hints that have come, before anything is started: a lane that is new must not wait for the
+    /// hints of one that is busy.
+    fn take_hints(&mut self) {
+        loop {
+            match self.hints.try_recv() {
+                Ok(hint) => self.on_hint(&hint),
+                Err(TryRecvError::Lagged(_)) => self.restart_scan(),
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
     }
 
     fn on_hint(&mut self, hint: &W::Hint) {

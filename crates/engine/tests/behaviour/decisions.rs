@@ -244,6 +244,8 @@ fn twice<'r>(run: &'r mut Run<'_>) -> BoxFuture<'r, Result<String, Interrupt>> {
 }
 
 /// A crash at any commit repeats at most the model call that was not on record yet; the outcome is the same.
+///
+/// Shows: INV-01.
 #[tokio::test(flavor = "multi_thread")]
 async fn decisions_survive_a_crash_at_every_commit() {
     let answer = |request: &Request| {

@@ -79,6 +79,7 @@ async fn forget_with(at: u64, fault: Fault) -> u64 {
     faults.commits()
 }
 
+/// Shows: INV-05.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forgetting_a_child_in_a_living_tree_survives_a_crash_at_every_commit() {
     let commits = forget_with(u64::MAX, Fault::DieBefore).await;

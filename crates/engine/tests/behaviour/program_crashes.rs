@@ -58,6 +58,7 @@ fn whole_story() -> Story {
     .any_order()
 }
 
+/// Shows: INV-03.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_survives_a_crash_at_every_commit() {
     let points = whole_story().survives([1], 3).await;

@@ -132,6 +132,7 @@ fn joins<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
     .boxed()
 }
 
+/// Shows: INV-03.
 #[tokio::test]
 async fn results_are_withheld_until_all_are_joined_and_wake_the_agent_once() {
     let model = HeldModel::new(ScriptedModel::deciding(|request| {

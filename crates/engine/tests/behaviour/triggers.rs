@@ -246,6 +246,8 @@ async fn a_program_reads_the_payload_as_its_own_type() {
 }
 
 /// Two times of a schedule, each exactly once, whatever dies when.
+///
+/// Shows: INV-04.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_survives_a_crash_at_every_commit() {
     let fires = async |at, fault| {

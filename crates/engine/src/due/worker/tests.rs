@@ -146,7 +146,7 @@ impl Work for Rows {
     }
 
     fn on_hint(&self, key: &Key, now: Time, mut put: impl FnMut(Key, &&'static str, Time)) {
-        put(*key, &"lane", now);
+        put(*key, &if *key < 1_000 { "lane" } else { "other" }, now);
     }
 
     fn start(&self, key: Key, now: Time) -> impl Future<Output = Result<(), ()>> + Send + 'static {
@@ -282,6 +282,22 @@ async fn a_lane_whose_work_hangs_holds_up_no_other() {
     let mut tried: Vec<Key> = seen.lock().unwrap().attempts.keys().copied().collect();
     tried.sort_unstable();
     assert_eq!(tried, [0, 1, 2, 3, 2_000]);
+}
+
+#[tokio::test]
+async fn a_new_lane_has_its_turn_however_many_hints_of_a_busy_one_came_before() {
+    let rows = Rows::new([], |_, _| Does::Fail);
+    let rows = Rows { limits: Limits { in_all: 1, per_lane: 1 }, ..rows };
+    let (seen, stop, (tell, hints)) = (Arc::clone(&rows.seen), rows.stop.clone(), broadcast::channel(256));
+    let clock = Arc::new(TestClock { stands: true, ..TestClock::default() });
+    for key in (0..100).chain([1_000]) {
+        tell.send(key).unwrap();
+    }
+    let mut run = pin!(Worker::new(rows, hints, clock).run(&stop));
+    settle!(run);
+    let tried = &seen.lock().unwrap().tried;
+    let turn = tried.iter().position(|(key, _)| *key == 1_000);
+    assert!(turn.is_some_and(|turn| turn <= 1), "{tried:?}");
 }
 
 #[tokio::test]
