@@ -76,6 +76,10 @@ pub async fn a_pruned_agent_leaves_no_rows(place: impl Backing) -> Result<()> {
     let alone = Commit::new(at(3)).write(Write::PruneAgent(child.id)).write(Write::PruneAgent(tree.id));
     let orphaned = store.commit(alone).await;
     assert!(matches!(orphaned, Err(Error::HasChildren { .. })), "{orphaned:?}");
+    // Nor is an agent removed by the commit that puts another below it.
+    let late = Write::NewAgent(child.child("digger", "digs below it", None, at(3)));
+    let orphaned = store.commit(Commit::new(at(3)).write(late).write(Write::PruneAgent(child.id))).await;
+    assert!(matches!(orphaned, Err(Error::HasChildren { .. })), "{orphaned:?}");
     store.commit(Commit::new(at(3)).write(Write::PruneAgent(beside.id))).await?;
     assert!(!numbers(&store, tree.id).await?.is_empty(), "the tree's events stay");
     let own = claim(&store, tree.id).await?.agent;

@@ -255,7 +255,12 @@ impl<F: Facts> Judge<'_, F> {
         let is_removed = |dependent: AgentId| {
             before.iter().any(|write| matches!(write, Write::PruneAgent(removed) if *removed == dependent))
         };
-        match read(self.facts.dependents(agent))?.into_iter().all(is_removed) {
+        let depends = |new: &Agent| new.id != agent && (new.parent == Some(agent) || new.root == agent);
+        let made = before.iter().filter_map(|write| match write {
+            Write::NewAgent(new) if depends(new) => Some(new.id),
+            _ => None,
+        });
+        match read(self.facts.dependents(agent))?.into_iter().chain(made).all(is_removed) {
             true => Ok(()),
             false => Err(Error::HasChildren { parent: agent }.into()),
         }
