@@ -476,7 +476,10 @@ async fn a_request_that_never_left_the_gate_counts_as_nothing() {
     // Until the model has been silent for too long; then there is a short pause, and the next attempt.
     let (silent, pause) = (Duration::from_secs(300), Duration::from_millis(1500));
     while world.clock().advance_to_sleeper(silent).await != silent {}
-    assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+    let mut left = pause;
+    while !left.is_zero() {
+        left -= world.clock().advance_to_sleeper(left).await;
+    }
     world.ended(root.id).await;
     let settled = budget().await;
     assert_eq!((settled.presumed.tokens, settled.spent.tokens), (0, 300));
