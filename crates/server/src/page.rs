@@ -106,6 +106,14 @@ pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
+/// Returns the number of an item, which a database can hold; an error otherwise, with the name of the parameter.
+pub(crate) fn checked_number(name: &str, number: u64) -> Result<u64, Problem> {
+    match i64::try_from(number) {
+        Ok(_) => Ok(number),
+        Err(_) => Err(Problem::bad_query(format!("{name}: {number} is not within 0 to {}", i64::MAX))),
+    }
+}
+
 /// A page of a transcript's entries; `end` is where the next page ends, if there are earlier entries.
 pub(crate) fn page_of<T>(told: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Page<T> {
     Page { data: told.into_iter().collect(), next_cursor: end.map(|end| encode(&end.to_string())) }

@@ -17,7 +17,7 @@ use super::{Answer, Failures, Gone};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
-    page::{BYTES, Paging, checked_limit},
+    page::{BYTES, Paging, checked_limit, checked_number},
     state::AppState,
     views,
 };
@@ -150,10 +150,8 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>, Filter(show): Filter<ShowTree
 )]
 async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<ListItems>) -> Answer<ItemPage> {
     let limit = checked_limit(query.limit)?;
-    if i64::try_from(query.from).is_err() {
-        return Err(Problem::bad_query(format!("from: {} is not within 0 to {}", query.from, i64::MAX)));
-    }
-    let items = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, query.from, limit) };
+    let from = checked_number("from", query.from)?;
+    let items = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, from, limit) };
     let found = caller.client.transcript_part(items).await?;
     let next_from = found.last().map_or(query.from, |last| last.seq + 1);
     Ok(Json(ItemPage { data: found.into_iter().map(Item::from).collect(), next_from }))

@@ -10,7 +10,7 @@ use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
-    page::{BYTES, Paging, page_of},
+    page::{BYTES, Paging, checked_number, page_of},
     state::AppState,
     views,
 };
@@ -62,10 +62,8 @@ async fn transcript(
 ) -> Answer<EntryPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let (cursor, limit) = paging.items::<PageEnd<QuestionId>>()?;
-    let before = match (cursor, query.before) {
-        (_, Some(before)) if i64::try_from(before).is_err() => {
-            return Err(Problem::bad_query(format!("before: {before} is not within 0 to {}", i64::MAX)));
-        }
+    let before = query.before.map(|before| checked_number("before", before)).transpose()?;
+    let before = match (cursor, before) {
         (Some(_), Some(_)) => return Err(Problem::bad_query("give `before` or `cursor`, not both")),
         (cursor, before) => cursor.or(before.map(|item| PageEnd { item, told: None })),
     };
