@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use entourage_llm::{Message, Price, Request};
-use entourage_store::Error as StoreError;
-use entourage_types::{Agent, Allowance, Amount, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Time, Usage};
+use entourage_store::{Error as StoreError, Expect};
+use entourage_types::{
+    Agent, Allowance, Amount, Budget, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Shortage, Time, Usage,
+};
 
 use crate::Engine;
 
@@ -128,6 +130,24 @@ impl Engine {
         Ok(kind.map(|kind| of_tree(&kind)).unwrap_or_default())
     }
 
+    /// What a budget lacks still for a call that it had no room for, whatever the calls under way use, and the
+    /// expectation of that; none once it has room.
+    pub(crate) async fn still_short(
+        &self,
+        agent: &Agent,
+        Shortage { budget: id, needs, .. }: &Shortage,
+    ) -> Result<Option<(Shortage, Expect)>, StoreError> {
+        let limiting = self.budgets_of(agent, self.now()).await?;
+        let Some((_, allowance)) = limiting.into_iter().find(|(of, _)| of == id) else { return Ok(None) };
+        let amount =
+            Amount { cost: needs.cost.unwrap_or_default(), tokens: needs.tokens.unwrap_or_default() };
+        let found = self.store().budget(&Scope::from(&agent.owner), id).await?;
+        let found = found.unwrap_or_else(|| Budget::unused(id.clone(), agent.owner.clone()));
+        let left = found.left_at_best(allowance);
+        let lacks = Expect::Lacks(id.clone(), allowance, amount);
+        Ok((!left.holds(amount)).then(|| (shortage(id.clone(), left, amount), lacks)))
+    }
+
     /// The most that a request can use, without its limit on the answer if it has none; no money if no price is known
     /// or assumed. A token has at least one byte.
     pub(crate) fn worst_case(&self, request: &Request) -> (u64, Option<Cost>) {
@@ -179,6 +199,13 @@ fn bytes_of(request: &Request) -> usize {
     });
     let schema = request.output_schema.as_ref().map_or(0, |schema| schema.to_string().len());
     BESIDE_REQUEST + request.system.len() + messages.sum::<usize>() + tools.sum::<usize>() + schema
+}
+
+/// What a call needs of a budget, in what the budget limits.
+pub(crate) fn shortage(budget: BudgetId, left: Allowance, amount: Amount) -> Shortage {
+    let needs =
+        Allowance { cost: left.cost.map(|_| amount.cost), tokens: left.tokens.map(|_| amount.tokens) };
+    Shortage { budget, needs, left }
 }
 
 #[cfg(test)]

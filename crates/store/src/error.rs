@@ -6,7 +6,7 @@ use entourage_types::{AgentId, Allowance, BudgetId, CommitId, EntityKind, RunId,
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another activation has claimed the agent since; the caller stops quietly.
+    /// Another activation has claimed the agent since, or has ended it and it was removed; the caller stops quietly.
     #[error("agent {agent} is fenced: another activation has taken it")]
     Fenced {
         /// Which agent.

@@ -56,6 +56,9 @@ impl Client {
                 None => Cause::Work,
             });
         }
+        if let Some(short) = self.over_budget(agent, run.as_ref()).await? {
+            return Ok((short.0, short.1, None));
+        }
         if let Some(since) = self.is_about_to_go_on(agent).await? {
             let left = self.left_open(agent, run.as_ref()).await?;
             return Ok((left.unwrap_or_else(|| self.standstill()), since, None));
@@ -73,10 +76,7 @@ impl Client {
         let Some(Obstacle { step, task, worker }) = self.first_in_the_way(&steps).await? else {
             return alone(Cause::Nothing);
         };
-        let is_due = step.state.due().is_some_and(|(due, _)| due <= self.engine.now());
-        // What it lacks it lacks, although it is about to look again.
-        let is_short = matches!(&step.state, StepState::Retry(Retry { shortage: Some(_), .. }));
-        if is_due && !is_short {
+        if step.state.due().is_some_and(|(due, _)| due <= self.engine.now()) {
             return Ok((self.standstill(), step.updated, None));
         }
         let cause = match &step.state {
@@ -89,9 +89,6 @@ impl Client {
             StepState::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => {
                 task.map_or(Cause::Nothing, |task| Cause::Task { task })
             }
-            StepState::Retry(Retry { shortage: Some(shortage), due, .. }) => {
-                Cause::Budget { shortage: shortage.clone(), due: *due }
-            }
             StepState::Retry(retry) => match self.held_back(agent, Some(&run)).await? {
                 Some((model, _)) => Cause::Gate { model, due: retry.due },
                 None => {
@@ -102,6 +99,20 @@ impl Client {
             StepState::Started | StepState::Done(_) => Cause::Nothing,
         };
         Ok((cause, step.updated, worker))
+    }
+
+    /// Which budget has no room for the next call of a run, and since when. It does not go on before that, whatever it
+    /// has to read.
+    async fn over_budget(&self, agent: &Agent, run: Option<&Run>) -> Result<Option<(Cause, Time)>> {
+        let Some(run) = run.filter(|_| agent.waiting_on == Some(WaitingOn::Retry)) else { return Ok(None) };
+        for step in self.engine.store().steps(&self.scope, run.id).await? {
+            if let StepState::Retry(Retry { shortage: Some(shortage), due, .. }) = step.state
+                && let Some((shortage, _)) = self.engine.still_short(agent, &shortage).await?
+            {
+                return Ok(Some((Cause::Budget { shortage, due }, step.updated)));
+            }
+        }
+        Ok(None)
     }
 
     /// The step that keeps a run from going on, and the agent that works on it: what a person must answer comes

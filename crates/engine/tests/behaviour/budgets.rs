@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -438,12 +438,22 @@ async fn an_agent_that_lacks_room_has_one_wakeup_whatever_reaches_it() {
         world.engine().advance(root.id).await.unwrap();
     }
     eventually("it sleeps again", wakeups, |left| *left == before).await;
+    // What people want of it is for when it goes on, and is not why it waits.
+    for action in [Action::Comment, Action::CloseSession, Action::Retry] {
+        let text = (action == Action::Comment).then_some("Mind the price.");
+        person(&world).intervene(root.id, action, text).await.unwrap();
+        let cause = async || world.client().why(root.id).await.unwrap().cause().clone();
+        eventually("the budget is why", cause, |cause| matches!(cause, Cause::Budget { .. })).await;
+        world.engine().advance(root.id).await.unwrap();
+        assert!(matches!(cause().await, Cause::Budget { .. }), "{action:?}");
+    }
 }
 
 /// Holds the first request back, and answers the next ones.
+#[derive(Clone)]
 struct HoldsFirst {
     inner: ScriptedModel,
-    is_first: AtomicBool,
+    requests: Arc<AtomicUsize>,
 }
 
 #[async_trait::async_trait]
@@ -454,7 +464,7 @@ impl entourage_llm::Model for HoldsFirst {
         deltas: &mut dyn entourage_llm::Deltas,
     ) -> entourage_llm::Result<entourage_llm::Reply> {
         deltas.delta(entourage_llm::Delta::Queued);
-        if self.is_first.swap(false, Ordering::Relaxed) {
+        if self.requests.fetch_add(1, Ordering::Relaxed) == 0 {
             return std::future::pending().await;
         }
         deltas.delta(entourage_llm::Delta::Sent);
@@ -468,17 +478,15 @@ impl entourage_llm::Model for HoldsFirst {
 
 #[tokio::test]
 async fn a_request_that_never_left_the_gate_counts_as_nothing() {
-    let model = HoldsFirst { inner: answering(), is_first: AtomicBool::new(true) };
-    let world = World::builder(model).kinds(limited(100_000)).start().await;
+    let model = HoldsFirst { inner: answering(), requests: Arc::default() };
+    let world = World::builder(model.clone()).kinds(limited(100_000)).start().await;
     let root = world.ask("Go.").await;
     let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
     eventually("it is reserved", budget, |budget| !budget.reserved.is_zero()).await;
-    // Until the model has been silent for too long; then there is a short pause, and the next attempt.
-    let (silent, pause) = (Duration::from_secs(300), Duration::from_millis(1500));
-    while world.clock().advance_to_sleeper(silent).await != silent {}
-    let mut left = pause;
-    while !left.is_zero() {
-        left -= world.clock().advance_to_sleeper(left).await;
+    // Until the model has been silent for too long, and the pause before the next attempt is over.
+    while model.requests.load(Ordering::Relaxed) < 2 {
+        world.clock().advance_to_sleeper(Duration::from_secs(300)).await;
+        tokio::task::yield_now().await;
     }
     world.ended(root.id).await;
     let settled = budget().await;

@@ -160,6 +160,6 @@ pub async fn a_claim_of_a_missing_agent_returns_none(place: impl Backing) -> Res
     let nobody = Agent::root(owner(), "helper", "never made", at(0));
     assert!(store.claim(nobody.id, 0).await?.is_none());
     let refused = store.commit(Commit::fenced(&nobody, at(1))).await;
-    assert!(matches!(refused, Err(Error::NoAgent { agent }) if agent == nobody.id), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Fenced { agent }) if agent == nobody.id), "{refused:?}");
     Ok(())
 }

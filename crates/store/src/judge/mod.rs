@@ -52,12 +52,11 @@ impl Commit {
     }
 }
 
-/// Returns the fenced agent.
+/// Returns the fenced agent. One that is gone has been taken by whoever ended it.
 fn fenced_agent<F: Facts>(fence: Fence, facts: &mut F) -> Result<Agent, F> {
     match read(facts.agent(fence.agent))? {
-        None => Err(Error::NoAgent { agent: fence.agent }.into()),
-        Some(agent) if agent.epoch != fence.epoch => Err(Error::Fenced { agent: fence.agent }.into()),
-        Some(agent) => Ok(agent),
+        Some(agent) if agent.epoch == fence.epoch => Ok(agent),
+        _ => Err(Error::Fenced { agent: fence.agent }.into()),
     }
 }
 

@@ -3,11 +3,12 @@
 
 use entourage_llm::{Delta, Error as ModelError, Reply, Request};
 use entourage_store::{BudgetChange, Commit, Error as StoreError, Expect, Write};
-use entourage_types::{
-    Allowance, Amount, Budget, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Retry, Scope, Shortage,
-};
+use entourage_types::{Allowance, Amount, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Retry, Shortage};
 
-use crate::run::{Interrupt, Result, Run};
+use crate::{
+    budget::shortage,
+    run::{Interrupt, Result, Run},
+};
 
 /// The most tokens of an answer, where a budget applies and the kind says nothing.
 const MAX_ANSWER: u32 = 8192;
@@ -114,18 +115,9 @@ impl Run<'_> {
         &self,
         kept: &Retry,
     ) -> Result<Option<Unaffordable>, StoreError> {
-        let Some(Shortage { budget, needs, .. }) = &kept.shortage else { return Ok(None) };
-        let limiting = self.limiting().await?;
-        let Some((_, allowance)) = limiting.into_iter().find(|(id, _)| id == budget) else { return Ok(None) };
-        let amount =
-            Amount { cost: needs.cost.unwrap_or_default(), tokens: needs.tokens.unwrap_or_default() };
-        let scope = Scope::from(&self.agent.owner);
-        let found = self.engine.store().budget(&scope, budget).await?;
-        let found = found.unwrap_or_else(|| Budget::unused(budget.clone(), self.agent.owner.clone()));
-        let left = found.left_at_best(allowance);
-        let lacks = Some(Expect::Lacks(budget.clone(), allowance, amount));
-        let is_short = !left.holds(amount);
-        Ok(is_short.then(|| Unaffordable { shortage: shortage(budget.clone(), left, amount), lacks }))
+        let Some(shortage) = &kept.shortage else { return Ok(None) };
+        let short = self.engine.still_short(&self.agent, shortage).await?;
+        Ok(short.map(|(shortage, lacks)| Unaffordable { shortage, lacks: Some(lacks) }))
     }
 
     /// Ends the reservation of a call with the next commit: with what its answers used, these unusable ones included,
@@ -171,11 +163,4 @@ impl Run<'_> {
         let said = self.append(ItemBody::Notice(notice), self.engine.now());
         self.batch.push(said);
     }
-}
-
-/// What a call needs of a budget, in what the budget limits.
-fn shortage(budget: BudgetId, left: Allowance, amount: Amount) -> Shortage {
-    let needs =
-        Allowance { cost: left.cost.map(|_| amount.cost), tokens: left.tokens.map(|_| amount.tokens) };
-    Shortage { budget, needs, left }
 }

@@ -227,9 +227,13 @@ async fn unrest(stage: &Stage) -> Violation {
         .await
         .into_iter()
         .filter(|agent| agent.waiting_on.is_some() || agent.status == Status::Running);
-    let open: Vec<String> = open
-        .map(|agent| format!("{} {} {} {:?}", agent.id, agent.kind, agent.status, agent.waiting_on))
-        .collect();
+    let engine = observer(stage);
+    let open = open.map(async |agent| {
+        let client = engine.client(agent.owner.clone());
+        let (why, budgets) = (client.why(agent.id).await, client.budgets(agent.id).await);
+        format!("{} {} {}, {why:?}, {budgets:?}", agent.id, agent.kind, agent.status)
+    });
+    let open = futures::future::join_all(open).await;
     stuck(format!("it is not quiet after {ROUNDS} rounds: {}", open.join("; ")))
 }
 
