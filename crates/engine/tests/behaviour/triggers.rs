@@ -65,10 +65,25 @@ async fn so_far(world: &World, agent: AgentId) -> (Vec<Message>, bool) {
     (triggered(world, agent).await, rests)
 }
 
+/// Has the agent work until what is found matches, and returns it. No dispatcher does: the clock of these tests must
+/// not jump while an activation is at work.
+async fn works<T, F: Future<Output = T>>(
+    world: &World,
+    agent: AgentId,
+    look: impl Fn() -> F,
+    fits: impl Fn(&T) -> bool,
+) -> T {
+    let looked = async || {
+        world.engine().advance(agent).await.unwrap();
+        look().await
+    };
+    eventually("the agent has done its work", looked, fits).await
+}
+
 async fn come(world: &World, agent: AgentId, times: usize) -> Vec<Message> {
     let done = async || so_far(world, agent).await;
     let (messages, _) =
-        eventually("it has done its work", done, |(messages, rests)| messages.len() >= times && *rests).await;
+        works(world, agent, done, |(messages, rests)| messages.len() >= times && *rests).await;
     assert_eq!(messages.len(), times);
     messages
 }
@@ -80,7 +95,7 @@ async fn schedule(world: &World, of: &Schedule) -> Schedule {
 #[tokio::test]
 async fn a_schedule_sets_its_agent_to_work_again_and_again() {
     let model = answering();
-    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).start().await;
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
     let agent = started(&world).await;
     let made = person(&world).schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
     assert_eq!(model.requests().len(), 0, "not before its time");
@@ -99,9 +114,20 @@ async fn a_schedule_sets_its_agent_to_work_again_and_again() {
     assert_eq!(world.audit().await, []);
 }
 
+/// The dispatcher starts what is due on a schedule.
+#[tokio::test]
+async fn a_dispatcher_starts_an_agent_at_its_time() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let agent = started(&world).await;
+    person(&world).schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    world.clock().advance(HOUR);
+    let done = async || so_far(&world, agent.id).await;
+    eventually("it is triggered", done, |(messages, rests)| messages.len() == 1 && *rests).await;
+}
+
 #[tokio::test]
 async fn times_that_nobody_could_serve_collapse_into_one() {
-    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
     let agent = started(&world).await;
     let made = person(&world).schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
     // No process is there for five hours.
@@ -114,7 +140,7 @@ async fn times_that_nobody_could_serve_collapse_into_one() {
     let left_out = |left_out| move |now: &Schedule| now.fired == 2 && now.left_out == left_out;
     for times in 4..7 {
         world.clock().advance(HOUR);
-        eventually("it comes", async || schedule(&world, &made).await, left_out(times)).await;
+        works(&world, agent.id, async || schedule(&world, &made).await, left_out(times)).await;
     }
     assert_eq!(triggered(&world, agent.id).await.len(), 1, "it is paused");
     person(&world).intervene(agent.id, Action::Resume, None).await.unwrap();
@@ -124,13 +150,13 @@ async fn times_that_nobody_could_serve_collapse_into_one() {
 
 #[tokio::test]
 async fn a_schedule_that_is_paused_or_ended_does_not_fire() {
-    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
     let (client, agent) = (person(&world), started(&world).await);
     let made = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
     client.pause_schedule(made.id).await.unwrap();
     world.clock().advance(HOUR + HOUR / 2);
     let due = async || world.store().due(world.clock().now(), None, 10).await.unwrap();
-    eventually("nothing is due", due, Vec::is_empty).await;
+    works(&world, agent.id, due, Vec::is_empty).await;
     assert_eq!(triggered(&world, agent.id).await, []);
     let resumed = client.resume_schedule(made.id).await.unwrap();
     assert_eq!((resumed.due, resumed.fired), (made.due + HOUR, 0));
@@ -139,13 +165,13 @@ async fn a_schedule_that_is_paused_or_ended_does_not_fire() {
     client.resume_schedule(made.id).await.unwrap();
     world.clock().advance(HOUR);
     come(&world, agent.id, 1).await;
-    eventually("nothing is due", due, Vec::is_empty).await;
+    works(&world, agent.id, due, Vec::is_empty).await;
     assert_eq!(schedule(&world, &made).await.fired, 1);
     let ended = client.end_schedule(made.id).await.unwrap();
     assert_eq!(ended.status, ScheduleStatus::Ended);
     assert_eq!(client.resume_schedule(made.id).await.unwrap().status, ScheduleStatus::Ended);
     world.clock().advance(2 * HOUR);
-    eventually("nothing is due", due, Vec::is_empty).await;
+    works(&world, agent.id, due, Vec::is_empty).await;
     come(&world, agent.id, 1).await;
     let once = NewSchedule { recurrence: Recurrence::Once, ..hourly(agent.id, world.clock().now()) };
     let once = client.schedule(once, None).await.unwrap();
@@ -165,7 +191,7 @@ async fn a_trigger_waits_for_the_run_under_way_and_comes_once_per_key() {
     model.push(Ok(Script::text("done")));
     model.push(Ok(Script::text("looked")));
     let world = World::builder(model.clone()).tools(crate::kit::first_tools()).kinds(one_kind(|_| {}));
-    let world = world.start().await;
+    let world = world.dispatchers([]).start().await;
     let agent = world.ask("Go.").await;
     let question = world.question(agent.id).await;
     let client = person(&world);
@@ -184,7 +210,7 @@ async fn a_trigger_waits_for_the_run_under_way_and_comes_once_per_key() {
 
 #[tokio::test]
 async fn a_trigger_that_no_agent_could_read_is_refused() {
-    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
     let (client, agent) = (person(&world), started(&world).await);
     let now = world.clock().now();
     for (wrong, why) in [
@@ -215,7 +241,7 @@ async fn a_trigger_that_no_agent_could_read_is_refused() {
     // That of a deleted agent ends when its time comes.
     world.clock().advance(2 * HOUR);
     let ended = async || schedule(&world, &made).await;
-    eventually("it ends", ended, |now| now.status == ScheduleStatus::Ended && now.fired == 0).await;
+    works(&world, agent.id, ended, |now| now.status == ScheduleStatus::Ended && now.fired == 0).await;
 }
 
 /// Says what the trigger has brought.
@@ -232,20 +258,20 @@ fn says_its_day<'r>(run: &'r mut Run<'_>) -> BoxFuture<'r, Result<String, Interr
 #[tokio::test]
 async fn a_program_reads_the_payload_as_its_own_type() {
     let world = World::builder(ScriptedModel::new([])).kinds(crate::kit::programmed(|_| {}));
-    let world = crate::kit::WithProgram::program(world, &[], says_its_day).start().await;
+    let world = crate::kit::WithProgram::program(world, &[], says_its_day).dispatchers([]).start().await;
     let (client, agent) = (person(&world), started(&world).await);
     let said = async |text: &str| {
         let items = world.client().items(agent.id, 0, 100).await.unwrap();
         items.iter().any(|item| matches!(&item.body, ItemBody::Turn(turn) if turn.text == text))
     };
     client.trigger(agent.id, check_in(), "Look.", None).await.unwrap();
-    eventually("it says the day", async || said("3").await, |said| *said).await;
+    works(&world, agent.id, async || said("3").await, |said| *said).await;
     client.send(agent.id, "Hello.", None).await.unwrap();
-    eventually("it was sent a message", async || said("none").await, |said| *said).await;
+    works(&world, agent.id, async || said("none").await, |said| *said).await;
     let other = Trigger { payload: "later".into(), ..check_in() };
     client.trigger(agent.id, other, "Look.", None).await.unwrap();
     let now = async || world.client().agent(agent.id).await.unwrap().status;
-    eventually("it fails", now, |status| *status == Status::Failed).await;
+    works(&world, agent.id, now, |status| *status == Status::Failed).await;
 }
 
 /// Two times of a schedule, each exactly once, whatever dies when.
@@ -255,7 +281,6 @@ async fn a_program_reads_the_payload_as_its_own_type() {
 async fn a_schedule_survives_a_crash_at_every_commit() {
     let fires = async |at, fault| {
         let world = World::builder(answering()).kinds(one_kind(|_| {})).store(MemoryStore::default());
-        // Without a dispatcher: the clock must not jump while an activation is at work.
         let world = world.dispatchers([]).start_with(at, fault).await;
         let faults = world.faults().clone();
         let create = async |world: &World| person(world).create(NewAgent::default(), Some("new")).await;
@@ -333,7 +358,7 @@ async fn a_schedule_outlives_a_run_that_is_given_up() {
 /// Nothing is left of one that fires no more, so that its agent can be removed.
 #[tokio::test]
 async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() {
-    let world = World::builder(answering()).kinds(one_kind(|_| {})).start().await;
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
     let (client, agent) = (person(&world), started(&world).await);
     let wakeups = async || world.store().due(Time::LAST, None, 100).await.unwrap();
     let made = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
@@ -341,9 +366,9 @@ async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() 
         client.pause_schedule(made.id).await.unwrap();
         client.resume_schedule(made.id).await.unwrap();
     }
-    eventually("one wake-up is left", wakeups, |left| left.len() == 1).await;
+    works(&world, agent.id, wakeups, |left| left.len() == 1).await;
     client.end_schedule(made.id).await.unwrap();
-    eventually("no wake-up is left", wakeups, Vec::is_empty).await;
+    works(&world, agent.id, wakeups, Vec::is_empty).await;
     let paused = client.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
     client.pause_schedule(paused.id).await.unwrap();
     let named = Trigger { schedule: Some(paused.id), ..check_in() };
@@ -353,5 +378,5 @@ async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() 
     client.intervene(agent.id, Action::Delete, None).await.unwrap();
     let refused = client.resume_schedule(paused.id).await.unwrap_err();
     assert!(matches!(refused, Error::Gone(_)), "{refused:?}");
-    eventually("no wake-up is left", wakeups, Vec::is_empty).await;
+    works(&world, agent.id, wakeups, Vec::is_empty).await;
 }

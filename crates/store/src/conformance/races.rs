@@ -191,7 +191,7 @@ pub async fn a_claim_of_a_pruned_tree_writes_nothing(place: impl Handles) -> Res
             let mut agent = claimed.agent;
             let item = say(&mut agent, RunId::new(), "nobody reads this");
             let refused = handles[1].commit(Commit::fenced(&agent, at(10)).write(Write::Item(item))).await;
-            assert!(matches!(refused, Err(Error::NoAgent { .. })), "{refused:?}");
+            assert!(matches!(refused, Err(Error::Fenced { .. })), "{refused:?}");
         }
         assert!(handles[1].claim(root.id, 0).await?.is_none());
     }
