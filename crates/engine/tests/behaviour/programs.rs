@@ -330,10 +330,7 @@ async fn calls_that_a_program_does_not_make_are_closed_before_the_next_turn() {
         ("answers with the text beside the call", |run| answers_beside(run), &[]),
     ];
     for (way, program, then) in ways {
-        let model = ScriptedModel::new([
-            Script::call("list_agents", json!({})).and_text("beside"),
-            Script::text("enough"),
-        ]);
+        let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("enough")]);
         let builder = world(&model).kinds(programmed(|kind| kind.tools = Some(vec!["list_agents".into()])));
         let world = builder.program(&[], program).start().await;
         let root = world.ask("Go.").await;
