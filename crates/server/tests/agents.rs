@@ -60,6 +60,26 @@ async fn an_agent_may_be_put_below_another_one() {
     site.post("/v1/agents", &json!({"parent": above, "message": "x"})).await.problem(409, "agent-cancelled");
 }
 
+/// An agent that has ended is removed from a tree that lives on, and what it came to stays.
+#[tokio::test]
+async fn an_agent_that_has_ended_can_be_forgotten() {
+    let site = Site::open().await;
+    let root = site.done("tell note it").await;
+    let tree = site.get(&format!("/v1/agents/{root}/tree")).await.expect(200);
+    let child = tree["root"]["children"][0]["id"].as_str().unwrap();
+    let forget = format!("/v1/agents/{child}/forget");
+    for _ in 0..2 {
+        assert_eq!(site.post(&forget, &json!({})).await.status, 204);
+    }
+    site.get(&format!("/v1/agents/{child}")).await.problem(404, "not-found");
+    let tree = site.get(&format!("/v1/agents/{root}/tree")).await.expect(200);
+    assert_eq!(tree["root"]["children"], json!([]));
+    let tasks = site.get(&format!("/v1/tasks?root={root}")).await.expect(200);
+    assert_eq!((&tasks["data"][0]["to"], &tasks["data"][0]["status"]), (&json!(child), &json!("succeeded")));
+    let problem = site.post(&format!("/v1/agents/{root}/forget"), &json!({})).await.problem(409, "not-now");
+    assert!(problem.detail.contains("at the top of its tree"), "{}", problem.detail);
+}
+
 /// `text`, the former name of the field, is still accepted.
 #[tokio::test]
 async fn a_message_may_be_sent_as_message_or_text_but_not_both() {

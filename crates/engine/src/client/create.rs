@@ -80,8 +80,6 @@ impl Client {
             Err(Error::Store(
                 StoreError::TooManyChildren { parent: agent, .. } | StoreError::TreeFull { root: agent, .. },
             )) => Err(Error::NotNow { agent, why: FULL }),
-            Err(Error::Store(StoreError::Deleted { agent })) => Err(Error::Gone(agent)),
-            Err(Error::Store(StoreError::NoAgent { agent })) => Err(Error::not_found("agent", agent)),
             Err(error) => Err(error),
         }
     }

@@ -68,6 +68,9 @@ impl Client {
             Err(StoreError::Exists { kind: EntityKind::REQUEST, .. }) => {
                 self.first_answer(key, request).await?.ok_or(Error::KeyReused).map(Some)
             }
+            Err(StoreError::Deleted { agent }) => Err(Error::Gone(agent)),
+            // It was forgotten meanwhile.
+            Err(StoreError::NoAgent { agent }) => Err(Error::not_found("agent", agent)),
             Err(error) => Err(error.into()),
         }
     }

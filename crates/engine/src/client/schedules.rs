@@ -102,11 +102,9 @@ impl Client {
         };
         let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
         commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
-        match self.commit_once(key, &request, schedule.id, commit).await {
-            Ok(Some(made)) => self.record(made).await,
-            Ok(None) => Ok(schedule),
-            Err(Error::Store(StoreError::Deleted { agent })) => Err(Error::Gone(agent)),
-            Err(error) => Err(error),
+        match self.commit_once(key, &request, schedule.id, commit).await? {
+            Some(made) => self.record(made).await,
+            None => Ok(schedule),
         }
     }
 
@@ -173,8 +171,8 @@ impl Client {
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(set),
                 Err(StoreError::Deleted { agent }) => return Err(Error::Gone(agent)),
-                // It fired meanwhile.
-                Err(StoreError::OtherVersion { .. }) => {}
+                // It fired meanwhile, or its agent was forgotten, and it is gone.
+                Err(StoreError::OtherVersion { .. } | StoreError::NoAgent { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -305,6 +305,9 @@ impl<'e> Run<'e> {
 
     /// Appends an item, with the step whose checkpoint it is (if any), and returns the write that stores it.
     fn append_of_step(&mut self, step: Option<StepKey>, body: ItemBody, at: Time) -> Write {
+        if matches!(body, ItemBody::Turn(_)) {
+            self.close_calls_not_made();
+        }
         let item = Item {
             agent: self.agent.id,
             seq: self.agent.items,

@@ -318,3 +318,53 @@ async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do()
     let refused = world.client().create(new, None).await.unwrap_err().to_string();
     assert_eq!(refused, "kind `assistant`: there is no program `explode`; there are: orchestrate, react");
 }
+
+/// The model reads of a call that its program does not make that it was not made, whatever the program does instead.
+///
+/// Shows: INV-01.
+#[tokio::test]
+async fn calls_that_a_program_does_not_make_are_closed_before_the_next_turn() {
+    let ways: [(&str, fn(&'_ mut Run<'_>) -> Outcome<'_>, &[&str]); 3] = [
+        ("asks again", |run| asks_again(run), &["turn: enough[]"]),
+        ("says something else", |run| says_mine(run), &["turn: mine[]"]),
+        ("answers with the text beside the call", |run| answers_beside(run), &[]),
+    ];
+    for (way, program, then) in ways {
+        let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("enough")]);
+        let builder = world(&model).kinds(programmed(|kind| kind.tools = Some(vec!["list_agents".into()])));
+        let world = builder.program(&[], program).start().await;
+        let root = world.ask("Go.").await;
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{way}");
+        let lines = lines(&world, &root).await;
+        let at = lines.iter().position(|line| line.contains("not made: the program")).expect(way);
+        assert_eq!(&lines[at + 1..], then, "{way}: {lines:?}");
+        assert_eq!(world.audit().await, [], "{way}");
+        assert_eq!(entourage_testkit::inexact_requests(world.engine()).await, [], "{way}");
+    }
+}
+
+fn asks_again<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    async move {
+        run.receive().await?;
+        run.call_model().await?;
+        Ok(run.call_model().await?.text)
+    }
+    .boxed()
+}
+
+fn says_mine<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    async move {
+        run.receive().await?;
+        run.call_model().await?;
+        Ok(run.say("mine"))
+    }
+    .boxed()
+}
+
+fn answers_beside<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    async move {
+        run.receive().await?;
+        Ok(run.call_model().await?.text)
+    }
+    .boxed()
+}

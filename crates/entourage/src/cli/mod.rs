@@ -15,6 +15,7 @@ mod doctor;
 mod editor;
 mod export;
 mod failure;
+mod forget;
 mod globals;
 mod grants;
 mod hangup;
@@ -122,6 +123,7 @@ enum Command {
     /// End an agent and all agents below it for good; what they wrote stays readable
     #[command(after_help = "Example:\n  entourage delete agt_0199…")]
     Delete(intervene::AgentAndReason),
+    Forget(forget::Forget),
     Session(sessions::Sessions),
     Context(context::Context),
     Why(why::Why),
@@ -205,6 +207,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Stop(plain) => plain.run(Action::Stop, &globals).await,
         Command::Retry(plain) => plain.run(Action::Retry, &globals).await,
         Command::Delete(plain) => plain.run(Action::Delete, &globals).await,
+        Command::Forget(forget) => forget.run(&globals).await,
         Command::Session(sessions) => sessions.run(&globals).await,
         Command::Context(context) => context.run(&globals).await,
         Command::Why(why) => why.run(&globals).await,

@@ -53,6 +53,7 @@ fn the_help_of_every_command_shows_an_example() {
             "stop",
             "retry",
             "delete",
+            "forget",
             "session",
             "context",
             "why",

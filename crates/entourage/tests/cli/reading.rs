@@ -35,6 +35,21 @@ fn show_and_export_print_calls_and_their_outputs() {
     assert!(document.contains("Calls `send_message`:\n\n```\n{\n"), "{document}");
 }
 
+#[test]
+fn an_agent_that_has_ended_is_forgotten_and_its_tree_lives_on() {
+    let place = DataDir::new();
+    place.write("papers/README.md", "The keyword is marzipan.");
+    place.entourage(&["run", "What is the keyword?", "--files", "papers", "--quiet"]).good();
+    let tree = place.entourage(&["tree", "--json"]).good().json();
+    let child = tree[0]["agents"][1]["id"].as_str().unwrap().to_owned();
+    let forgotten = place.entourage(&["forget", &child]).good();
+    assert!(forgotten.stderr.contains("is forgotten"), "{}", forgotten.stderr);
+    let tree = place.entourage(&["tree"]).good().stdout;
+    assert!(!tree.contains(&child) && tree.contains("assistant succeeded"), "{tree}");
+    let top = place.entourage(&["forget", "@last"]);
+    assert!(top.error(1).contains("at the top of its tree"), "{}", top.stderr);
+}
+
 /// A tree is shown as it was after an event: first there was one agent, which had nothing to do.
 #[test]
 fn tree_shows_a_tree_as_it_was_after_an_event() {

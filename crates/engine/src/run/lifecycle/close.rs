@@ -122,7 +122,7 @@ impl Run<'_> {
             (TaskResult::Text(_), Some(cause)) => {
                 self.close_open_calls(&format!("the run ended ({cause})"), &mut writes).await?;
             }
-            (_, None) => {}
+            (_, None) => self.close_calls_not_made(),
         }
         for task in &unjoined {
             self.cancel_task(task.clone(), Action::Delete, &mut writes)?;
@@ -220,13 +220,9 @@ impl Run<'_> {
         cause: &str,
         writes: &mut Vec<Write>,
     ) -> Result<()> {
-        let last = self.items().iter().rev().find_map(|item| match &item.body {
-            ItemBody::Turn(turn) => Some(turn.calls.clone()),
-            _ => None,
-        });
         let at = self.engine.now();
-        let open: Vec<ToolCall> =
-            last.unwrap_or_default().into_iter().filter(|call| !self.steps.is_answered(call.id)).collect();
+        let is_open = |call: &&ToolCall| !self.steps.is_answered(call.id);
+        let open: Vec<ToolCall> = self.last_calls().iter().filter(is_open).cloned().collect();
         for call in open {
             let step = self.steps.of_call(&call).cloned();
             let asked = step.as_ref().and_then(Step::question).cloned();

@@ -88,7 +88,9 @@ struct Attempt {
 
 impl Run<'_> {
     /// Asks the model for its next turn, once: after a crash the turn is read back. The limits of the run take effect
-    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone.
+    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone. Calls of the turn that the program
+    /// does not make before the next turn, its own texts included, or before the end of the run are not made at all: the
+    /// model reads that as their output.
     ///
     /// # Errors
     /// An [`Interrupt`] when a limit is met, or when the call is to be tried again later or failed for good.

@@ -4,5 +4,6 @@ pub(in crate::run) mod call;
 pub(in crate::run) mod commit_outputs;
 pub(in crate::run) mod doubt;
 pub(in crate::run) mod execute;
+pub(in crate::run) mod not_made;
 pub(in crate::run) mod output;
 pub(in crate::run) mod output_limits;

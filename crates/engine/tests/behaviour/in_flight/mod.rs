@@ -1,6 +1,8 @@
-//! A database of an earlier version, left by a process that was killed with everything in flight:
+//! Databases of earlier versions. This one was left by a process that was killed with everything in flight:
 //! open calls of every sort, a pending retry, an approval, a call in doubt, sleeping agents. All of
 //! it continues, also after a program of a version in between opened the database.
+
+mod programs;
 
 use std::{
     fs,
@@ -31,26 +33,28 @@ const CHANGED: [(usize, usize, &str); 3] =
 /// How long the process was killed after the start of the tests' clock.
 const SINCE: Duration = Duration::from_secs(28_337_200);
 
-/// How a database that was left at [`VERSION`] was migrated since.
+/// How a database that was left at a version was migrated since.
 #[derive(Debug, Clone, Copy)]
 struct Migrated {
+    from: usize,
     to: usize,
     /// The number of a migration that was another one then, and its file.
     changed: Option<(usize, &'static str)>,
 }
 
 impl Migrated {
-    /// Every way in which a program of main can have left such a database.
-    fn all() -> Vec<Self> {
+    /// Every way in which a program of main can have left a database of this version.
+    fn all(from: usize) -> Vec<Self> {
         let as_now =
-            (VERSION..=entourage_store_sqlite::VERSION as usize).map(|to| Self { to, changed: None });
+            (from..=entourage_store_sqlite::VERSION as usize).map(|to| Self { from, to, changed: None });
         let as_then = CHANGED.into_iter().flat_map(|(number, last, file)| {
-            (number..=last).map(move |to| Self { to, changed: Some((number, file)) })
+            (number.max(from + 1)..=last).map(move |to| Self { from, to, changed: Some((number, file)) })
         });
-        as_now.chain(as_then).collect()
+        as_now.chain(as_then.filter(|then| then.changed.is_some_and(|(number, _)| number > from))).collect()
     }
 
-    fn write(self, path: &Path) {
+    /// Writes the file, with these rows.
+    fn write(self, path: &Path, rows: &str) {
         let file = Connection::open(path).unwrap();
         let directory = Path::new(STORE).join("migrations");
         let mut migrations: Vec<PathBuf> =
@@ -64,9 +68,9 @@ impl Migrated {
                 file.execute_batch(&fs::read_to_string(migration).unwrap()).unwrap();
             }
         };
-        migrate(&migrations[..VERSION]);
-        file.execute_batch(include_str!("database.sql")).unwrap();
-        migrate(&migrations[VERSION..self.to]);
+        migrate(&migrations[..self.from]);
+        file.execute_batch(rows).unwrap();
+        migrate(&migrations[self.from..self.to]);
         file.pragma_update(None, "application_id", 0x456e_746f).unwrap();
         file.pragma_update(None, "user_version", self.to as u32).unwrap();
     }
@@ -91,7 +95,7 @@ impl OldDatabase {
     /// The world over that database, in which nothing happens before the clock moves.
     async fn open(migrated: Migrated) -> Self {
         let (database, effects) = (Database::new(), Effects::default());
-        migrated.write(&database.path());
+        migrated.write(&database.path(), include_str!("database.sql"));
         let tools = ["bank__pay", "bank__hang"]
             .into_iter()
             .fold(first_tools(), |tools, name| tools.with(TestTool::new(name, Effect::Unsafe, &effects)));
@@ -146,7 +150,7 @@ fn is_about(wait: &Wait, about: About) -> bool {
 
 #[tokio::test]
 async fn steps_of_schema_version_15_keep_their_waits_intents_and_retries() {
-    for migrated in Migrated::all() {
+    for migrated in Migrated::all(VERSION) {
         println!("{migrated:?}");
         steps_are_kept(&OldDatabase::open(migrated).await).await;
     }
@@ -181,7 +185,7 @@ async fn steps_are_kept(left: &OldDatabase) {
 
 #[tokio::test]
 async fn items_of_schema_version_15_get_the_keys_of_their_steps() {
-    for migrated in Migrated::all() {
+    for migrated in Migrated::all(VERSION) {
         println!("{migrated:?}");
         items_have_keys(&OldDatabase::open(migrated).await).await;
     }
@@ -209,7 +213,7 @@ async fn items_have_keys(left: &OldDatabase) {
 /// Everything in flight continues after an upgrade.
 #[tokio::test]
 async fn all_work_in_flight_in_schema_version_15_continues_after_an_upgrade() {
-    for migrated in Migrated::all() {
+    for migrated in Migrated::all(VERSION) {
         println!("{migrated:?}");
         all_continues(&OldDatabase::open(migrated).await).await;
     }

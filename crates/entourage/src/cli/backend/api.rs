@@ -235,6 +235,12 @@ impl Backend {
         self.call(Method::DELETE, &format!("grants/{id}")).await
     }
 
+    /// Forgets an agent that has ended, and all below it.
+    pub(crate) async fn forget(&self, agent: AgentId) -> Result<()> {
+        let path = format!("agents/{agent}/forget");
+        self.place.waits_for(self.ask(Method::POST, &path)).await.map(drop)
+    }
+
     /// Posts an intervention to an agent.
     pub(crate) async fn intervene(
         &self,

@@ -13,7 +13,7 @@ use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Failures, Gone};
+use super::{Answer, Conflict, Failures, Gone};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
@@ -34,6 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(tree))
         .routes(routes!(items))
         .routes(routes!(request_of_item))
+        .routes(routes!(forget))
 }
 
 /// Create an agent
@@ -171,4 +172,18 @@ async fn request_of_item(caller: Caller, Names(id, number): Names) -> Answer<Mod
     let unknown = || entourage_engine::Error::NotFound { noun: "request", id: format!("{id}/{number}") };
     let (id, number) = (id.parse().map_err(|_| unknown())?, number.parse().map_err(|_| unknown())?);
     Ok(Json(views::request(caller.client.request_of_item(id, number).await?)))
+}
+
+/// Forget an agent that has ended, and all below it, while its tree lives on
+///
+/// Their transcripts, runs and records are removed; the tree's events keep their numbers, and what the agent was asked
+/// for and answered stays with the agent above it. A repeated request does nothing more.
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/forget", tag = "agents", operation_id = "forgetAgent",
+    params(("id" = schema::AgentId, Path, description = "The agent.")),
+    responses((status = 204, description = "They are forgotten."), Failures, Conflict)
+)]
+async fn forget(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Problem> {
+    caller.client.forget(id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

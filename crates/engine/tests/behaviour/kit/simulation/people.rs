@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use entourage_engine::{Cause, Client, Error, NewAgent, Page, Role};
+use entourage_engine::{Cause, Client, Clock, Error, NewAgent, NewSchedule, Page, Role};
 use entourage_types::{
-    About, Action, Agent, AgentId, Amount, Answer, Author, ItemBody, Owner, Question, QuestionStatus, Status,
-    WaitingOn,
+    About, Action, Agent, AgentId, Amount, Answer, Author, ItemBody, Owner, Payload, Question, QuestionStatus,
+    Recurrence, Schedule, ScheduleStatus, Status, Trigger, WaitingOn,
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     MESSAGES, OWNERS, RESULTS,
@@ -37,6 +38,16 @@ enum To {
     Agent(AgentId),
     /// A new agent of this kind.
     New(&'static str),
+}
+
+/// What a trigger brings.
+#[derive(Serialize, Deserialize)]
+struct Reminder {
+    number: usize,
+}
+
+impl Payload for Reminder {
+    const NAME: &'static str = "reminder";
 }
 
 /// All people of a simulation.
@@ -98,6 +109,7 @@ impl People {
             }
             5 | 6 => self.answer(life, 50).await,
             7 if !self.ended.is_empty() && self.dice.chance(50) => self.forget(life).await,
+            8 if self.dice.chance(40) => self.remind(life, number).await,
             _ => self.intervene_anywhere(life).await,
         }
         self.insist(life).await;
@@ -158,6 +170,37 @@ impl People {
         if let Some((owner, agent)) = self.dice.pick(&self.ended) {
             let node = life.node();
             node.came_of(Request::Forget, node.client(owner).forget(*agent).await);
+        }
+    }
+
+    /// Sets an agent to work with a trigger, now or on a schedule, or changes a schedule.
+    async fn remind(&self, life: &Life, number: usize) {
+        let Some((owner, agent)) = self.dice.pick(&self.agents).cloned() else { return };
+        let node = life.node();
+        let (client, text) = (node.client(&owner), format!("remember {number}"));
+        // A payload of one number is always one.
+        let Ok(trigger) = Trigger::new(&Reminder { number }) else { return };
+        match self.dice.below(4) {
+            0 => drop(node.came_of(Request::Remind, client.trigger(agent, trigger, &text, Some(&text)).await)),
+            1 | 2 => {
+                let seconds = 60 + self.dice.below(200) as u64;
+                let first = node.clock().now() + std::time::Duration::from_secs(seconds);
+                let recurrence =
+                    if self.dice.chance(50) { Recurrence::Once } else { Recurrence::Every { seconds } };
+                let new = NewSchedule { agent, text: text.clone(), trigger, first, recurrence };
+                drop(node.came_of(Request::Remind, client.schedule(new, Some(&text)).await));
+            }
+            _ => {
+                let Some(schedule) = self.dice.pick(&schedules(node, &owner, None).await).cloned() else {
+                    return;
+                };
+                let set = match self.dice.below(3) {
+                    0 => client.pause_schedule(schedule.id).await,
+                    1 => client.resume_schedule(schedule.id).await,
+                    _ => client.end_schedule(schedule.id).await,
+                };
+                drop(node.came_of(Request::Remind, set));
+            }
         }
     }
 
@@ -232,6 +275,11 @@ impl People {
         }
         for owner in &self.owners {
             held_up |= !self.open_questions(life, owner).await.is_empty();
+            let node = life.node();
+            for schedule in schedules(node, owner, Some(ScheduleStatus::Active)).await {
+                drop(node.came_of(Request::Remind, node.client(owner).end_schedule(schedule.id).await));
+                held_up = true;
+            }
         }
         self.answer(life, 100).await;
         held_up
@@ -274,6 +322,12 @@ impl People {
 }
 
 /// Why an agent itself does not go on.
+async fn schedules(node: &Node, owner: &Owner, status: Option<ScheduleStatus>) -> Vec<Schedule> {
+    let page = Page { limit: 1000, ..Page::default() };
+    let found = node.came_of(Request::Read, node.client(owner).schedules(None, status, page).await);
+    found.done().unwrap_or_default()
+}
+
 async fn cause(node: &Node, owner: &Owner, id: AgentId) -> Option<Cause> {
     let why = node.came_of(Request::Read, node.client(owner).why(id).await).done()?;
     Some(why.chain()[0].cause.clone())

@@ -20,6 +20,7 @@ pub(super) enum Request {
     Grant,
     Intervene(Action),
     Forget,
+    Remind,
     Follow,
     Advance,
     RunJob,
@@ -33,6 +34,8 @@ impl Request {
             Self::Read | Self::Create | Self::Grant | Self::Follow | Self::RunJob | Self::Reload => false,
             // The agent may have been forgotten meanwhile.
             Self::Send => matches!(error, Error::Gone(_) | Error::AtWork(_) | Error::NotFound { .. }),
+            // The same, or its schedule went with it.
+            Self::Remind => matches!(error, Error::Gone(_) | Error::NotFound { .. }),
             // It is at work again.
             Self::Forget => matches!(error, Error::NotNow { .. }),
             // Somebody else was faster, or nobody answered in time.
