@@ -324,10 +324,11 @@ async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do()
 /// Shows: INV-01.
 #[tokio::test]
 async fn calls_that_a_program_does_not_make_are_closed_before_the_next_turn() {
-    let ways: [(&str, fn(&'_ mut Run<'_>) -> Outcome<'_>, &[&str]); 3] = [
-        ("asks again", |run| asks_again(run), &["turn: enough[]"]),
-        ("says something else", |run| says_mine(run), &["turn: mine[]"]),
-        ("answers with the text beside the call", |run| answers_beside(run), &[]),
+    type Way = for<'r, 'e> fn(&'r mut Run<'e>) -> Outcome<'r>;
+    let ways: [(&str, Way, &[&str]); 3] = [
+        ("asks again", asks_again, &["turn: enough[]"]),
+        ("says something else", says_mine, &["turn: mine[]"]),
+        ("answers with the text beside the call", answers_beside, &[]),
     ];
     for (way, program, then) in ways {
         let model = ScriptedModel::new([Script::call("list_agents", json!({})), Script::text("enough")]);

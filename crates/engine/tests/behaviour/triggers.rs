@@ -191,7 +191,7 @@ async fn a_trigger_waits_for_the_run_under_way_and_comes_once_per_key() {
     model.push(Ok(Script::text("done")));
     model.push(Ok(Script::text("looked")));
     let world = World::builder(model.clone()).tools(crate::kit::first_tools()).kinds(one_kind(|_| {}));
-    let world = world.dispatchers([]).start().await;
+    let world = world.start().await;
     let agent = world.ask("Go.").await;
     let question = world.question(agent.id).await;
     let client = person(&world);

@@ -98,6 +98,7 @@ impl Run<'_> {
         let is_new = !self.steps.is_done(&self.steps.next_model());
         if is_new {
             self.within_limits()?;
+            self.close_calls_not_made();
         }
         let key = self.steps.begin_model();
         let own = key.clone();

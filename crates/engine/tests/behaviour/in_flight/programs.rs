@@ -13,7 +13,7 @@ use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
 
 use super::Migrated;
-use crate::kit::{Database, WithProgram, first_tools, is_worker, team, work};
+use crate::kit::{Database, WithProgram, WorldExt, conversation, first_tools, is_worker, team, work};
 
 /// The schema version of the program that left the rows.
 const VERSION: usize = 28;
@@ -42,7 +42,7 @@ struct Provider {
 }
 
 fn answered(request: &Request) -> Script {
-    match (is_worker(request), &request.output_schema, request.messages.last()) {
+    match (is_worker(request), &request.output_schema, conversation(request).last()) {
         (true, _, Some(Message::User(text))) if text == "b" => {
             Script::call("ask_user", json!({ "question": "Which b?" }))
         }
@@ -57,13 +57,18 @@ fn answered(request: &Request) -> Script {
 impl Model for Provider {
     async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> entourage_llm::Result<Reply> {
         let says = |what: &str| {
-            let words = |message: &Message| matches!(message, Message::User(text) if text == what);
-            !self.is_free && request.messages.iter().any(words)
+            // A decision reads the conversation as a document in the one message.
+            let is_there = |message: &Message| match message {
+                Message::User(text) if request.output_schema.is_some() => text.contains(what),
+                Message::User(text) => text == what,
+                _ => false,
+            };
+            !self.is_free && request.messages.iter().any(is_there)
         };
         if says("held") {
             return std::future::pending().await;
         }
-        if says("busy") || says("c") {
+        if says("busy") || (says("c") && is_worker(&request)) {
             return Err(ModelError::Unavailable {
                 model: "compatible::fake".into(),
                 cause: "HTTP 503: come back".into(),
@@ -137,13 +142,14 @@ async fn all_continues(left: &OldDatabase) {
     let forgotten: Vec<Tombstone> = world.client().records(RecordFilter::default()).await.unwrap();
     assert_eq!(forgotten.len(), 1);
 
+    // The one that was at work goes on at once.
+    world.question(held.id).await;
+    world.asleep(held).await;
     world.clock().advance(Duration::from_secs(3600));
     // The leader that was at its join asks no more, and its worker does.
     left.answer(far, "red").await;
     let all = |colour: &str, b: &str| {
-        format!(
-            r#"turn: {{"parts":4}} {colour} {{"parts":4}} main: did a, did b: {b}, did c, did d[]"#
-        )
+        format!(r#"turn: {{"parts":4}} {colour} {{"parts":4}} main: did a, did b: {b}, did c, did d[]"#)
     };
     assert_eq!(left.said(far).await, all("blue", "red"));
     for title in ["busy", "Go.", "held"] {
@@ -152,6 +158,9 @@ async fn all_continues(left: &OldDatabase) {
         left.answer(leader, "white").await;
         assert_eq!(left.said(leader).await, all("green", "white"), "{title}");
     }
-    assert_eq!(audit(&**world.store(), None).await.unwrap(), []);
+    // Decisions of that version do not say how they were asked; those since do.
+    let found = audit(&**world.store(), None).await.unwrap();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.iter().all(|violation| violation.what.contains("does not say how its model was asked")));
     assert_eq!(inexact_requests(world.engine()).await, []);
 }

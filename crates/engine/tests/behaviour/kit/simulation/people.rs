@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use entourage_engine::{Cause, Client, Clock, Error, NewAgent, NewSchedule, Page, Role};
+use entourage_engine::{Cause, Client, Error, NewAgent, NewSchedule, Page, Role};
 use entourage_types::{
-    About, Action, Agent, AgentId, Amount, Answer, Author, ItemBody, Owner, Payload, Question, QuestionStatus,
-    Recurrence, Schedule, ScheduleStatus, Status, Trigger, WaitingOn,
+    About, Action, Agent, AgentId, Amount, Answer, Author, ItemBody, Owner, Payload, Question,
+    QuestionStatus, Recurrence, Schedule, ScheduleStatus, Status, Trigger, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 
@@ -181,7 +181,9 @@ impl People {
         // A payload of one number is always one.
         let Ok(trigger) = Trigger::new(&Reminder { number }) else { return };
         match self.dice.below(4) {
-            0 => drop(node.came_of(Request::Remind, client.trigger(agent, trigger, &text, Some(&text)).await)),
+            0 => {
+                drop(node.came_of(Request::Remind, client.trigger(agent, trigger, &text, Some(&text)).await))
+            }
             1 | 2 => {
                 let seconds = 60 + self.dice.below(200) as u64;
                 let first = node.clock().now() + std::time::Duration::from_secs(seconds);
