@@ -14,7 +14,7 @@ use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, Amount, Cost, Kind, Limits, NoticeCode, Owner, Sessions, Status, Usage, WaitingOn,
+    Action, Agent, AgentId, Amount, Budget, Cost, Kind, Limits, NoticeCode, Owner, Sessions, Status, Usage, WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -33,6 +33,8 @@ fn person(world: &World) -> Client {
 
 /// How many workers there are.
 const WORKERS: u64 = 64;
+/// How many there are where each commit fails once.
+const FEW: u64 = 8;
 
 /// A dollar for a million tokens, in or out: a thousandth of a cent buys ten.
 fn price() -> Price {
@@ -53,21 +55,31 @@ fn answering() -> ScriptedModel {
     ScriptedModel::deciding(move |_| Some(Ok(Script::text("done").using(used)))).priced(price())
 }
 
-/// Starts many workers and joins them.
+/// Starts this many workers and joins them.
+async fn join_all(run: &mut Run<'_>, workers: u64) -> Result<String, Interrupt> {
+    run.receive().await?;
+    let names: Vec<String> = (0..workers).map(|nth| nth.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let started = run.spawn("parts", work(&names)).await?;
+    let done = run.join(&started).await?.iter().filter(|part| part.status == Status::Succeeded).count();
+    Ok(run.say(done.to_string()))
+}
+
 fn joins<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
-    async move {
-        run.receive().await?;
-        let names: Vec<String> = (0..WORKERS).map(|nth| nth.to_string()).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let started = run.spawn("parts", work(&names)).await?;
-        let done = run.join(&started).await?.iter().filter(|part| part.status == Status::Succeeded).count();
-        Ok(run.say(done.to_string()))
-    }
-    .boxed()
+    join_all(run, WORKERS).boxed()
+}
+
+fn joins_few<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    join_all(run, FEW).boxed()
 }
 
 /// A leader with this budget and 64 workers, whose answers are short.
 fn crowd(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
+    led(model, budget).program(&[], joins)
+}
+
+/// A leader with this budget, and workers, whose answers are short.
+fn led(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
     let limits = Limits {
         max_tree_cost: Some(dollars(budget)),
         max_children: 100,
@@ -79,7 +91,7 @@ fn crowd(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
         let kind = kinds.get(name).unwrap();
         kinds.add(Kind { limits: limits.clone(), version: String::new(), ..(*kind).clone() });
     }
-    World::builder(model).kinds(kinds).dispatchers(at_once(WORKERS as usize + 1)).program(&[], joins)
+    World::builder(model).kinds(kinds).dispatchers(at_once(WORKERS as usize + 1))
 }
 
 async fn waiting(world: &World, root: &Agent) -> usize {
@@ -162,6 +174,74 @@ async fn reservations_survive_a_crash_at_every_commit() {
     });
     let points = story.survives([1], 2).await;
     assert!(points >= 20, "{points}");
+}
+
+/// Several workers at once over a budget that holds a part of them: whatever dies at any commit, nothing is spent
+/// beyond it, and a grant lets all of them go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_that_many_meet_at_once_holds_whatever_dies() {
+    let commits = met(u64::MAX, Fault::DieBefore).await;
+    assert!(commits >= 30, "{commits}");
+    for at in 1..=commits {
+        for fault in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch] {
+            within(&format!("{fault:?} at commit {at}"), met(at, fault)).await;
+        }
+    }
+}
+
+/// Returns how many commits the first process began.
+async fn met(at: u64, fault: Fault) -> u64 {
+    let allowed = dollars("$0.0027");
+    let world = led(answering(), "$0.0027").program(&[], joins_few).store(MemoryStore::default());
+    let world = world.start_with(at, fault).await;
+    let faults = world.faults().clone();
+    let new = || NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
+    let (world, root) = insist(world, async |world| person(world).create(new(), Some("new")).await).await;
+    let root = root.id;
+    let (world, ()) = insist(world, async |world| {
+        let is_met = async |tree: &[Agent]| lacking(world, tree).await > 0;
+        passing(world, root, is_met, allowed).await;
+        Ok(())
+    })
+    .await;
+    let (world, _) =
+        insist(world, async |world| person(world).grant_budget(root, cost("$1"), Some("more")).await).await;
+    let (world, ()) = insist(world, async |world| {
+        let is_over = async |tree: &[Agent]| tree.iter().all(|agent| agent.status == Status::Succeeded);
+        let mut allowed = allowed;
+        allowed += dollars("$1");
+        passing(world, root, is_over, allowed).await;
+        Ok(())
+    })
+    .await;
+    let budget = world.client().budgets(root).await.unwrap().remove(0).budget;
+    assert!(budget.reserved.is_zero(), "{budget:?}");
+    assert_eq!(world.client().tree_usage(root).await.unwrap().total().cost, budget.spent.cost);
+    assert_eq!(world.audit().await, []);
+    faults.commits()
+}
+
+/// Lets time pass, whenever nobody is at work, until the tree is so; meanwhile never more than this is gone or reserved.
+async fn passing(world: &World, root: AgentId, is_so: impl AsyncFn(&[Agent]) -> bool, allowed: Cost) {
+    loop {
+        let Budget { spent, presumed, reserved, .. } =
+            world.client().budgets(root).await.unwrap().remove(0).budget;
+        let mut taken = spent;
+        taken += presumed;
+        taken += reserved;
+        assert!(taken.cost <= allowed, "{taken:?}");
+        let tree = world.client().tree(root).await.unwrap();
+        if is_so(&tree).await {
+            return;
+        }
+        let rests = |agent: &Agent| {
+            agent.status.is_terminal() || matches!(agent.status, Status::Waiting) && agent.waiting_on.is_some()
+        };
+        if tree.iter().all(rests) && reserved.is_zero() {
+            world.clock().advance(Duration::from_secs(2));
+        }
+        tokio::task::yield_now().await;
+    }
 }
 
 /// A kind whose tree may use this many tokens, with answers of at most a hundred.

@@ -2,6 +2,7 @@
 //! violations. It shares no code with the engine, and accepts any store at any moment at which
 //! nothing is under way.
 
+mod budgets;
 mod decisions;
 mod effects;
 mod fences;
@@ -137,6 +138,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
         requests::facts(&facts, &mut found);
         joins::facts(&facts, &mut found);
         versions.check(&writes, &mut found);
+        budgets::check(&whole, &facts, &mut found);
         fences::check(&facts, &mut found);
         statuses::tasks(&facts, &mut found);
         posts::check(&whole, &facts, &mut found);

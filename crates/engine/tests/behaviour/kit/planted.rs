@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write};
+use entourage_store::{BudgetChange, Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write};
 use entourage_types::{
     AgentId, Answer, DecisionOutcome, Event, ItemBody, OnEnd, Owner, Post, PostBody, PostId, Question,
     QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone, Usage, Verdict, WakeupId,
@@ -66,6 +66,9 @@ bugs! {
     PromptLost => "what a program wanted decided is not on record",
     JoinedTwice => "a result that is joined is sent as well",
     TombstoneLost => "a forgotten agent leaves no tombstone",
+    RoomIgnored => "a reservation is made whether the budget has room or not",
+    UseLost => "what a call used is not settled",
+    ReservationLost => "a call is made without its reservation",
     CallIdsRepeat => "a model's own call ids, which repeat, are used as Entourage's",
     EvictLost => "the other nodes do not hear that an agent is deleted",
     EvictTooEarly => "a deletion does not wait until the other nodes have left the agent",
@@ -106,6 +109,12 @@ impl Planted {
             (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
             (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
             (Bug::WaitLost, Write::Step(step)) => step.state.is_open(),
+            (Bug::UseLost, Write::Budget(change)) => {
+                matches!(change, BudgetChange::Settle { used: Some(_) }) && self.shows()
+            }
+            (Bug::ReservationLost, Write::Budget(change)) => {
+                matches!(change, BudgetChange::Reserve { .. }) && self.shows()
+            }
             (Bug::TombstoneLost, write) => write.as_record::<Tombstone>().is_some(),
             (Bug::RunLeftOpen, Write::Run(run)) => run.status.is_terminal() && self.shows(),
             _ => return Some(self.change(write)),
@@ -197,6 +206,7 @@ impl Planted {
             Bug::ChildOutlives | Bug::DeletedComesBack => {
                 commit.expect.retain(|expect| !matches!(expect, Expect::ChildrenDeleted(_)));
             }
+            Bug::RoomIgnored => commit.expect.retain(|expect| !matches!(expect, Expect::Affords(..))),
             Bug::HalfCommit if commit.writes.len() > 3 && self.shows() => {
                 commit.writes.truncate(commit.writes.len() / 2);
             }

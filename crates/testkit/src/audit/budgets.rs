@@ -1,0 +1,88 @@
+//! Budgets, counted once more from what was committed: each reservation had room, and the rows say what the commits did.
+
+use std::collections::BTreeMap;
+
+use entourage_store::{BudgetChange, Commit, Expect, Write};
+use entourage_types::{AgentId, Allowance, Amount, Budget, BudgetId, Owner};
+
+use super::{Found, Invariant::Usage, Snapshot};
+use crate::Fact;
+
+/// The budgets as the commits so far have left them.
+#[derive(Default)]
+struct Counted {
+    budgets: BTreeMap<BudgetId, Budget>,
+    reserved: BTreeMap<(BudgetId, AgentId), Amount>,
+}
+
+impl Counted {
+    fn budget(&mut self, id: &BudgetId) -> &mut Budget {
+        self.budgets.entry(id.clone()).or_insert_with(|| Budget::unused(id.clone(), Owner::local()))
+    }
+
+    /// Ends what an agent has reserved in any budget.
+    fn settle(&mut self, agent: AgentId, change: &BudgetChange) {
+        let (ends, goes_on): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.reserved).into_iter().partition(|((_, holder), _)| *holder == agent);
+        self.reserved = goes_on.into_iter().collect();
+        for ((id, _), amount) in ends {
+            change.apply(self.budget(&id), Some(amount));
+        }
+    }
+}
+
+pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
+    let mut counted = Counted::default();
+    for fact in facts {
+        if let Fact::Committed(commit) = fact {
+            take(commit, &mut counted, found);
+        }
+    }
+    let amounts = |budget: &Budget| (budget.spent, budget.presumed, budget.reserved, budget.granted);
+    for budget in &whole.budgets {
+        let expected = amounts(counted.budget(&budget.id));
+        found.must(amounts(budget) == expected, Usage, None, || {
+            format!("the commits add up to {expected:?}; the budget is {budget:?}")
+        });
+    }
+}
+
+fn take(commit: &Commit, counted: &mut Counted, found: &mut Found) {
+    let writer = commit.fence.map(|fence| fence.agent);
+    for write in &commit.writes {
+        match (write, writer) {
+            (Write::Budget(change @ BudgetChange::Reserve { budget: id, amount }), Some(agent)) => {
+                let holder = (id.clone(), agent);
+                let before = counted.reserved.get(&holder).copied();
+                let budget = counted.budget(id);
+                let left = allowed(commit, id).map(|allowance| budget.left(allowance));
+                let has_room = left.is_some_and(|left| left.holds(*amount));
+                found.must(has_room, Usage, agent, || {
+                    format!("{amount:?} is reserved in {budget:?}, which has {left:?} left")
+                });
+                if let Some(held) = change.apply(budget, before) {
+                    counted.reserved.insert(holder, held);
+                }
+            }
+            (Write::Budget(change @ BudgetChange::Settle { .. }), Some(agent)) => {
+                counted.settle(agent, change);
+            }
+            (Write::Budget(change @ BudgetChange::Grant { tree, .. }), _) => {
+                change.apply(counted.budget(&BudgetId::Tree(*tree)), None);
+            }
+            (Write::PruneAgent(agent), _) => {
+                counted.settle(*agent, &BudgetChange::Settle { used: None });
+                counted.budgets.remove(&BudgetId::Tree(*agent));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The allowance of a budget that the author of a commit knew.
+fn allowed(commit: &Commit, budget: &BudgetId) -> Option<Allowance> {
+    commit.expect.iter().find_map(|expected| match expected {
+        Expect::Affords(id, allowance, _) if id == budget => Some(*allowance),
+        _ => None,
+    })
+}
