@@ -210,6 +210,11 @@ pub(crate) fn shortage(budget: BudgetId, left: Allowance, amount: Amount) -> Sho
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use entourage_types::{CallId, ToolCall, ToolSpec};
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -222,13 +227,32 @@ mod tests {
         assert_eq!(Budgets::default().of_day(&Owner::new("bob")), None);
     }
 
+    /// Whatever a request holds is counted: each part is as long as no other one.
     #[test]
     fn a_request_takes_in_at_least_a_byte_for_each_token() {
+        let part = |length: usize| "é".repeat(length / 2);
+        let call = ToolCall { id: CallId::new(), tool: part(2_000), arguments: json!({ "a": part(4_000) }) };
+        let messages = vec![
+            Message::User(part(10_000)),
+            Message::Notice(part(20_000)),
+            Message::Context(part(40_000)),
+            Message::Assistant { text: part(80_000), calls: vec![call.clone()] },
+            Message::Output { call: "id".into(), tool: part(100_000), text: part(200_000) },
+        ];
+        let tool = ToolSpec {
+            name: part(400_000),
+            description: part(800_000),
+            parameters: json!({ "b": part(1_000_000) }),
+        };
         let request = Request {
-            system: "système".into(),
-            messages: vec![Message::User("x".repeat(1000)), Message::Context("y".repeat(10))],
+            system: part(2_000_000).into(),
+            messages,
+            tools: [tool].into(),
+            output_schema: Some(Arc::new(json!({ "c": part(4_000_000) }))),
             ..Request::default()
         };
-        assert!(bytes_of(&request) >= 1010 + "système".len());
+        let parts = 6_000 + 10_000 + 20_000 + 40_000 + 80_000 + 300_000 + 1_200_000 + 1_000_000 + 6_000_000;
+        let counted = bytes_of(&request);
+        assert!((parts..parts + 2_000).contains(&counted), "{counted} of {parts}");
     }
 }

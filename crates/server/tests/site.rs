@@ -41,7 +41,7 @@ pub(crate) struct Answer {
     pub(crate) text: String,
 }
 
-/// The model's script, which each message selects: `later` waits an hour, `ask` asks the user, `note` writes
+/// The model's script, which each message selects: `later` waits an hour, `ask` asks the user, `ask aloud` says why, `note` writes
 /// a note, `tell X` has the researcher do X; anything else is answered at once.
 fn speak(request: &Request) -> Result<Script, ModelError> {
     if matches!(request.messages.last(), Some(Message::User(text)) if text.starts_with("break")) {
@@ -56,6 +56,8 @@ fn speak(request: &Request) -> Result<Script, ModelError> {
                 Script::call("send_message", json!({"recipient": "researcher", "message": rest}))
             } else if text.contains("later") {
                 Script::call("wait", json!({"seconds": 3600}))
+            } else if text == "ask aloud" {
+                Script::text("A colour is missing.").and_call("ask_user", json!({"question": "Which colour?"}))
             } else if text.contains("ask") {
                 Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]}))
             } else if text == "strange" {

@@ -21,8 +21,8 @@ use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::quiet;
 use entourage_tools::{Caller, Context, Effect, Outcome, Tool};
 use entourage_types::{
-    Agent, AgentId, Answer as Said, Author, ItemBody, Owner, Question, QuestionStatus, Status, Task,
-    TaskResult, Time, ToolSpec,
+    Agent, AgentId, Answer as Said, Author, Delivery, DeliveryId, DeliveryStatus, ItemBody, Owner, Question,
+    QuestionStatus, Scope, Status, Task, TaskResult, Time, ToolSpec,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{Method, RequestBuilder};
@@ -736,7 +736,8 @@ async fn only_its_owner_lists_and_retries_a_receiver() {
     let outbox = entourage_engine::Outbox::new([receiver("crm", "local"), receiver("other", "eve")]);
     let model = ScriptedModel::deciding(|request| Some(Ok(scripted_reply(request))));
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    let engine = Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model)).tools(tools);
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let engine = Engine::builder(Arc::clone(&store), Arc::new(model)).tools(tools);
     let site = Site::serving(engine.outbox(outbox).build(), settings()).await;
     site.work();
     let chat = chat(&site).await.id;
@@ -767,7 +768,21 @@ async fn only_its_owner_lists_and_retries_a_receiver() {
     };
     assert_eq!(one("crm", &delivery).await.expect(200)["status"], "pending");
     one("other", &delivery).await.problem(404, "not-found");
-    one("crm", &format!("dlv_{}", "0".repeat(32))).await;
+    one("crm", &format!("dlv_{}", "0".repeat(32))).await.problem(404, "not-found");
+
+    // One that was given up is tried once more.
+    let id: DeliveryId = delivery.parse().unwrap();
+    let kept: Delivery = store.record(&Scope::All, id).await.unwrap().unwrap();
+    let given_up = Delivery { status: DeliveryStatus::GivenUp, ..kept };
+    let commit = Commit::new(given_up.updated).write(Write::record(&given_up).unwrap());
+    store.commit(commit).await.unwrap();
+    let ids = async |status: &str| {
+        let listed = site.get(&format!("/v1/webhooks/crm/deliveries?status={status}")).await.expect(200);
+        listed["data"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!((ids("given_up").await, ids("pending").await), (vec![json!(delivery)], Vec::new()));
+    assert_eq!(one("crm", &delivery).await.expect(200)["status"], "pending");
+    assert_eq!((ids("given_up").await, ids("pending").await), (Vec::new(), vec![json!(delivery)]));
 }
 
 #[tokio::test]

@@ -57,6 +57,28 @@ async fn a_decision_is_an_item_with_the_answer_and_what_it_used() {
     assert_eq!((run.model_calls, run.usage.input, run.usage.output), (1, 10, 5));
 }
 
+/// A field that the schema forbids is as wrong as one that is missing, and the model reads which.
+#[tokio::test]
+async fn a_field_that_the_schema_forbids_is_refused() {
+    let model = ScriptedModel::new([
+        Script::text(r#"{"yes": true, "mood": "fine"}"#),
+        Script::text(r#"{"yes": true}"#),
+    ]);
+    let closed = || {
+        let mut request = ask();
+        request.schema["additionalProperties"] = json!(false);
+        request
+    };
+    let world = deciding(&model, closed).start().await;
+    let root = world.ask("Paint it.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let requests = model.requests();
+    assert_eq!((requests.len(), requests[0].open_schema), (2, false));
+    let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{requests:?}") };
+    assert!(read.contains("mood"), "{read}");
+    assert_eq!(lines(&world, &root).await.last().unwrap(), r#"turn: decided {"yes":true}[]"#);
+}
+
 #[tokio::test]
 async fn the_model_reads_instructions_conversation_and_schema() {
     let model = ScriptedModel::new([Script::text(r#"{"yes": true}"#)]);

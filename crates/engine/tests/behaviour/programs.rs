@@ -310,6 +310,41 @@ async fn quiet_work_is_on_record_and_wakes_nobody() {
     );
 }
 
+/// Work whose end wakes the agent: the result is a message, and read in a run of its own.
+#[tokio::test]
+async fn work_that_a_program_starts_wakes_its_agent_when_it_ends() {
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("noted"))));
+    let world = world(&model).kinds(team()).program(&[], |run| {
+        async move {
+            run.receive().await?;
+            let result = run.items().iter().rev().find_map(|item| match &item.body {
+                ItemBody::Message(message) if message.is_result() => Some(message.text.clone()),
+                _ => None,
+            });
+            if let Some(result) = result {
+                return Ok(run.say(format!("read {result}")));
+            }
+            run.start("aside", work(&["a"])).await?;
+            run.tell("begun", "It has begun.").await?;
+            Ok(run.say("gone on"))
+        }
+        .boxed()
+    });
+    let world = world.start().await;
+    let root = world.ask("Go.").await;
+    let runs = async || world.client().runs(root.id, Page::default()).await.unwrap();
+    let ended = |runs: &Vec<entourage_types::Run>| runs.len() == 2 && runs[0].status == Status::Succeeded;
+    crate::kit::eventually("the result is read", runs, ended).await;
+    let lines = lines(&world, &root).await;
+    let turns: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("turn: ")).collect();
+    assert_eq!(turns[1..], ["It has begun.[]", "gone on[]", "read noted[]"], "{lines:?}");
+    let task = world.client().tasks(Some(root.id), None, Page::default()).await.unwrap().remove(0);
+    assert_eq!((task.on_end, task.status), (OnEnd::Wake, Status::Succeeded));
+    let told = world.client().transcript(root.id).await.unwrap();
+    assert_eq!(told.iter().filter(|entry| entry.text == "It has begun.").count(), 1, "{told:?}");
+    assert_eq!(world.audit().await, []);
+}
+
 #[tokio::test]
 async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do() {
     let kinds = programmed(|kind| kind.program = ProgramName::new("explode"));
