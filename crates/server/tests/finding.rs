@@ -7,8 +7,9 @@ use entourage_server::Settings;
 use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::SqliteStore;
 use entourage_types::{
-    About, Agent, CallId, Cost, Learning, LearningId, LearningStatus, Note, NoteId, Owner, Question,
-    QuestionId, QuestionStatus, Run, RunId, Status, StopReason, Time, Usage, WaitingOn,
+    About, Agent, AgentId, CallId, Cost, Learning, LearningId, LearningStatus, Note, NoteId, Owner, Question,
+    QuestionId, QuestionStatus, Run, RunId, Session, SessionEnd, SessionId, Status, StopReason, Time, Usage,
+    WaitingOn,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -430,9 +431,13 @@ async fn notes_and_learnings_are_found_by_their_words_in_pages() {
         agent: agent.id,
         number,
         summary: summary.into(),
+        reason: SessionEnd::Asked,
+        messages: 2,
+        tokens: 9,
         items: (0, 1),
-        opened: at(1),
-        closed: at(5),
+        used: None,
+        started: at(1),
+        completed: at(5),
     };
     let sessions = [session(1, "About trains."), session(2, "About ships.")];
     for session in &sessions {
