@@ -320,6 +320,7 @@ async fn a_conversation_is_read_from_before_an_item() {
     assert_eq!(seqs(&site.get(&path).await.expect(200)), [0, 1]);
     assert_eq!(seqs(&site.get(&before(1)).await.expect(200)), [0]);
     assert!(seqs(&site.get(&before(0)).await.expect(200)).is_empty());
+    assert_eq!(seqs(&site.get(&format!("{path}?limit=1")).await.expect(200)), [1], "the latest");
 }
 
 async fn why(site: &Site, id: &str) -> Why {
