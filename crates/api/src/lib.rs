@@ -54,7 +54,7 @@ pub use learning::{FindLearnings, Learning};
 pub use news::{FollowNews, Hello, News, NewsEvent, TreeNews};
 pub use note::{ListNotes, Note};
 pub use page::{ItemPage, List, ListItems, Page, PageQuery};
-pub use past::{PastAgent, PastTree, ShowTree, ShownTree};
+pub use past::{PastAgent, PastTree, ShowTimeline, ShowTree, ShownTree, TimelineBucket};
 pub use problem::Problem;
 pub use question::{AnswerQuestion, ListQuestions, Proposal, Question, QuestionOrder};
 pub use receiver::{Delivery, FailedAttempt, ListDeliveries, Receiver};

@@ -16,6 +16,37 @@ pub struct ShowTree {
     pub at: Option<u64>,
 }
 
+/// Into how many parts to divide the events of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub struct ShowTimeline {
+    /// At most so many buckets; 60 by default.
+    #[param(minimum = 1, maximum = 200)]
+    pub buckets: u32,
+}
+
+impl Default for ShowTimeline {
+    fn default() -> Self {
+        Self { buckets: 60 }
+    }
+}
+
+/// Some events of a tree that follow each other. `GET /v1/agents/{id}/tree?at=` shows the tree after any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TimelineBucket {
+    /// The number of the first one.
+    pub first: u64,
+    /// The number of the last one.
+    pub last: u64,
+    /// When the first one happened.
+    #[schema(value_type = schema::Time)]
+    pub began: Time,
+    /// When the last one happened.
+    #[schema(value_type = schema::Time)]
+    pub ended: Time,
+}
+
 /// A tree as it is, or, with `at`, as it was.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]

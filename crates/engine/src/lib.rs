@@ -59,7 +59,7 @@ pub use client::{
     EngineState, Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord,
     KindUsage, KindVersion, Link, Narrowed, NestedRunRef, NewAgent, NewSchedule, PageEnd, PageLimit,
     PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord, RequestBefore,
-    Role, RunFilter, Seen, TranscriptRenderer, TreeUsage, Why,
+    Role, RunFilter, Seen, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use engine::{Builder, Engine};

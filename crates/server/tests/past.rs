@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_api::{PastTree, Tree};
+use entourage_api::{PastTree, TimelineBucket, Tree};
 use entourage_engine::Retention;
 use serde_json::json;
 
@@ -50,4 +50,38 @@ async fn a_number_that_no_event_has_is_refused_and_a_pruned_past_is_gone() {
     let problem = site.get(&format!("{path}?at={last}")).await.problem(410, "past-gone");
     assert!(problem.detail.contains(&format!("up to number {} were pruned", last - 1)), "{}", problem.detail);
     site.get(&path).await.expect(200);
+}
+
+/// The buckets hold every event that is kept once, and their times are those of the events.
+#[tokio::test]
+async fn a_timeline_divides_the_events_of_a_tree() {
+    let site = Site::open().await;
+    let id = site.done("tell hello").await;
+    let agent = id.parse().unwrap();
+    let path = format!("/v1/agents/{id}/timeline");
+    let divided = async |buckets: u32| {
+        let events = site.client().events(agent, 0, 1_000).await.unwrap();
+        let shown = site.get(&format!("{path}?buckets={buckets}")).await.expect(200);
+        let shown: Vec<TimelineBucket> = serde_json::from_value(shown["data"].clone()).unwrap();
+        let mut next = events[0].seq;
+        for TimelineBucket { first, last, began, ended } in &shown {
+            assert_eq!(*first, next, "{shown:?}");
+            let at = |number: u64| events.iter().find(|event| event.seq == number).unwrap().at;
+            assert_eq!((*began, *ended), (at(*first), at(*last)));
+            next = last + 1;
+        }
+        assert_eq!(next, events.last().unwrap().seq + 1, "{shown:?}");
+        (shown.len(), events.len())
+    };
+    for (buckets, expected) in [(1, 1), (7, 7)] {
+        assert_eq!(divided(buckets).await.0, expected);
+    }
+    let (shown, events) = divided(200).await;
+    assert_eq!(shown, events, "no bucket is empty");
+    for refused in ["0", "201", "many"] {
+        site.get(&format!("{path}?buckets={refused}")).await.problem(400, "invalid-query");
+    }
+    let retention = Retention { events: Some(Duration::from_micros(1)), ..Retention::default() };
+    assert!(site.engine.prune(&retention).await.unwrap().events > 0);
+    assert_eq!(divided(60).await, (1, 1), "the last one is kept");
 }

@@ -28,7 +28,7 @@ pub(crate) use find::{asked, child, event_page};
 pub(crate) use job::{inconsistency, job};
 pub(crate) use kind::{finding, kind, kind_version, reloaded};
 pub(crate) use news::news;
-pub(crate) use past::past_tree;
+pub(crate) use past::{past_tree, timeline_bucket};
 pub(crate) use receiver::receiver;
 pub(crate) use request::request;
 pub(crate) use response::{asking, ended, final_text, run_item, run_text};

@@ -1,6 +1,6 @@
 //! A tree as it was.
 
-use entourage_api::{PastAgent, PastTree};
+use entourage_api::{PastAgent, PastTree, TimelineBucket};
 
 /// A tree as it was after one of its events.
 pub(crate) fn past_tree(past: entourage_engine::PastTree) -> PastTree {
@@ -25,4 +25,9 @@ fn past_agent(agent: entourage_engine::PastAgent) -> PastAgent {
     } = agent;
     let usage = usage.into();
     PastAgent { id, parent, depth, kind, title, status, waiting_on, stop_reason, created, since, usage, cost }
+}
+
+pub(crate) fn timeline_bucket(bucket: entourage_engine::TimelineBucket) -> TimelineBucket {
+    let entourage_engine::TimelineBucket { first, last, began, ended } = bucket;
+    TimelineBucket { first, last, began, ended }
 }

@@ -6,8 +6,8 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use entourage_api::{
-    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, ListAgents, ListChildren, ListItems, ModelRequest,
-    Page, ShowTree, ShownTree, Why, schema,
+    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, List, ListAgents, ListChildren, ListItems,
+    ModelRequest, Page, ShowTimeline, ShowTree, ShownTree, TimelineBucket, Why, schema,
 };
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
@@ -24,6 +24,10 @@ use crate::{
 
 type AgentPage = Page<Agent>;
 type ChildPage = Page<Child>;
+type Timeline = List<TimelineBucket>;
+
+/// The most buckets of a timeline.
+const BUCKETS: u32 = 200;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -32,6 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(why))
         .routes(routes!(children))
         .routes(routes!(tree))
+        .routes(routes!(timeline))
         .routes(routes!(items))
         .routes(routes!(request_of_item))
         .routes(routes!(forget))
@@ -141,6 +146,24 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>, Filter(show): Filter<ShowTree
     let tree = views::tree(agents, &caller.client.tree_usage(root).await?);
     let tree = tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?;
     Ok(Json(ShownTree::Now(Box::new(tree))))
+}
+
+/// Divide the events that are kept of the tree that an agent belongs to into buckets, with about as many in each
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/timeline", tag = "agents", operation_id = "getTimeline",
+    params(("id" = schema::AgentId, Path, description = "Any agent of the tree."), ShowTimeline),
+    responses((status = 200, description = "The buckets, oldest first.", body = Timeline), Failures)
+)]
+async fn timeline(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(show): Filter<ShowTimeline>,
+) -> Answer<Timeline> {
+    if !(1..=BUCKETS).contains(&show.buckets) {
+        return Err(Problem::bad_query(format!("buckets: {} is not within 1 to {BUCKETS}", show.buckets)));
+    }
+    let buckets = caller.client.timeline(id, show.buckets).await?;
+    Ok(Json(List { data: buckets.into_iter().map(views::timeline_bucket).collect() }))
 }
 
 /// List the items of an agent's transcript, as the agent itself has them
