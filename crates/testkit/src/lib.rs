@@ -11,6 +11,7 @@ mod clock;
 mod faults;
 mod held;
 mod plain;
+mod received;
 mod story;
 mod witness;
 mod world;

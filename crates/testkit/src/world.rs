@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use entourage_engine::{
-    Builder, Client, Clock, Engine, Kinds, NewAgent,
+    Builder, Client, Clock, Engine, Kinds, NewAgent, RebuiltRequest,
     dispatch::{Dispatcher, Embedded, Settings},
 };
 use entourage_llm::Model;
@@ -14,7 +14,10 @@ use entourage_types::{Agent, AgentId, ItemBody, Owner, Question, QuestionStatus,
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{FakeClock, Faults, Violation, Witness, WorldBuilder, audit};
+use crate::{
+    FakeClock, Faults, Violation, Witness, WorldBuilder, audit,
+    received::{Remembers, was_received},
+};
 
 /// How long a test waits for something that must happen.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -65,7 +68,7 @@ impl Parts {
 impl World {
     /// Configures a world with this model.
     pub fn builder(model: impl Model) -> WorldBuilder {
-        WorldBuilder::new(Arc::new(model))
+        WorldBuilder::new(Arc::new(Remembers(Arc::new(model))))
     }
 
     /// The engine of the current process.
@@ -92,14 +95,20 @@ impl World {
         &self.witness
     }
 
-    /// The violated invariants. Nothing may be under way.
+    /// The violated invariants, and the requests that are not rebuilt as a model received them. Nothing may be under
+    /// way.
     ///
     /// # Panics
     /// If the store cannot be read.
     pub async fn audit(&self) -> Vec<Violation> {
         let mut found = must(audit(&*self.store, Some(&self.witness)).await, "the store answers");
         let observer = self.builder.engine(&self.store).tools(self.builder.tools.clone());
-        found.extend(inexact_requests(&observer.clock(Arc::new(self.clock.clone())).build()).await);
+        let observer = observer.clock(Arc::new(self.clock.clone())).build();
+        let doubt = |request: &RebuiltRequest| {
+            let unheard = || (!was_received(&request.request)).then(|| "no model has received it".to_owned());
+            request.doubt.clone().or_else(unheard)
+        };
+        found.extend(doubtful_requests(&observer, doubt).await);
         found
     }
 
@@ -198,6 +207,14 @@ impl World {
 /// # Panics
 /// If the store cannot be read.
 pub async fn inexact_requests(engine: &Engine) -> Vec<Violation> {
+    doubtful_requests(engine, |request| request.doubt.clone()).await
+}
+
+/// The requests, rebuilt, of which this says why they are doubtful.
+async fn doubtful_requests(
+    engine: &Engine,
+    why: impl Fn(&RebuiltRequest) -> Option<String>,
+) -> Vec<Violation> {
     let page = || Page { limit: u32::MAX, ..Page::default() };
     let query = AgentQuery { page: page(), ..AgentQuery::default() };
     let mut found = Vec::new();
@@ -214,7 +231,7 @@ pub async fn inexact_requests(engine: &Engine) -> Vec<Violation> {
                 continue;
             }
             let doubt = match client.request_of_item(agent.id, item.seq).await {
-                Ok(request) => request.doubt,
+                Ok(request) => why(&request),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(doubt) = doubt {
