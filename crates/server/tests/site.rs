@@ -57,7 +57,8 @@ fn speak(request: &Request) -> Result<Script, ModelError> {
             } else if text.contains("later") {
                 Script::call("wait", json!({"seconds": 3600}))
             } else if text == "ask aloud" {
-                Script::text("A colour is missing.").and_call("ask_user", json!({"question": "Which colour?"}))
+                Script::text("A colour is missing.")
+                    .and_call("ask_user", json!({"question": "Which colour?"}))
             } else if text.contains("ask") {
                 Script::call("ask_user", json!({"question": "Which colour?", "options": ["red", "blue"]}))
             } else if text == "strange" {

@@ -14,7 +14,8 @@ use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, AgentId, Amount, Budget, Cost, Kind, Limits, NoticeCode, Owner, Sessions, Status, Usage, WaitingOn,
+    Action, Agent, AgentId, Amount, Budget, Cost, Kind, Limits, NoticeCode, Owner, Sessions, Status, Usage,
+    WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -235,7 +236,8 @@ async fn passing(world: &World, root: AgentId, is_so: impl AsyncFn(&[Agent]) -> 
             return;
         }
         let rests = |agent: &Agent| {
-            agent.status.is_terminal() || matches!(agent.status, Status::Waiting) && agent.waiting_on.is_some()
+            agent.status.is_terminal()
+                || matches!(agent.status, Status::Waiting) && agent.waiting_on.is_some()
         };
         if tree.iter().all(rests) && reserved.is_zero() {
             world.clock().advance(Duration::from_secs(2));

@@ -7,7 +7,9 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{BudgetChange, Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write};
+use entourage_store::{
+    BudgetChange, Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write,
+};
 use entourage_types::{
     AgentId, Answer, DecisionOutcome, Event, ItemBody, OnEnd, Owner, Post, PostBody, PostId, Question,
     QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone, Usage, Verdict, WakeupId,
