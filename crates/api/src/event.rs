@@ -109,7 +109,7 @@ pub enum EventBody {
         item_seq: u64,
         /// The item.
         #[serde(skip_serializing_if = "Option::is_none")]
-        item: Option<Item>,
+        item: Option<Box<Item>>,
     },
     /// A task changed.
     Task {
@@ -193,7 +193,9 @@ impl From<types::EventBody> for EventBody {
             types::EventBody::Step { run, key, state, due, attempt, error } => {
                 Self::Step { run, key, state, due, attempt, error }
             }
-            types::EventBody::Item { item_seq, item } => Self::Item { item_seq, item: item.map(Item::from) },
+            types::EventBody::Item { item_seq, item } => {
+                Self::Item { item_seq, item: item.map(|item| Box::new(Item::from(item))) }
+            }
             types::EventBody::Task { task } => Self::Task { task: Box::new((*task).into()) },
             types::EventBody::Intervention { intervention } => {
                 Self::Intervention { intervention: Box::new((*intervention).into()) }

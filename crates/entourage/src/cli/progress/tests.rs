@@ -30,7 +30,7 @@ impl HandmadeTree {
 
     fn item(&mut self, agent: AgentId, body: ItemBody) {
         let item = Item { agent, seq: 0, run: RunId::new(), session: 1, at: Time::now(), step: None, body };
-        self.tell(agent, EventBody::Item { item_seq: 0, item: Some(item) });
+        self.tell(agent, EventBody::Item { item_seq: 0, item: Some(Box::new(item)) });
     }
 
     fn reads_message(&mut self, task: Option<TaskId>) {

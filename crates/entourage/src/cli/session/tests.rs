@@ -171,7 +171,7 @@ async fn the_same_text_gets_a_new_key_once_the_agent_has_read_the_first() {
         let (from, text) = (Author::User, text.to_owned());
         let body = ItemBody::Message { from, text, task: None, ended: None, post: None, options: None };
         let item = Item { agent: root, seq: item_seq, run, session: 1, at, step: None, body };
-        let body = EventBody::Item { item_seq, item: Some(item) };
+        let body = EventBody::Item { item_seq, item: Some(Box::new(item)) };
         let event = Event { root, seq: item_seq + 1, agent: root, at, body };
         session.take(Signal::Event(Box::new(event)), Typed::Said).await.unwrap();
     }

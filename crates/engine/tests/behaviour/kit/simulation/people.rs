@@ -182,7 +182,7 @@ impl People {
         let Ok(trigger) = Trigger::new(&Reminder { number }) else { return };
         match self.dice.below(4) {
             0 => {
-                drop(node.came_of(Request::Remind, client.trigger(agent, trigger, &text, Some(&text)).await))
+                node.came_of(Request::Remind, client.trigger(agent, trigger, &text, Some(&text)).await);
             }
             1 | 2 => {
                 let seconds = 60 + self.dice.below(200) as u64;
