@@ -179,6 +179,8 @@ async fn reservations_survive_a_crash_at_every_commit() {
 
 /// Several workers at once over a budget that holds a part of them: whatever dies at any commit, nothing is spent
 /// beyond it, and a grant lets all of them go on.
+///
+/// Shows: INV-08.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_that_many_meet_at_once_holds_whatever_dies() {
     let commits = met(u64::MAX, Fault::DieBefore).await;

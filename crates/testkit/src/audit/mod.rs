@@ -50,7 +50,7 @@ enum Invariant {
     Results = 6,
     /// 7: what has ended stays as it ended, and is not counted with the living.
     Ended = 7,
-    /// 8: usage adds up.
+    /// 8: usage adds up, and nothing is reserved beyond a budget.
     Usage = 8,
     /// 9: owners are isolated from each other.
     Owners = 9,
