@@ -37,6 +37,7 @@ pub mod durable;
 pub mod entities;
 pub mod events;
 pub mod fencing;
+pub mod finding;
 pub mod handles;
 pub mod inbox;
 pub mod living;
@@ -208,6 +209,12 @@ macro_rules! conformance {
                 pages_of_agents_go_both_ways,
                 a_full_tree_refuses_new_agents,
                 too_many_children_are_refused,
+            ];
+            finding: [
+                agents_are_found_by_title_and_by_what_they_wait_for,
+                runs_are_found_by_how_they_ended,
+                events_are_found_by_agent_and_name_between_two_numbers,
+                questions_are_read_by_when_they_are_due,
             ];
             retention: [
                 pruned_events_keep_their_numbers,
