@@ -47,7 +47,7 @@ fn an_agent_that_has_ended_is_forgotten_and_its_tree_lives_on() {
     let tree = place.entourage(&["tree"]).good().stdout;
     assert!(!tree.contains(&child) && tree.contains("assistant succeeded"), "{tree}");
     let top = place.entourage(&["forget", "@last"]);
-    assert!(top.error(1).contains("at the top of its tree"), "{}", top.stderr);
+    assert!(top.error(2).contains("at the top of its tree"), "{}", top.stderr);
 }
 
 /// A tree is shown as it was after an event: first there was one agent, which had nothing to do.
