@@ -60,7 +60,7 @@ async fn a_timeline_divides_the_events_of_a_tree() {
     let agent = id.parse().unwrap();
     let path = format!("/v1/agents/{id}/timeline");
     let divided = async |buckets: u32| {
-        let events = site.client().events(agent, 0, 1_000).await.unwrap();
+        let events = site.client().events(agent, None, 1_000).await.unwrap();
         let shown = site.get(&format!("{path}?buckets={buckets}")).await.expect(200);
         let shown: Vec<TimelineBucket> = serde_json::from_value(shown["data"].clone()).unwrap();
         let mut next = events[0].seq;

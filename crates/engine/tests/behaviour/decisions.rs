@@ -74,7 +74,7 @@ async fn a_field_that_the_schema_forbids_is_refused() {
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let requests = model.requests();
     assert_eq!((requests.len(), requests[0].open_schema), (2, false));
-    let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{requests:?}") };
+    let Some(Message::Notice(read)) = requests[1].messages.last() else { panic!("{requests:?}") };
     assert!(read.contains("mood"), "{read}");
     assert_eq!(lines(&world, &root).await.last().unwrap(), r#"turn: decided {"yes":true}[]"#);
 }

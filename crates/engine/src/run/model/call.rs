@@ -88,9 +88,8 @@ struct Attempt {
 
 impl Run<'_> {
     /// Asks the model for its next turn, once: after a crash the turn is read back. The limits of the run take effect
-    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone. Calls of the turn that the program
-    /// does not make before the next turn, its own texts included, or before the end of the run are not made at all: the
-    /// model reads that as their output.
+    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone. Calls that the program has not
+    /// made by the next turn, its own texts included, or by the end of the run get the output that they were not made.
     ///
     /// # Errors
     /// An [`Interrupt`] when a limit is met, or when the call is to be tried again later or failed for good.
