@@ -333,7 +333,8 @@ async fn work_that_a_program_starts_wakes_its_agent_when_it_ends() {
     let world = world.start().await;
     let root = world.ask("Go.").await;
     let runs = async || world.client().runs(root.id, Page::default()).await.unwrap();
-    let ended = |runs: &Vec<entourage_types::Run>| runs.len() == 2 && runs[0].status == Status::Succeeded;
+    let is_over = |run: &entourage_types::Run| run.status == Status::Succeeded;
+    let ended = |runs: &Vec<entourage_types::Run>| runs.len() == 2 && runs.iter().all(is_over);
     crate::kit::eventually("the result is read", runs, ended).await;
     let lines = lines(&world, &root).await;
     let turns: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("turn: ")).collect();
