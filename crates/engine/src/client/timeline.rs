@@ -1,4 +1,4 @@
-//! The events of a tree as a few parts, for whoever wants to look at it as it was.
+//! The events of a tree in buckets, from which a client chooses the event after which it shows the tree.
 
 use entourage_store::EventQuery;
 use entourage_types::{AgentId, Time};

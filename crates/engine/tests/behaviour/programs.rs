@@ -341,8 +341,8 @@ async fn work_that_a_program_starts_wakes_its_agent_when_it_ends() {
     assert_eq!(turns[1..], ["It has begun.[]", "gone on[]", "read noted[]"], "{lines:?}");
     let task = world.client().tasks(Some(root.id), None, Page::default()).await.unwrap().remove(0);
     assert_eq!((task.on_end, task.status), (OnEnd::Wake, Status::Succeeded));
-    let told = world.client().transcript(root.id).await.unwrap();
-    assert_eq!(told.iter().filter(|entry| entry.text == "It has begun.").count(), 1, "{told:?}");
+    let entries = world.client().transcript(root.id).await.unwrap();
+    assert_eq!(entries.iter().filter(|entry| entry.text == "It has begun.").count(), 1, "{entries:?}");
     assert_eq!(world.audit().await, []);
 }
 

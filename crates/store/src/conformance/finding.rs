@@ -1,5 +1,5 @@
 //! Finding rows by what people look for: words of a title, what an agent waits for, how a run ended, events by agent and
-//! name, questions by when they are due, and pages that end where they are told.
+//! name, questions by when they are due, and pages that end at a given row.
 
 use entourage_types::{
     Agent, AgentId, Question, Run, RunId, Scope, ShownStatus, Status, StopReason, WaitingOn,
@@ -162,8 +162,8 @@ pub async fn events_are_found_by_agent_and_name_between_two_numbers(place: impl 
     Ok(())
 }
 
-/// Questions come by when they are due, those that never are last; a page goes on after any of them, and ends where it
-/// is told.
+/// Questions come by when they are due, those that never are last; a page begins after any of them, and ends at a given
+/// row.
 pub async fn questions_are_read_by_when_they_are_due(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let agent = new_root(&store, owner()).await?;

@@ -52,7 +52,7 @@ impl Commit {
     }
 }
 
-/// Returns the fenced agent. One that is gone has been taken by whoever ended it.
+/// Returns the fenced agent. The activation of an agent that was removed is fenced, too: another one has ended it.
 fn fenced_agent<F: Facts>(fence: Fence, facts: &mut F) -> Result<Agent, F> {
     match read(facts.agent(fence.agent))? {
         Some(agent) if agent.epoch == fence.epoch => Ok(agent),

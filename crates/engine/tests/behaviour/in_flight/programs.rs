@@ -18,7 +18,8 @@ use crate::kit::{Database, WithProgram, WorldExt, conversation, first_tools, is_
 /// The schema version of the program that left the rows.
 const VERSION: usize = 28;
 
-/// Two decisions, a question, four children and a join.
+/// Two decisions, a question, four children and a join. The rows were left by exactly this program: it does not change
+/// with others.
 fn whole<'r>(run: &'r mut Run<'_>) -> BoxFuture<'r, Result<String, Interrupt>> {
     async move {
         let schema = json!({ "type": "object", "properties": { "parts": { "type": "integer" } }, "required": ["parts"] });

@@ -323,13 +323,13 @@ impl People {
     }
 }
 
-/// Why an agent itself does not go on.
 async fn schedules(node: &Node, owner: &Owner, status: Option<ScheduleStatus>) -> Vec<Schedule> {
     let page = Page { limit: 1000, ..Page::default() };
     let found = node.came_of(Request::Read, node.client(owner).schedules(None, status, page).await);
     found.done().unwrap_or_default()
 }
 
+/// Why an agent itself does not go on.
 async fn cause(node: &Node, owner: &Owner, id: AgentId) -> Option<Cause> {
     let why = node.came_of(Request::Read, node.client(owner).why(id).await).done()?;
     Some(why.chain()[0].cause.clone())
