@@ -108,6 +108,7 @@ impl Engine {
     }
 
     async fn tree_allowance(&self, agent: &Agent) -> Result<Allowance, StoreError> {
+        self.inner.versions.look_for_budgets(&**self.store()).await?;
         if !self.inner.versions.have_budget() {
             return Ok(Allowance::default());
         }

@@ -9,13 +9,16 @@ use std::{
     },
 };
 
-use entourage_store::{Page, Result as StoreResult, RunQuery, Write};
+use entourage_store::{EntityQuery, Page, Result as StoreResult, RunQuery, Store, Write};
 use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Status, Time};
+
+use tokio::sync::OnceCell;
 
 use crate::{
     Engine, Error, Kinds, Result,
     kinds::{Finding, Severity},
     news::ServerNews,
+    pages::pages,
 };
 
 /// Reads the kinds again, with all findings about their files.
@@ -32,6 +35,8 @@ pub(crate) struct Versions {
     /// Whether any version that this process has seen bounds what a tree may spend: what a removed kind allowed holds for
     /// the trees that it began.
     has_budget: AtomicBool,
+    /// Set once the versions of earlier processes were looked at for that.
+    looked: OnceCell<()>,
 }
 
 /// The result of a reload.
@@ -57,12 +62,30 @@ impl Versions {
             reading: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
             has_budget,
+            looked: OnceCell::new(),
         }
     }
 
     /// Whether any version that this process has seen bounds what a tree may spend.
     pub(crate) fn have_budget(&self) -> bool {
         self.has_budget.load(Ordering::Relaxed)
+    }
+
+    /// Looks at the versions that are stored, once, unless a kind with a budget is known anyway.
+    pub(crate) async fn look_for_budgets(&self, store: &dyn Store) -> StoreResult<()> {
+        if self.have_budget() {
+            return Ok(());
+        }
+        let look = async || {
+            let mut pages = pages(store, &Scope::All, EntityQuery::of(EntityKind::KIND));
+            while let Some(page) = pages.next().await? {
+                // What cannot be read is reported when a run needs it.
+                let kinds = page.iter().filter_map(|stored| serde_json::from_str::<Kind>(&stored.body).ok());
+                kinds.for_each(|kind| self.see(&kind));
+            }
+            Ok(())
+        };
+        self.looked.get_or_try_init(look).await.map(drop)
     }
 
     /// Makes these the current kinds.

@@ -129,7 +129,17 @@ impl Error {
     /// not made, or was refused.
     #[must_use]
     pub const fn is_unbilled(&self) -> bool {
-        !matches!(self, Self::TimedOut { .. } | Self::BadAnswer { .. } | Self::TooLong { .. })
+        matches!(
+            self,
+            Self::RateLimited { .. }
+                | Self::Unavailable { .. }
+                | Self::Unreachable { .. }
+                | Self::Busy { .. }
+                | Self::Refused { .. }
+                | Self::BeyondWindow { .. }
+                | Self::Denied { .. }
+                | Self::Configuration(_)
+        )
     }
 
     /// Returns the error for an empty answer.

@@ -34,7 +34,7 @@ impl Client {
                 // Another caller forgets the same, or an agent came below one of them meanwhile.
                 Err(Error::Store(StoreError::NoAgent { .. } | StoreError::HasChildren { .. })) => {}
                 Err(Error::Store(StoreError::NotEnded { agent })) => {
-                    let why = "it has not ended, or has something left to do; stop or delete it first";
+                    let why = "it has not ended, or has something left to do, such as a schedule; end that, or stop or delete the agent, first";
                     return Err(Error::NotNow { agent, why });
                 }
                 done => return done,

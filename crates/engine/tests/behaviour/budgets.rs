@@ -489,16 +489,20 @@ async fn a_budget_holds_although_its_kind_is_gone() {
     let both = move || limited(10).with(other());
     let is_gone = Arc::new(AtomicBool::new(false));
     let gone = Arc::clone(&is_gone);
-    let read = move || {
-        let kinds = if gone.load(Ordering::Relaxed) { Kinds::none().with(other()) } else { both() };
-        Ok((kinds, Vec::new()))
+    let kinds = move || if gone.load(Ordering::Relaxed) { Kinds::none().with(other()) } else { both() };
+    let with_kinds = move |engine: entourage_engine::Builder| {
+        let read = kinds.clone();
+        engine.kinds(kinds()).kinds_from(Arc::new(move || Ok((read(), Vec::new()))))
     };
-    let world = World::builder(answering()).kinds(both());
-    let world = world.engine(move |engine| engine.kinds_from(Arc::new(read.clone()))).start().await;
+    let world = World::builder(answering()).engine(with_kinds).start().await;
     let root = world.ask("Go.").await;
     asleep_over_budget(&world, &root).await;
     is_gone.store(true, Ordering::Relaxed);
     assert_eq!(world.engine().reload().await.unwrap().removed, ["assistant"]);
+    world.clock().advance(Duration::from_secs(60 * 60));
+    asleep_over_budget(&world, &root).await;
+    // Nor does the next process forget it, which never had the kind.
+    let world = world.restart(Faults::default()).await;
     world.clock().advance(Duration::from_secs(60 * 60));
     asleep_over_budget(&world, &root).await;
     let budget = world.client().budgets(root.id).await.unwrap().remove(0);

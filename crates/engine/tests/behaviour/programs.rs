@@ -1,7 +1,7 @@
 //! Programs make calls, start agents and join them.
 
 use crate::kit::{Effects, TestTool, WithProgram, WorldExt, first_tools, is_worker, programmed, team, work};
-use entourage_engine::{CallResult, Interrupt, NewAgent, NewTask, Run};
+use entourage_engine::{CallResult, DecisionRequest, Interrupt, NewAgent, NewTask, Run};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{Page, Write};
 use entourage_testkit::{Fact, HeldModel, World, WorldBuilder, plain};
@@ -355,15 +355,17 @@ async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do()
     assert_eq!(refused, "kind `assistant`: there is no program `explode`; there are: orchestrate, react");
 }
 
+type Way = for<'r, 'e> fn(&'r mut Run<'e>) -> Outcome<'r>;
+
 /// The model reads of a call that its program does not make that it was not made, whatever the program does instead.
 ///
 /// Shows: INV-01.
 #[tokio::test]
 async fn calls_that_a_program_does_not_make_are_closed_before_the_next_turn() {
-    type Way = for<'r, 'e> fn(&'r mut Run<'e>) -> Outcome<'r>;
-    let ways: [(&str, Way, &[&str]); 3] = [
+    let ways: [(&str, Way, &[&str]); 4] = [
         ("asks again", asks_again, &["turn: enough[]"]),
         ("says something else", says_mine, &["turn: mine[]"]),
+        ("reads what has come", reads_first, &["turn: enough[]"]),
         ("answers with the text beside the call", answers_beside, &[]),
     ];
     for (way, program, then) in ways {
@@ -404,4 +406,75 @@ fn answers_beside<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
         Ok(run.call_model().await?.text)
     }
     .boxed()
+}
+
+fn reads_first<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    async move {
+        run.receive().await?;
+        run.call_model().await?;
+        run.receive().await?;
+        Ok(run.call_model().await?.text)
+    }
+    .boxed()
+}
+
+/// Decides whether it makes the model's calls, while a person writes.
+fn decides_first<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+    async move {
+        run.receive().await?;
+        let turn = run.call_model().await?;
+        let schema = json!({ "type": "object" });
+        run.decide("safe", DecisionRequest::new("Is that safe?", schema)).await??;
+        run.call_tools(&turn.calls).await?;
+        entourage_engine::programs::converse(run).await
+    }
+    .boxed()
+}
+
+/// What a person writes before the calls of a turn are made is read after their outputs.
+///
+/// Shows: INV-01.
+#[tokio::test]
+async fn a_message_that_comes_before_the_calls_are_made_follows_their_outputs() {
+    let script = ScriptedModel::new([
+        Script::call("list_agents", json!({})),
+        Script::text("{}"),
+        Script::text("enough"),
+    ]);
+    let model = HeldModel::new(script);
+    let kinds = programmed(|kind| kind.tools = Some(vec!["list_agents".into()]));
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds);
+    let world = world.program(&[], decides_first).start().await;
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    world.engine().client(entourage_types::Owner::local()).send(root.id, "Mind the gap.", None).await.unwrap();
+    model.let_go(3);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, &root).await;
+    let at = |words: &str| lines.iter().position(|line| line.contains(words)).expect(words);
+    assert!(at("output") < at("Mind the gap.") && at("Mind the gap.") < at("enough"), "{lines:?}");
+    assert_eq!(world.audit().await, []);
+}
+
+/// A program makes all calls of a turn, or none.
+#[tokio::test]
+async fn some_calls_of_a_turn_are_refused_and_the_transcript_stays_whole() {
+    let calls = Script::call("list_agents", json!({})).and_call("list_agents", json!({ "n": 2 }));
+    let model = ScriptedModel::new([calls]);
+    let builder = world(&model).kinds(programmed(|kind| kind.tools = Some(vec!["list_agents".into()])));
+    let world = builder.program(&[], |run| {
+        async move {
+            run.receive().await?;
+            let turn = run.call_model().await?;
+            run.call_tools(&turn.calls[1..]).await?;
+            Ok("done".into())
+        }
+        .boxed()
+    });
+    let world = world.start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    assert!(run.error.as_ref().unwrap().contains("takes all of them"), "{:?}", run.error);
+    assert_eq!(world.audit().await, []);
 }

@@ -55,7 +55,7 @@ impl Budget {
         }
         if !globals.quiet {
             if budgets.is_empty() {
-                out::note("no budget limits this agent; set `limits.max_tree_cost` in its kind");
+                out::note("no budget limits this agent; set `limits.max_tree_cost` in the kind of the agent at the top of its tree");
             } else if grants && !backend.is_at_work(None) {
                 out::note(format!(
                     "granted; the agents go on with: entourage run --resume {agent}{}",

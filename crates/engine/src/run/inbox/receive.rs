@@ -65,21 +65,30 @@ impl Run<'_> {
         if self.replaying() {
             return Ok(());
         }
+        self.close_calls_not_made();
         self.read_inbox(share).await
     }
 
     /// Reads the inbox before a step of the program that is no turn of the model. The limits of the loop do not bound
-    /// it.
+    /// it. While calls of the model are yet to be made, no message may come before their outputs.
     pub(in crate::run) async fn ready_for_step(&mut self) -> Result<()> {
+        if self.calls_not_made().next().is_some() {
+            return self.look_out().await;
+        }
         self.read_inbox(InboxShare::All).await
     }
 
-    async fn read_inbox(&mut self, share: InboxShare) -> Result<()> {
+    /// Lets interventions and the end of the process take effect.
+    async fn look_out(&mut self) -> Result<()> {
         if self.control.cancel().is_cancelled() {
             return Err(Interrupt::Stopping);
         }
         self.refresh().await?;
-        self.apply_interventions().await?;
+        self.apply_interventions().await
+    }
+
+    async fn read_inbox(&mut self, share: InboxShare) -> Result<()> {
+        self.look_out().await?;
         let posts = self.take_inbox(share);
         if !posts.is_empty() || !self.record.is_open() {
             self.append_messages(posts).await?;

@@ -88,8 +88,8 @@ struct Attempt {
 
 impl Run<'_> {
     /// Asks the model for its next turn, once: after a crash the turn is read back. The limits of the run take effect
-    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone. Calls that the program has not
-    /// made by the next turn, its own texts included, or by the end of the run get the output that they were not made.
+    /// here; what has arrived in the inbox is read by [`receive`](Self::receive) alone. Calls that the program has not made
+    /// when it reads messages or results, at the next turn, or at its end, get the output that they were not made.
     ///
     /// # Errors
     /// An [`Interrupt`] when a limit is met, or when the call is to be tried again later or failed for good.
@@ -131,8 +131,8 @@ impl Run<'_> {
             }
             _ => FailedTries::none(),
         };
-        // A grant wakes it before its time.
-        let is_short = tries.kept.shortage.is_some();
+        // A grant wakes it before its time, unless it waits for what others hold reserved.
+        let is_short = tries.kept.shortage.is_some() && tries.kept.put_off == 0;
         if !self.is_due(tries.kept.due) && !self.control.is_hurried() && !is_short {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }

@@ -24,6 +24,8 @@ pub(in crate::run) enum Progress {
     Sent,
     /// The provider has accepted it, and has not said yet what it used.
     Taken,
+    /// Its answer was of no use, and the provider has said what it used.
+    Reported,
 }
 
 impl Progress {
@@ -31,8 +33,9 @@ impl Progress {
     pub(in crate::run) fn hear(&mut self, delta: &Delta) {
         *self = match delta {
             Delta::Queued => Self::Queued,
-            Delta::Sent | Delta::DiscardedUsage(_) => Self::Sent,
+            Delta::Sent => Self::Sent,
             Delta::Taken => Self::Taken,
+            Delta::DiscardedUsage(_) => Self::Reported,
             _ => return,
         };
     }
@@ -135,9 +138,13 @@ impl Run<'_> {
         let is_reported = wasted.iter().chain(&answered).all(|used| !used.usage.is_none());
         let is_known = match answer {
             Ok(_) => is_reported,
-            Err(_) if progress == Progress::Queued => is_reported,
             Err(error) => {
-                progress == Progress::Sent && is_reported && (error.is_unbilled() || !wasted.is_empty())
+                is_reported
+                    && match progress {
+                        Progress::Queued | Progress::Reported => true,
+                        Progress::Sent => error.is_unbilled(),
+                        Progress::Taken => false,
+                    }
             }
         };
         let mut used = Amount::default();

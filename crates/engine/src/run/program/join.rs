@@ -35,6 +35,8 @@ impl Run<'_> {
     }
 
     async fn wait_for_all(&mut self, key: StepKey, spawned: &Spawned) -> Result<()> {
+        // The results are messages.
+        self.close_calls_not_made();
         self.ready_for_step().await?;
         let ids: Vec<TaskId> =
             spawned.calls.iter().filter_map(|call| self.output_of(*call)?.task()).collect();

@@ -43,9 +43,17 @@ impl Run<'_> {
     /// Makes all calls of a turn and commits their outputs. Returns what these mean for the run, if anything.
     ///
     /// # Errors
-    /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a time.
+    /// [`Interrupt::Suspended`] while a call waits for a person, an agent or a time; a failed run if these are some of the
+    /// calls of the last turn, and not all of them.
     pub async fn call_tools(&mut self, calls: &[ToolCall]) -> Result<Option<TurnOutcome>> {
         if !self.all_answered(calls) {
+            let ids = |calls: &[ToolCall]| calls.iter().map(|call| call.id).collect::<Vec<_>>();
+            if ids(calls) != ids(self.last_calls()) {
+                return Err(Interrupt::failed(
+                    "the program makes some calls of the model's last turn, or in another order: `call_tools` takes all \
+                     of them, as `call_model` returned them",
+                ));
+            }
             if !self.offered.position().by_program {
                 self.refuse_after_last_call(calls).await?;
             }

@@ -6,11 +6,16 @@ use super::output_limits::failed;
 use crate::run::Run;
 
 impl Run<'_> {
-    /// Gives the calls of the last turn that nobody has begun their outputs, with the next commit.
-    pub(in crate::run) fn close_calls_not_made(&mut self) {
+    /// The calls of the last turn that nobody has begun.
+    pub(in crate::run) fn calls_not_made(&self) -> impl Iterator<Item = &ToolCall> {
         let is_open =
             |call: &&ToolCall| !self.steps.is_answered(call.id) && self.steps.of_call(call).is_none();
-        let open: Vec<ToolCall> = self.last_calls().iter().filter(is_open).cloned().collect();
+        self.last_calls().iter().filter(is_open)
+    }
+
+    /// Gives those calls their outputs, with the next commit.
+    pub(in crate::run) fn close_calls_not_made(&mut self) {
+        let open: Vec<ToolCall> = self.calls_not_made().cloned().collect();
         let at = self.engine.now();
         for call in open {
             let output = failed(&call, "not made: the program of this run went on without it");
