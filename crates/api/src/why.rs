@@ -76,7 +76,7 @@ pub enum Cause {
         #[schema(value_type = schema::Time)]
         due: Time,
     },
-    /// A budget has no room for its next model call; more can be granted.
+    /// A budget has no room for its next model call.
     Budget {
         /// What the budget is of.
         of: BudgetOf,
@@ -84,6 +84,8 @@ pub enum Cause {
         needs: Allowance,
         /// What is left.
         left: Allowance,
+        /// Whether calls under way may leave enough; otherwise the call waits until more is granted.
+        may_have_room: bool,
         /// When the call is tried again unless more is granted.
         #[schema(value_type = schema::Time)]
         due: Time,

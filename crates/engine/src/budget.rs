@@ -131,22 +131,24 @@ impl Engine {
         Ok(kind.map(|kind| of_tree(&kind)).unwrap_or_default())
     }
 
-    /// What a budget lacks still for a call that it had no room for, whatever the calls under way use, and the
-    /// expectation of that; none once it has room.
+    /// What a budget lacks still for a call that it had no room for; none once it has room.
     pub(crate) async fn still_short(
         &self,
         agent: &Agent,
         Shortage { budget: id, needs, .. }: &Shortage,
-    ) -> Result<Option<(Shortage, Expect)>, StoreError> {
+    ) -> Result<Option<Unaffordable>, StoreError> {
         let limiting = self.budgets_of(agent, self.now()).await?;
         let Some((_, allowance)) = limiting.into_iter().find(|(of, _)| of == id) else { return Ok(None) };
         let amount =
             Amount { cost: needs.cost.unwrap_or_default(), tokens: needs.tokens.unwrap_or_default() };
         let found = self.store().budget(&Scope::from(&agent.owner), id).await?;
         let found = found.unwrap_or_else(|| Budget::unused(id.clone(), agent.owner.clone()));
-        let left = found.left_at_best(allowance);
-        let lacks = Expect::Lacks(id.clone(), allowance, amount);
-        Ok((!left.holds(amount)).then(|| (shortage(id.clone(), left, amount), lacks)))
+        let left = found.left(allowance);
+        if left.holds(amount) {
+            return Ok(None);
+        }
+        let may_have_room = found.left_at_best(allowance).holds(amount);
+        Ok(Some(Unaffordable::new((id.clone(), allowance), left, amount, may_have_room)))
     }
 
     /// The most that a request can use, without its limit on the answer if it has none; no money if no price is known
@@ -202,11 +204,28 @@ fn bytes_of(request: &Request) -> usize {
     BESIDE_REQUEST + request.system.len() + messages.sum::<usize>() + tools.sum::<usize>() + schema
 }
 
-/// What a call needs of a budget, in what the budget limits.
-pub(crate) fn shortage(budget: BudgetId, left: Allowance, amount: Amount) -> Shortage {
-    let needs =
-        Allowance { cost: left.cost.map(|_| amount.cost), tokens: left.tokens.map(|_| amount.tokens) };
-    Shortage { budget, needs, left }
+/// Why a call is not made.
+pub(crate) struct Unaffordable {
+    /// The budget that has no room for it.
+    pub(crate) shortage: Shortage,
+    /// What must still hold when the run falls asleep, so that no grant is missed; none if calls under way may leave
+    /// enough.
+    pub(crate) lacks: Option<Expect>,
+}
+
+impl Unaffordable {
+    /// That of a call which needs this amount of a budget with its allowance.
+    pub(crate) fn new(
+        (budget, allowance): (BudgetId, Allowance),
+        left: Allowance,
+        amount: Amount,
+        may_have_room: bool,
+    ) -> Self {
+        let lacks = (!may_have_room).then(|| Expect::Lacks(budget.clone(), allowance, amount));
+        let needs =
+            Allowance { cost: left.cost.map(|_| amount.cost), tokens: left.tokens.map(|_| amount.tokens) };
+        Self { shortage: Shortage { budget, needs, left }, lacks }
+    }
 }
 
 #[cfg(test)]

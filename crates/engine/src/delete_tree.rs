@@ -34,7 +34,8 @@ impl Engine {
                     Box::pin(self.delete(child.id)).await?;
                 }
             }
-            // Posts and wake-ups that arrived at the same moment are consumed too, so that none is left.
+            // Posts and wake-ups that arrived at the same moment are consumed too, and a schedule that was made then
+            // ends, so that none is left.
             let is_done = claim.inbox.is_empty() && claim.wakeups.is_empty();
             if claim.agent.status == Status::Cancelled && is_done {
                 return Ok(());
@@ -49,7 +50,8 @@ impl Engine {
                     | StoreError::HasChildren { .. }
                     | StoreError::Unknown { .. },
                 ) => tokio::task::yield_now().await,
-                done => return Ok(done?),
+                // What came between the claim and this commit is looked for once more.
+                done => done?,
             }
         }
     }

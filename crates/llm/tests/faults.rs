@@ -234,6 +234,28 @@ async fn a_refused_connection_is_an_unreachable_error() {
     }
 }
 
+/// The provider may have received the request and worked on it: what it used is not known.
+#[tokio::test]
+async fn a_connection_that_is_cut_before_the_answer_begins_is_no_unreachable_provider() {
+    for provider in Provider::ALL {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let cuts = std::thread::spawn(move || {
+            let (mut socket, _) = listener.accept().expect("a connection");
+            std::io::Read::read(&mut socket, &mut [0; 64]).expect("a request");
+        });
+        let connection = entourage_llm::Connection {
+            base_url: Some(format!("http://{address}")),
+            key: Some("k".into()),
+            ..entourage_llm::Connection::default()
+        };
+        let model = ProviderModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
+        let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
+        assert!(error.to_string().contains("cut off") && !error.is_unbilled(), "{error:?}");
+        cuts.join().expect("the server ends");
+    }
+}
+
 /// Shows: S4-R105.
 #[tokio::test]
 async fn an_invalid_request_is_refused_with_advice() {

@@ -141,7 +141,7 @@ pub enum Error {
         root: AgentId,
     },
     /// A budget has no room for what a model call can use at most.
-    #[error("budget {budget} has {left} left, too little")]
+    #[error("budget {budget} has {left} left, less than the call may take")]
     OverBudget {
         /// Which budget.
         budget: BudgetId,

@@ -148,10 +148,11 @@ pub struct Retry {
     /// All attempts so far.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<FailedTry>,
-    /// How often in a row it was put off because other calls left no room in a budget.
+    /// How often in a row it was put off because calls under way left no room in a budget, which they may leave.
     #[serde(default)]
     pub put_off: u32,
-    /// The budget that has no room for the call until more is granted, if that is why it was not made.
+    /// The budget that has no room for the call, if that is why it was not made: until more is granted, unless it was
+    /// put off.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shortage: Option<Shortage>,
 }

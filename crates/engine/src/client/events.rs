@@ -6,8 +6,8 @@ use entourage_types::{AgentId, Event};
 use super::Client;
 use crate::{Error, Result};
 
-/// At how many events a page looks that shows only some of them. Numbers have no gaps, so it knows where it ends.
-pub(super) const LOOKS: u64 = 4_000;
+/// How many events a page scans that shows only some of them. Numbers have no gaps, so it knows where it ends.
+pub(super) const SCANNED: u64 = 4_000;
 
 /// Which events of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,13 +52,13 @@ impl Client {
         if let Some(after) = after.filter(|after| first > after + 1) {
             return Err(Error::CursorGone { root, after, first });
         }
-        let looks = if agent.is_some() || name.is_some() { LOOKS } else { u64::from(limit) };
+        let scanned = if agent.is_some() || name.is_some() { SCANNED } else { u64::from(limit) };
         let above = last.saturating_add(1);
         // The page covers the numbers above `low` and below `high`.
         let end = before.unwrap_or(above).min(above);
         let (low, high, latest) = match after {
-            Some(after) => (after, end.min(after.saturating_add(looks).saturating_add(1)), false),
-            None => (end.saturating_sub(looks.saturating_add(1)), end, true),
+            Some(after) => (after, end.min(after.saturating_add(scanned).saturating_add(1)), false),
+            None => (end.saturating_sub(scanned.saturating_add(1)), end, true),
         };
         let select = |after, before, limit| {
             let (agent, name) = (agent, name.clone());

@@ -9,7 +9,7 @@ use crate::Result;
 
 /// How many records are read at once for a test which no store knows, and at how many a page looks.
 const AT_ONCE: u32 = 200;
-const LOOKS: usize = 600;
+const SCANNED: usize = 600;
 /// At how many records of its noun a page of a search looks. Those without the words cost next to nothing.
 const SEARCHED: u32 = 20_000;
 
@@ -76,19 +76,19 @@ impl Client {
         filter: RecordFilter<R>,
         fits: impl Fn(&R) -> bool + Send,
     ) -> Result<Narrowed<R>> {
-        let (limit, mut after, mut looked) = (filter.page.limit as usize, filter.page.after.clone(), 0);
+        let (limit, mut after, mut scanned) = (filter.page.limit as usize, filter.page.after.clone(), 0);
         let (mut rows, mut room): (Vec<R>, _) = (Vec::new(), PageLimit::of(filter.page.bytes));
         let id = |row: &R| row.columns().id;
         loop {
             let page = Page {
                 after: after.clone(),
                 // The first read suffices if all rows fit.
-                limit: if looked == 0 { AT_ONCE.min(filter.page.limit + 1) } else { AT_ONCE },
+                limit: if scanned == 0 { AT_ONCE.min(filter.page.limit + 1) } else { AT_ONCE },
                 ..filter.page.clone()
             };
             let found = self.records(RecordFilter { page, ..filter.clone() }).await?;
             let Some(last) = found.last().map(id) else { return Ok(Narrowed { rows, next: None }) };
-            looked += found.len();
+            scanned += found.len();
             for row in found.into_iter().filter(&fits) {
                 if rows.len() == limit
                     || (filter.page.bytes != usize::MAX && !room.takes(row.entity()?.body.len()))
@@ -98,7 +98,7 @@ impl Client {
                 }
                 rows.push(row);
             }
-            if looked >= LOOKS {
+            if scanned >= SCANNED {
                 return Ok(Narrowed { rows, next: Some(last) });
             }
             after = Some(last);

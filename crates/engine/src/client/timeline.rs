@@ -1,6 +1,5 @@
 //! The events of a tree in buckets, from which a client chooses the event after which it shows the tree.
 
-use entourage_store::EventQuery;
 use entourage_types::{AgentId, Time};
 
 use super::Client;
@@ -34,19 +33,21 @@ impl Client {
         let count = u64::from(buckets).min(kept);
         let begin = |nth: u64| oldest.seq + kept * nth / count;
         let mut found = Vec::new();
+        let mut began = Some(oldest.at);
         for nth in 0..count {
             let (first, last) = (begin(nth), begin(nth + 1) - 1);
-            let (began, ended) = (self.time_of(root, first).await?, self.time_of(root, last).await?);
+            let (ended, next) = self.times_after(root, last - 1).await?;
             // None if they were pruned meanwhile.
             found.extend(began.zip(ended).map(|(began, ended)| TimelineBucket { first, last, began, ended }));
+            began = next;
         }
         Ok(found)
     }
 
-    /// When an event of a tree was committed; none if it is not kept.
-    async fn time_of(&self, root: AgentId, number: u64) -> Result<Option<Time>> {
-        let query = EventQuery { before: Some(number + 1), ..EventQuery::of(root, number - 1, 1) };
-        let found = self.engine.store().select_events(&self.scope, query).await?;
-        Ok(found.first().map(|event| event.at))
+    /// When the two events of a tree after this number were committed; none of one that is not kept.
+    async fn times_after(&self, root: AgentId, after: u64) -> Result<(Option<Time>, Option<Time>)> {
+        let found = self.engine.store().events(&self.scope, root, after, 2).await?;
+        let time = |number| found.iter().find(|event| event.seq == number).map(|event| event.at);
+        Ok((time(after + 1), time(after + 2)))
     }
 }

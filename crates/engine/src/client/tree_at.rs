@@ -1,18 +1,20 @@
 //! A tree as it was after one of its events, derived from the events up to that one and from nothing else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use entourage_store::EventQuery;
 use entourage_types::{
-    AgentId, Cost, Event, EventBody, RunId, ShownStatus, Status, StopReason, Time, Usage, WaitingOn,
+    AgentId, Cost, EntityKind, Event, EventBody, Parent, RunId, ShownStatus, Status, StopReason, Time,
+    Tombstone, Usage, WaitingOn,
 };
 
-use super::{Client, events::LOOKS};
+use super::{Client, events::SCANNED};
 use crate::{Error, Result};
 
 /// The names of the events that say how the agents of a tree stand, in the order in which those of a page are applied:
-/// an agent is created before its status changes. Items, the bulk of a tree's events, are not read.
-const TELLING: [&str; 3] = ["agent_created", "agent_status", "run"];
+/// an agent is created before its status changes, and forgotten after that. Items, the bulk of a tree's events, are not
+/// read.
+const OF_AGENTS: [&str; 4] = ["agent_created", "agent_status", "run", "record"];
 
 /// How many events one read returns at most.
 const PAGE: u32 = 1_000;
@@ -28,7 +30,7 @@ pub struct PastTree {
     pub time: Time,
     /// The number of the tree's last event so far.
     pub last: u64,
-    /// The agents that there were, parents before children.
+    /// The agents that there were, without those that were forgotten by then, parents before children.
     pub agents: Vec<PastAgent>,
 }
 
@@ -81,8 +83,8 @@ impl Client {
         let mut past = Past::default();
         let mut after = 0;
         while after < at {
-            let end = at.min(after.saturating_add(LOOKS));
-            for name in TELLING {
+            let end = at.min(after.saturating_add(SCANNED));
+            for name in OF_AGENTS {
                 self.apply(&mut past, root, name, after, end).await?;
             }
             after = end;
@@ -93,7 +95,7 @@ impl Client {
         let first = self.first_event(root, at).await?;
         match event {
             Some(Event { at: time, .. }) if first == begins => {
-                Ok(PastTree { root, at, time, last, agents: past.agents })
+                Ok(PastTree { root, at, time, last, agents: past.remembered() })
             }
             _ => Err(Error::PastGone { root, at, first: first.seq }),
         }
@@ -130,6 +132,7 @@ struct Past {
     places: HashMap<AgentId, usize>,
     /// Of each agent that ran: its last run, and what the runs before it used.
     before: HashMap<AgentId, (RunId, Usage, Cost)>,
+    forgotten: HashSet<AgentId>,
 }
 
 impl Past {
@@ -153,6 +156,12 @@ impl Past {
                 agent.usage += usage;
                 agent.cost += cost;
             }
+            EventBody::Record { kind, record, .. } if kind == EntityKind::TOMBSTONE.as_str() => {
+                // That of a record inside an agent says nothing of the agent.
+                let of_agent = |tombstone: &Tombstone| tombstone.of == Parent::from(tombstone.agent);
+                let tombstone = serde_json::from_value(record).ok().filter(of_agent);
+                self.forgotten.extend(tombstone.map(|tombstone| tombstone.agent));
+            }
             _ => {}
         }
     }
@@ -175,6 +184,12 @@ impl Past {
             usage: Usage::default(),
             cost: Cost::default(),
         });
+    }
+
+    fn remembered(self) -> Vec<PastAgent> {
+        let Self { mut agents, forgotten, .. } = self;
+        agents.retain(|agent| !forgotten.contains(&agent.id));
+        agents
     }
 
     fn agent(&mut self, id: AgentId) -> Option<&mut PastAgent> {

@@ -4,14 +4,14 @@ mod cause;
 
 use std::collections::HashSet;
 
-use entourage_store::{Page, RecordFilter, RunQuery};
+use entourage_store::{Page, RecordFilter};
 use entourage_types::{
     Action, Agent, AgentId, Intervention, PostBody, Question, Retry, Run, Status, Step, StepState, Task,
     TaskId, Time, Wait, WaitingOn,
 };
 
 use super::Client;
-use crate::{Error, Result};
+use crate::{Error, Result, budget::Unaffordable};
 
 pub use cause::{Cause, Link, Why};
 
@@ -107,9 +107,11 @@ impl Client {
         let Some(run) = run.filter(|_| agent.waiting_on == Some(WaitingOn::Retry)) else { return Ok(None) };
         for step in self.engine.store().steps(&self.scope, run.id).await? {
             if let StepState::Retry(Retry { shortage: Some(shortage), due, .. }) = step.state
-                && let Some((shortage, _)) = self.engine.still_short(agent, &shortage).await?
+                && let Some(Unaffordable { shortage, lacks }) =
+                    self.engine.still_short(agent, &shortage).await?
             {
-                return Ok(Some((Cause::Budget { shortage, due }, step.updated)));
+                let may_have_room = lacks.is_none();
+                return Ok(Some((Cause::Budget { shortage, may_have_room, due }, step.updated)));
             }
         }
         Ok(None)
@@ -148,9 +150,7 @@ impl Client {
 
     /// The agent's run that has not ended.
     pub(super) async fn open_run(&self, agent: &Agent) -> Result<Option<Run>> {
-        let page = Page { limit: 1, newest_first: true, ..Page::default() };
-        let query = RunQuery { agent: Some(agent.id), page, ..RunQuery::default() };
-        let last = self.engine.store().runs(&self.scope, query).await?.pop();
+        let last = self.engine.last_run(agent).await?;
         Ok(last.filter(|run| !run.status.is_terminal()))
     }
 

@@ -14,8 +14,8 @@ use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, AgentId, Amount, Budget, Cost, Kind, Limits, NoticeCode, Owner, Sessions, Status, Usage,
-    WaitingOn,
+    Action, Agent, AgentId, Amount, Budget, Cost, EventBody, Kind, Limits, ModelUse, NoticeCode, Owner,
+    Scope, Sessions, Status, StepState, Usage, WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -105,7 +105,7 @@ async fn lacking(world: &World, tree: &[Agent]) -> usize {
     let mut count = 0;
     for agent in tree.iter().filter(|agent| agent.waiting_on == Some(WaitingOn::Retry)) {
         let why = world.client().why(agent.id).await.unwrap();
-        count += usize::from(matches!(why.cause(), Cause::Budget { .. }));
+        count += usize::from(matches!(why.cause(), Cause::Budget { may_have_room: false, .. }));
     }
     count
 }
@@ -333,12 +333,15 @@ async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_
         model.push(Ok(Script::text("done").using(used)));
         // An answer whose usage the provider does not say.
         model.push(Ok(Script::text("done").using(Usage::default())));
-        let world = World::builder(model).kinds(limited(100_000)).start().await;
+        let world = World::builder(model.clone()).kinds(limited(100_000)).start().await;
         let root = world.ask("Go.").await;
+        let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
+        // Before the pause: nobody else waits for what it had reserved.
+        let settled = |budget: &Budget| model.requests().len() == 1 && budget.reserved.is_zero();
+        eventually("the failed attempt is settled", budget, settled).await;
         let pause = Duration::from_millis(1500);
         assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
         world.ended(root.id).await;
-        let budget = async || world.client().budgets(root.id).await.unwrap().remove(0).budget;
         let first = budget().await;
         assert_eq!((first.spent.tokens, first.reserved.tokens), (30, 0));
         assert_eq!(first.presumed.tokens > 100, is_presumed, "{first:?}");
@@ -579,4 +582,99 @@ async fn a_request_that_never_left_the_gate_counts_as_nothing() {
     world.ended(root.id).await;
     let settled = budget().await;
     assert_eq!((settled.presumed.tokens, settled.spent.tokens), (0, 300));
+}
+
+/// Reports the usage of an unusable first answer, and whether it then asked again itself, before it fails.
+#[derive(Clone)]
+struct FailsFirst {
+    inner: ScriptedModel,
+    asks_again: bool,
+    requests: Arc<AtomicUsize>,
+}
+
+#[async_trait::async_trait]
+impl entourage_llm::Model for FailsFirst {
+    async fn call(
+        &self,
+        request: Request,
+        deltas: &mut dyn entourage_llm::Deltas,
+    ) -> entourage_llm::Result<entourage_llm::Reply> {
+        if self.requests.fetch_add(1, Ordering::Relaxed) > 0 {
+            return self.inner.call(request, deltas).await;
+        }
+        let usage = Usage { input: 20, output: 10, ..Usage::default() };
+        let used = ModelUse { model: "m".into(), usage, cost: None };
+        deltas.delta(entourage_llm::Delta::Sent);
+        deltas.delta(entourage_llm::Delta::DiscardedUsage(used));
+        if self.asks_again {
+            deltas.delta(entourage_llm::Delta::Sent);
+        }
+        Err(ModelError::TimedOut { model: "m".into(), after: Duration::from_secs(1) })
+    }
+
+    fn describe(&self) -> String {
+        "fails first".into()
+    }
+}
+
+/// What is known of the first request says nothing of the second one.
+#[tokio::test]
+async fn a_second_request_that_times_out_counts_as_its_reservation() {
+    for asks_again in [false, true] {
+        let model = FailsFirst { inner: answering(), asks_again, requests: Arc::default() };
+        let world = World::builder(model).kinds(limited(100_000)).start().await;
+        let root = world.ask("Go.").await;
+        world.clock().advance_to_sleeper(Duration::from_millis(1500)).await;
+        world.ended(root.id).await;
+        let settled = world.client().budgets(root.id).await.unwrap().remove(0).budget;
+        let first = if asks_again { 0 } else { 30 };
+        assert_eq!(settled.spent.tokens, first + 300, "{settled:?}");
+        assert_eq!(settled.presumed.tokens > 100, asks_again, "{settled:?}");
+    }
+}
+
+/// What calls under way have reserved may come back: nobody need grant anything, and nothing is written meanwhile.
+#[tokio::test]
+async fn a_call_that_others_leave_no_room_is_put_off_says_so_and_goes_on_by_itself() {
+    let model = HeldModel::new(answering());
+    // Room for one call of 8,192 tokens in the answer, and no other beside it.
+    let budgets = Budgets { per_owner_per_day: Some(dollars("$0.0100")), ..Budgets::default() };
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {}));
+    let world = world.engine(move |engine| engine.budgets(budgets.clone())).start().await;
+    let first = world.ask("Go.").await;
+    model.begun().await;
+    let second = world.ask("Go.").await;
+    asleep_over_budget(&world, &second).await;
+    let why = world.client().why(second.id).await.unwrap();
+    assert!(matches!(why.cause(), Cause::Budget { may_have_room: true, .. }), "{why:?}");
+    assert!(why.text().contains("waits for model calls under way to end"), "{}", why.text());
+    let run = world.client().runs(second.id, Page::default()).await.unwrap().remove(0).id;
+    let put_off = async || {
+        let steps = world.store().steps(&Scope::All, run).await.unwrap();
+        steps
+            .iter()
+            .map(|step| if let StepState::Retry(retry) = &step.state { retry.put_off } else { 0 })
+            .max()
+    };
+    let beside = async || {
+        let events = world.client().events(second.id, 0, 100).await.unwrap();
+        events.into_iter().filter(|event| !matches!(event.body, EventBody::Step { .. })).count()
+    };
+    let before = beside().await;
+    for times in 2..=3 {
+        world.clock().advance(Duration::from_secs(5));
+        eventually("it has looked again", put_off, |now| *now >= Some(times)).await;
+    }
+    asleep_over_budget(&world, &second).await;
+    assert_eq!(beside().await, before, "neither its status nor its transcript has changed");
+    model.let_go(2);
+    world.ended(first.id).await;
+    world.clock().advance(Duration::from_secs(60));
+    assert_eq!(world.ended(second.id).await.status, Status::Succeeded);
+    let today = world.client().budget_today().await.unwrap().unwrap().budget;
+    assert_eq!(
+        (today.spent.tokens, today.presumed, today.reserved),
+        (600, Amount::default(), Amount::default())
+    );
+    assert_eq!(world.audit().await, []);
 }

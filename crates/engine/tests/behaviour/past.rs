@@ -154,3 +154,20 @@ async fn a_past_is_seen_by_the_owner_of_the_tree_alone() {
     let stranger = world.engine().client(Owner::new("stranger"));
     assert!(matches!(stranger.tree_at(root, 1).await, Err(Error::NotFound { .. })));
 }
+
+/// A forgotten agent is in the past up to the event that forgot it.
+#[tokio::test]
+async fn an_agent_that_was_forgotten_is_in_the_past_before_that_alone() {
+    let world = World::scripted(&scripted_by_messages(), first_tools()).await;
+    let root = world.ask("tell so").await.id;
+    world.ended(root).await;
+    let (client, person) = (world.client(), world.engine().client(Owner::local()));
+    let child = client.tree(root).await.unwrap()[1].id;
+    let before = (client.last_event(root).await.unwrap(), now(&world, root).await);
+    person.forget(child).await.unwrap();
+    let after = (client.last_event(root).await.unwrap(), now(&world, root).await);
+    assert_eq!((before.1.len(), after.1.len()), (2, 1));
+    for (at, expected) in [before, after] {
+        assert_eq!(then(&client.tree_at(root, at).await.unwrap()), expected, "after event {at}");
+    }
+}

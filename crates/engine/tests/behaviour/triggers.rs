@@ -380,3 +380,30 @@ async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() 
     assert!(matches!(refused, Error::Gone(_)), "{refused:?}");
     works(&world, agent.id, wakeups, Vec::is_empty).await;
 }
+
+/// One that is made while its agent is being deleted ends with it, as one does that was paused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_schedule_outlives_its_agent() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).store(MemoryStore::default());
+    let world = world.start().await;
+    let client = person(&world);
+    let wakeups = async || world.store().due(Time::LAST, None, 100).await.unwrap();
+    for round in 0..50 {
+        let agent = started(&world).await.id;
+        world.ended(agent).await;
+        let now = world.clock().now();
+        let paused = client.schedule(hourly(agent, now), None).await.unwrap();
+        client.pause_schedule(paused.id).await.unwrap();
+        let making = {
+            let client = client.clone();
+            tokio::spawn(async move { client.schedule(hourly(agent, now), None).await })
+        };
+        client.intervene(agent, Action::Delete, None).await.unwrap();
+        // Made before the deletion, or refused after it.
+        let made = making.await.unwrap();
+        assert!(matches!(made, Ok(_) | Err(Error::Gone(_))), "round {round}: {made:?}");
+        eventually("nothing is left to do", wakeups, Vec::is_empty).await;
+        let left = client.schedules(Some(agent), None, Page::default()).await.unwrap();
+        assert!(left.iter().all(|one| one.status == ScheduleStatus::Ended), "round {round}: {left:?}");
+    }
+}

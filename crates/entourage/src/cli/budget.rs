@@ -55,7 +55,9 @@ impl Budget {
         }
         if !globals.quiet {
             if budgets.is_empty() {
-                out::note("no budget limits this agent; set `limits.max_tree_cost` in the kind of the agent at the top of its tree");
+                out::note(
+                    "no budget limits this agent; set `limits.max_tree_cost` in the kind of the agent at the top of its tree",
+                );
             } else if grants && !backend.is_at_work(None) {
                 out::note(format!(
                     "granted; the agents go on with: entourage run --resume {agent}{}",
@@ -75,7 +77,12 @@ pub(super) fn line(budget: &State) -> String {
     };
     let limits = budget.allowance;
     let amount = |amount: Amount| shown(limits, amount);
-    let mut line = format!("{of}: {} of {} left", allowance(budget.left), allowance(limits));
+    let granted = budget.granted;
+    let all = Allowance {
+        cost: limits.cost.map(|cost| Cost::from_nanos(cost.nanos().saturating_add(granted.cost.nanos()))),
+        tokens: limits.tokens.map(|tokens| tokens.saturating_add(granted.tokens)),
+    };
+    let mut line = format!("{of}: {} of {} left", allowance(budget.left), allowance(all));
     for (what, part) in
         [("spent", budget.spent), ("presumed", budget.presumed), ("reserved", budget.reserved)]
     {
@@ -83,8 +90,8 @@ pub(super) fn line(budget: &State) -> String {
             line += &format!(" · {what} {}", amount(part));
         }
     }
-    if budget.granted.cost != Cost::default() || budget.granted.tokens > 0 {
-        line += &format!(" · granted {}", amount(budget.granted));
+    if granted.cost != Cost::default() || granted.tokens > 0 {
+        line += &format!(" · {} of that granted", amount(granted));
     }
     line
 }

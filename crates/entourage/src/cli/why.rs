@@ -1,8 +1,8 @@
 //! `entourage why`: says why an agent does not go on, and what ends that.
 
 use clap::Args;
-use entourage_api::{BudgetOf, Cause, Why as Reason};
-use entourage_types::{AgentId, Time};
+use entourage_api::{Allowance, BudgetOf, Cause, Why as Reason};
+use entourage_types::{AgentId, Cost, Dollars, Time};
 
 use super::{
     backend::{self, Purpose, Result},
@@ -84,6 +84,23 @@ fn on(cause: &Cause) -> &'static str {
     }
 }
 
+/// The options that grant what a call needs beyond what is left.
+fn lacking(needs: Allowance, left: Allowance) -> String {
+    let money = |amount: Option<Cost>| amount.unwrap_or_default().nanos();
+    let cost = money(needs.cost).saturating_sub(money(left.cost));
+    let tokens = needs.tokens.unwrap_or_default().saturating_sub(left.tokens.unwrap_or_default());
+    let mut options = String::new();
+    if cost > 0 {
+        // Without the sign, which a shell would take for a variable.
+        let exact = Dollars(Cost::from_nanos(cost)).to_string();
+        options += &format!(" --grant {}", exact.trim_start_matches('$'));
+    }
+    if tokens > 0 {
+        options += &format!(" --grant-tokens {tokens}");
+    }
+    options
+}
+
 /// The command that ends the last cause, if one does.
 fn what_ends(why: &Reason) -> Option<String> {
     let last = why.chain.last()?;
@@ -91,12 +108,19 @@ fn what_ends(why: &Reason) -> Option<String> {
     Some(match &last.cause {
         Cause::Question { question, .. } => format!("answer with: entourage answer {question}"),
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
-        Cause::Budget { of: BudgetOf::Tree { .. }, needs, left, .. } => match needs.tokens > left.tokens {
-            false => format!("grant more with: entourage budget {agent} --grant 0.50"),
-            true => format!("grant more with: entourage budget {agent} --grant-tokens 100000"),
-        },
+        Cause::Budget { may_have_room: true, .. } => {
+            "it goes on once the calls under way leave enough".to_owned()
+        }
+        Cause::Budget { of: BudgetOf::Tree { .. }, needs, left, .. } => {
+            format!(
+                "grant at least what the next call lacks with: entourage budget {agent}{}",
+                lacking(*needs, *left)
+            )
+        }
         Cause::Budget { of: BudgetOf::Day { .. }, .. } => {
-            "it goes on tomorrow, or with a higher `budget.per_owner_per_day` in the settings".to_owned()
+            "it goes on tomorrow, or with more in the settings: `budget.per_owner_per_day`, or \
+             `budget.owners.NAME` for one owner"
+                .to_owned()
         }
         Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),
         Cause::Process => format!("go on with: entourage run --resume {agent}"),

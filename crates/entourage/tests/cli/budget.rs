@@ -46,7 +46,10 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
         "budget of the tree: 50 tokens of 50 tokens left\n"
     );
     let granted = place.entourage(&["budget", "--grant-tokens", "100000"]).good().stdout;
-    assert_eq!(granted, "budget of the tree: 100050 tokens of 50 tokens left · granted 100000 tokens\n");
+    assert_eq!(
+        granted,
+        "budget of the tree: 100050 tokens of 100050 tokens left · 100000 tokens of that granted\n"
+    );
     assert!(running.wait().expect("it ends").success());
     let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
     assert_eq!((&budget["allowance"]["tokens"], &budget["granted"]["tokens"]), (&50.into(), &100_000.into()));

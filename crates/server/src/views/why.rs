@@ -22,8 +22,8 @@ fn cause(cause: engine::Cause) -> Cause {
         }
         engine::Cause::Retry { attempt, error, due } => Cause::Retry { attempt, error, due },
         engine::Cause::Gate { model, due } => Cause::Gate { model, due },
-        engine::Cause::Budget { shortage: Shortage { budget, needs, left }, due } => {
-            Cause::Budget { of: budget.into(), needs: needs.into(), left: left.into(), due }
+        engine::Cause::Budget { shortage: Shortage { budget, needs, left }, may_have_room, due } => {
+            Cause::Budget { of: budget.into(), needs: needs.into(), left: left.into(), may_have_room, due }
         }
         engine::Cause::Timer { due } => Cause::Timer { due },
         engine::Cause::Task { task } => Cause::Task { task },

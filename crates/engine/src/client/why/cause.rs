@@ -39,6 +39,8 @@ pub enum Cause {
     Budget {
         /// Which one, what it has left and what the call needs.
         shortage: Shortage,
+        /// Whether calls under way may leave enough: nobody needs to grant anything then.
+        may_have_room: bool,
         /// When the call is tried again unless more is granted.
         due: Time,
     },
@@ -174,7 +176,10 @@ impl Cause {
                 format!("asks its model again later, after {attempt} failed attempts: {}", short(error))
             }
             Self::Gate { model, .. } => format!("waits until {model} takes calls again"),
-            Self::Budget { shortage, .. } => format!("waits: {shortage}"),
+            Self::Budget { shortage, may_have_room: false, .. } => format!("waits: {shortage}"),
+            Self::Budget { shortage, may_have_room: true, .. } => {
+                format!("waits for model calls under way to end: {shortage}")
+            }
             Self::Timer { .. } => "sleeps".to_owned(),
             Self::Task { .. } => "waits for the result of a task".to_owned(),
             Self::Pause { reason: None } => "is paused".to_owned(),

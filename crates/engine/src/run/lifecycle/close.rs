@@ -1,11 +1,11 @@
 //! The end of an activation: the run ends, or sleeps. Results go to the agents that assigned the tasks, in
 //! the same commit.
 
-use entourage_store::{Error as StoreError, Expect, Write};
+use entourage_store::{Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     Action, Agent, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output, OutputEffect, Post, PostBody,
-    Question, QuestionStatus, Schedule, ScheduleId, ScheduleStatus, Status, Step, StepKey, StopReason, Task,
-    TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
+    Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey, StopReason, Task, TaskResult,
+    Time, ToolCall, WaitingOn, Wakeup, plain,
 };
 
 use crate::run::{
@@ -149,15 +149,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The write that ends a schedule, if it has not ended.
-    async fn ended_schedule(&self, id: ScheduleId, at: Time) -> Result<Option<Write>> {
-        let found: Option<Schedule> = self.engine.store().record(&self.scope(), id).await?;
-        let open = found.filter(|schedule| schedule.status != ScheduleStatus::Ended);
-        open.map(|schedule| Ok(Write::record(&schedule.set(ScheduleStatus::Ended, at))?)).transpose()
+    /// The writes that end the agent's schedules, active or paused.
+    async fn ended_schedules(&self, at: Time) -> Result<Vec<Write>> {
+        let all = RecordFilter::<Schedule> { page: Page::all(), ..RecordFilter::of(self.agent.id) };
+        let all = self.engine.store().records(&self.scope(), all).await?.into_iter();
+        let open = all.filter(|schedule| schedule.status != ScheduleStatus::Ended);
+        open.map(|schedule| Ok(Write::record(&schedule.set(ScheduleStatus::Ended, at))?)).collect()
     }
 
     /// Ends the agent for good: gives its open calls outputs, reports to the agents that wait for it, and
-    /// consumes all its `wakeups`, whose schedules end.
+    /// consumes all its `wakeups`. Its schedules end.
     pub(crate) async fn delete(&mut self, wakeups: Vec<Wakeup>) -> Result<()> {
         let at = self.engine.now();
         let cause = "deleted by the user";
@@ -183,9 +184,7 @@ impl Run<'_> {
             writes.push(self.record.write(Status::Cancelled, None));
         }
         writes.push(self.agent_row(Status::Cancelled, None, at));
-        for id in wakeups.iter().filter_map(|wakeup| wakeup.schedule) {
-            writes.extend(self.ended_schedule(id, at).await?);
-        }
+        writes.extend(self.ended_schedules(at).await?);
         writes.extend(wakeups.iter().map(|wakeup| Write::ConsumeWakeup(wakeup.id)));
         let mut commit = self.fenced(at);
         // A person may have put an agent below it meanwhile.

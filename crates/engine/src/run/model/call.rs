@@ -14,9 +14,10 @@ use futures::FutureExt;
 use crate::run::{
     Interrupt, Result, Run, Stop, check_lease,
     guards::guardrails::ParallelGuardrails,
-    model::{decide::Prompt, reserve::Unaffordable, streamed::Streamed},
+    model::{decide::Prompt, streamed::Streamed},
 };
 use crate::{
+    budget::Unaffordable,
     feed::{AgentDelta, Piece, Pieces},
     prompt::View,
     retry::{self, Next},
@@ -131,12 +132,12 @@ impl Run<'_> {
             }
             _ => FailedTries::none(),
         };
-        // A grant wakes it before its time, unless it waits for what others hold reserved.
-        let is_short = tries.kept.shortage.is_some() && tries.kept.put_off == 0;
+        // It goes on before its time once there is room: after a grant, or because others left enough.
+        let is_short = tries.kept.shortage.is_some();
         if !self.is_due(tries.kept.due) && !self.control.is_hurried() && !is_short {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
         }
-        // While it lacks what it lacked, nothing is added to the transcript.
+        // While the budget has no room, nothing is added to the transcript.
         if let Some(lacking) = self.still_lacking(&tries.kept).await? {
             if !self.is_due(tries.kept.due) {
                 // The wake-up of then stands: another one would come with each message.
@@ -241,6 +242,10 @@ impl Run<'_> {
                 Next::Again(delay) => soonest.map_or(delay, |pause| pause.min(delay)),
             };
             let due = self.engine.now() + delay;
+            // What the attempt used is settled before the pause, so that it keeps no other agent waiting.
+            if self.batch.changes_budgets() {
+                self.flush().await?;
+            }
             if !retry::in_memory(delay) {
                 (tries.kept.due, tries.kept.error) = (due, error.to_string());
                 return Err(self.try_again(key, tries).await);
@@ -305,21 +310,22 @@ impl Run<'_> {
             deltas.take_back();
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
-        let wasted = deltas.take_wasted().into_iter();
-        let (asked, progress) = (deltas.timed(asked), deltas.progress());
+        let heard = deltas.take_heard();
         drop(deltas);
+        let asked = heard.timed(asked);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
         let sanitize_usage =
             |used, said: &dyn Fn() -> usize| self.sanitize_usage(used, model.as_deref(), sent, said);
-        let mut wasted: Vec<ModelUse> = wasted.map(|used| sanitize_usage(used, &|| 0)).collect();
+        let mut wasted: Vec<ModelUse> =
+            heard.wasted.into_iter().map(|used| sanitize_usage(used, &|| 0)).collect();
         let answer = answer.map(|reply| {
             let calls = reply.calls.iter().map(|call| call.arguments.to_string().len());
             let said = || reply.text.len() + calls.clone().sum::<usize>();
             let ModelUse { usage, cost, .. } = sanitize_usage(reply.used(), &said);
             Reply { usage, cost, ..reply }
         });
-        self.settle_call((&answer, &wasted), model.as_deref(), progress);
+        self.settle_call((&answer, &wasted), model.as_deref(), heard.stage);
         Ok(Attempt { answer: said_something(answer, &mut wasted), asked, wasted, out_of_time })
     }
 
@@ -354,14 +360,13 @@ impl Run<'_> {
         let skipped = soonest.map(|pause| now + pause).filter(|skipped| *skipped < due);
         // While calls under way may leave enough, or another model may be asked, nothing is said.
         let lacks = lacks.filter(|_| skipped.is_none());
-        if lacks.is_some() && tries.kept.shortage.is_none() {
+        let has_said = tries.kept.shortage.is_some() && tries.kept.put_off == 0;
+        if lacks.is_some() && !has_said {
             self.say_over_budget(&shortage);
         }
         (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), shortage.to_string());
-        match lacks {
-            Some(_) => (tries.kept.put_off, tries.kept.shortage) = (0, Some(shortage)),
-            None => tries.kept.put_off += 1,
-        }
+        tries.kept.put_off = if lacks.is_some() { 0 } else { tries.kept.put_off + 1 };
+        tries.kept.shortage = Some(shortage);
         // What an activation that died has reserved keeps no other agent waiting.
         let step = Write::Step(self.retry_step(key, &tries));
         self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.presumed()));

@@ -4,6 +4,7 @@ pub(in crate::run) mod call;
 pub(in crate::run) mod compact;
 pub(in crate::run) mod context;
 pub(in crate::run) mod decide;
+mod heard;
 pub(in crate::run) mod request;
 pub(in crate::run) mod reserve;
 mod streamed;

@@ -1,53 +1,20 @@
 //! Model calls of agents with a budget: the most that a call can use is reserved before it is made, and settled
 //! with what it used. So nothing is spent beyond a budget, whatever runs beside, crashes or is tried again.
 
-use entourage_llm::{Delta, Error as ModelError, Reply, Request};
+use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::{BudgetChange, Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Allowance, Amount, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Retry, Shortage};
 
 use crate::{
-    budget::shortage,
-    run::{Interrupt, Result, Run},
+    budget::Unaffordable,
+    run::{Interrupt, Result, Run, model::heard::RequestStage},
 };
 
 /// The most tokens of an answer, where a budget applies and the kind says nothing.
 const MAX_ANSWER: u32 = 8192;
+
 /// The budgets that limit a model call, with their allowances.
 pub(in crate::run) type Limiting = Vec<(BudgetId, Allowance)>;
-
-/// How far the last request of a call came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::run) enum Progress {
-    /// The gate holds it back.
-    Queued,
-    /// It was sent, as far as is known.
-    Sent,
-    /// The provider has accepted it, and has not said yet what it used.
-    Taken,
-    /// Its answer was of no use, and the provider has said what it used.
-    Reported,
-}
-
-impl Progress {
-    /// Notes what a piece of the answer says of its request.
-    pub(in crate::run) fn hear(&mut self, delta: &Delta) {
-        *self = match delta {
-            Delta::Queued => Self::Queued,
-            Delta::Sent => Self::Sent,
-            Delta::Taken => Self::Taken,
-            Delta::DiscardedUsage(_) => Self::Reported,
-            _ => return,
-        };
-    }
-}
-
-/// Why a call was not made.
-pub(in crate::run) struct Unaffordable {
-    pub(in crate::run) shortage: Shortage,
-    /// What must still hold when the run falls asleep, so that no grant is missed; none if calls under way may leave
-    /// enough.
-    pub(in crate::run) lacks: Option<Expect>,
-}
 
 impl Run<'_> {
     /// The budgets that limit the next model call.
@@ -102,25 +69,22 @@ impl Run<'_> {
                 Ok(Ok(()))
             }
             Err(StoreError::OverBudget { budget, left, may_have_room }) => {
-                let allowance = |id: &BudgetId| {
-                    allowances.iter().find(|(of, _)| of == id).map(|(_, allowance)| *allowance)
-                };
-                let lacks = allowance(&budget).filter(|_| !may_have_room);
-                let lacks = lacks.map(|allowance| Expect::Lacks(budget.clone(), allowance, amount));
-                Ok(Err(Unaffordable { shortage: shortage(budget, left, amount), lacks }))
+                let full = allowances.into_iter().find(|(id, _)| *id == budget).unwrap_or((budget, left));
+                Ok(Err(Unaffordable::new(full, left, amount, may_have_room)))
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Whether the budget that had no room for this call has none still, whatever the calls under way use.
+    /// Whether the budget that had no room for this call has none still.
     pub(in crate::run) async fn still_lacking(
         &self,
         kept: &Retry,
     ) -> Result<Option<Unaffordable>, StoreError> {
-        let Some(shortage) = &kept.shortage else { return Ok(None) };
-        let short = self.engine.still_short(&self.agent, shortage).await?;
-        Ok(short.map(|(shortage, lacks)| Unaffordable { shortage, lacks: Some(lacks) }))
+        match &kept.shortage {
+            Some(shortage) => self.engine.still_short(&self.agent, shortage).await,
+            None => Ok(None),
+        }
     }
 
     /// Ends the reservation of a call with the next commit: with what its answers used, these unusable ones included,
@@ -129,7 +93,7 @@ impl Run<'_> {
         &mut self,
         (answer, wasted): (&Result<Reply, ModelError>, &[ModelUse]),
         model: Option<&str>,
-        progress: Progress,
+        stage: RequestStage,
     ) {
         if !self.record.take_reserved() {
             return;
@@ -140,10 +104,10 @@ impl Run<'_> {
             Ok(_) => is_reported,
             Err(error) => {
                 is_reported
-                    && match progress {
-                        Progress::Queued | Progress::Reported => true,
-                        Progress::Sent => error.is_unbilled(),
-                        Progress::Taken => false,
+                    && match stage {
+                        RequestStage::Queued | RequestStage::Reported => true,
+                        RequestStage::Sent => error.is_unbilled(),
+                        RequestStage::Taken => false,
                     }
             }
         };

@@ -1,16 +1,12 @@
 //! The pieces of an answer as they arrive: published to subscribers, beside the durable path.
 
-use std::time::Duration;
-
-use entourage_llm::{Delta, Deltas};
-use entourage_types::{Asked, ModelUse, Time};
-
-use super::reserve::Progress;
+use super::heard::Heard;
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
     watchdog::Heartbeat,
 };
+use entourage_llm::{Delta, Deltas};
 
 /// Publishes the pieces of one attempt, with their offsets.
 pub(super) struct Streamed<'a> {
@@ -21,13 +17,8 @@ pub(super) struct Streamed<'a> {
     offset: u64,
     /// Whether any piece of the answer has arrived.
     began: bool,
-    progress: Progress,
     blank: AgentDelta,
-    /// The usage of unusable answers.
-    wasted: Vec<ModelUse>,
-    /// When the gate let the request pass.
-    sent: Option<Time>,
-    first_token: Option<Time>,
+    heard: Heard,
 }
 
 impl<'a> Streamed<'a> {
@@ -38,18 +29,7 @@ impl<'a> Streamed<'a> {
         pulse: (&'a Heartbeat, &'a dyn Clock),
         blank: AgentDelta,
     ) -> Self {
-        Self {
-            pieces,
-            is_shown,
-            pulse,
-            offset: 0,
-            began: false,
-            progress: Progress::Sent,
-            blank,
-            wasted: Vec::new(),
-            sent: None,
-            first_token: None,
-        }
+        Self { pieces, is_shown, pulse, offset: 0, began: false, blank, heard: Heard::nothing() }
     }
 
     /// Takes back what subscribers have seen of an answer that is of no use.
@@ -60,21 +40,9 @@ impl<'a> Streamed<'a> {
         }
     }
 
-    /// The usage of unusable answers.
-    pub(super) fn take_wasted(&mut self) -> Vec<ModelUse> {
-        std::mem::take(&mut self.wasted)
-    }
-
-    /// How far the last request came.
-    pub(super) const fn progress(&self) -> Progress {
-        self.progress
-    }
-
-    /// Returns how the model was asked, with the times at which the request went on.
-    pub(super) fn timed(&self, asked: Asked) -> Asked {
-        let waited = self.sent.map_or(Duration::ZERO, |sent| sent.since(asked.at));
-        let gate_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Asked { gate_ms, first_token: self.first_token, ..asked }
+    /// What was heard of the requests.
+    pub(super) fn take_heard(&mut self) -> Heard {
+        std::mem::replace(&mut self.heard, Heard::nothing())
     }
 
     fn send(&self, piece: Piece) {
@@ -98,14 +66,14 @@ impl Deltas for Streamed<'_> {
         let (pulse, clock) = self.pulse;
         let now = clock.now();
         pulse.beat(now);
-        self.progress.hear(&delta);
-        if matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. }) {
-            self.began = true;
-            self.first_token.get_or_insert(now);
-        }
+        self.heard.hear(&delta, now);
+        self.began |= matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. });
         match delta {
-            Delta::Sent => drop(self.sent.get_or_insert(now)),
-            Delta::Queued | Delta::Taken | Delta::RequestsRemaining(_) => {}
+            Delta::Queued
+            | Delta::Sent
+            | Delta::Taken
+            | Delta::RequestsRemaining(_)
+            | Delta::DiscardedUsage(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));
@@ -113,7 +81,6 @@ impl Deltas for Streamed<'_> {
             }
             Delta::Reasoning(text) => self.send(Piece::Reasoning(text)),
             Delta::Call { tool } => self.send(Piece::Call(tool)),
-            Delta::DiscardedUsage(used) => self.wasted.push(used),
         }
     }
 }

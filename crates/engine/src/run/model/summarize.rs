@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use entourage_llm::{Delta, Error as ModelError, Priority, Reply, Request};
-use entourage_types::{Asked, AskedSummary, ModelUse};
+use entourage_types::{AskedSummary, ModelUse};
 
 use crate::prompt::{self, RenderedSummary, SummaryOf, View};
 use crate::run::{
     Interrupt, Result, Run,
-    model::{decide::weight, reserve::Progress},
+    model::{decide::weight, heard::Heard},
 };
 
 /// The maximum length of the text to summarise, in characters; less if the model's window is small.
@@ -63,17 +63,18 @@ impl Run<'_> {
             }
             Err(interrupt) => return Err(interrupt),
         }
-        let (mut asked, model) = (self.asked_once(&request), request.model.clone());
+        let (asked, model) = (self.asked_once(&request), request.model.clone());
         let sent = weight(&request);
-        let (answer, wasted, progress) = self.ask_for_summary(request, &mut asked).await?;
-        self.trace_request(("summary", model.clone()), (1, asked.at), &answer, &wasted);
+        let (answer, heard) = self.ask_for_summary(request).await?;
+        let asked = heard.timed(asked);
+        self.trace_request(("summary", model.clone()), (1, asked.at), &answer, &heard.wasted);
         let plausible = |used, said| self.sanitize_usage(used, model.as_deref(), || sent, || said);
-        let wasted: Vec<ModelUse> = wasted.into_iter().map(|used| plausible(used, 0)).collect();
+        let wasted: Vec<ModelUse> = heard.wasted.into_iter().map(|used| plausible(used, 0)).collect();
         let answer = answer.map(|reply| {
             let ModelUse { usage, cost, .. } = plausible(reply.used(), reply.text.len());
             Reply { usage, cost, ..reply }
         });
-        self.settle_call((&answer, &wasted), model.as_deref(), progress);
+        self.settle_call((&answer, &wasted), model.as_deref(), heard.stage);
         for used in wasted {
             self.charge(&used, self.engine.now());
         }
@@ -93,40 +94,27 @@ impl Run<'_> {
         Ok(Summary { text: cut(text, wanted.max_chars), used, asked })
     }
 
-    /// Makes one attempt, and notes when it passed the gate and when its answer began. Returns its outcome, the usage of
-    /// unusable answers, and how far the last request came. A model that is silent for
-    /// longer than the kind's limit has timed out.
-    async fn ask_for_summary(
-        &self,
-        request: Request,
-        asked: &mut Asked,
-    ) -> Result<(Result<Reply, ModelError>, Vec<ModelUse>, Progress)> {
+    /// Makes one attempt. Returns its outcome, and what was heard of its requests. A model that is silent for longer
+    /// than the kind's limit has timed out.
+    async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Heard)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &*engine.inner.clock;
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
-        let (mut wasted, mut progress) = (Vec::new(), Progress::Sent);
-        let mut heard = |delta: Delta| {
+        let mut heard = Heard::nothing();
+        let mut hear = |delta: Delta| {
             let now = clock.now();
             pulse.beat(now);
-            progress.hear(&delta);
-            match delta {
-                Delta::Sent => {
-                    asked.gate_ms = u64::try_from(now.since(asked.at).as_millis()).unwrap_or(u64::MAX);
-                }
-                Delta::Text(_) | Delta::Reasoning(_) => drop(asked.first_token.get_or_insert(now)),
-                Delta::DiscardedUsage(used) => wasted.push(used),
-                _ => {}
-            }
+            heard.hear(&delta, now);
         };
         pulse.beat(clock.now());
         let answer = tokio::select! {
             biased;
-            answer = engine.inner.model.call(request, &mut heard) => answer,
+            answer = engine.inner.model.call(request, &mut hear) => answer,
             () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
             () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
         };
-        Ok((answer, wasted, progress))
+        Ok((answer, heard))
     }
 }
 

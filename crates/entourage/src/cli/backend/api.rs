@@ -280,8 +280,12 @@ impl Backend {
 
     /// What a model received for an item of the agent whose run this is.
     pub(crate) async fn model_request_of_item(&self, run: RunId, item: u32) -> Result<ModelRequest> {
-        let run: Run = self.get(&format!("runs/{run}")).await?;
-        self.get(&format!("agents/{}/items/{item}/request", run.agent)).await
+        let of: Run = self.get(&format!("runs/{run}")).await?;
+        let request: ModelRequest = self.get(&format!("agents/{}/items/{item}/request", of.agent)).await?;
+        if request.run == run {
+            return Ok(request);
+        }
+        Err(Failure::usage(format!("item {item} belongs to another run of this agent, {}", request.run)))
     }
 
     /// The closed sessions of an agent, newest first; at most so many.

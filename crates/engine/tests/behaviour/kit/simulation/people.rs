@@ -265,7 +265,7 @@ impl People {
                 (Some(WaitingOn::Resume), _) => self.intervene(life, owner, *id, Action::Resume).await,
                 // So many processes ended during its work, and while they ended its run, that only a person may.
                 (_, Some(Cause::Crash { .. })) => self.intervene(life, owner, *id, Action::Stop).await,
-                (_, Some(Cause::Budget { .. })) => {
+                (_, Some(Cause::Budget { may_have_room: false, .. })) => {
                     let more = Amount { tokens: 10_000, ..Amount::default() };
                     drop(
                         node.came_of(Request::Grant, node.client(owner).grant_budget(*id, more, None).await),
