@@ -83,7 +83,7 @@ pub(super) fn filled(database: &Path) -> Result<()> {
     let question = format!(
         "'{{\"id\":\"' || printf('qst_%032x', i) || '\",\"owner\":\"local\",\"root\":\"' || {root} || '\",\"agent\":\"' || \
          {asks} || '\",\"kind\":\"researcher\",\"run\":\"' || printf('run_%032x', i) || '\",\"call\":\"' || \
-         printf('call_%032x', i) || '\",\"about\":\"information\",\"text\":\"Which?\",\"status\":\"open\",' || \
+         printf('cal_%032x', i) || '\",\"about\":\"information\",\"text\":\"Which?\",\"status\":\"open\",' || \
          CASE WHEN i % 10 = 0 THEN '\"due\":\"2027-01-01T00:00:00Z\",' ELSE '' END || \
          '\"created\":\"2026-01-01T00:00:00Z\",\"updated\":\"2026-01-01T00:00:00Z\"}}'",
         asks = agent("i * 97"),
