@@ -1,29 +1,34 @@
 //! P9: what people read. The first page of every list in a database with 200,000 runs, 100,000 agents in one tree and
 //! a million events, whatever has ended; and news of a thousand events a second for a hundred who follow.
 
+mod rows;
+
 use std::{
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result};
-use entourage_engine::{AgentFilter, Client, EventFilter, Page, QuestionFilter, RunFilter};
+use entourage_engine::{
+    AgentFilter, Client, Engine, EventFilter, Outbox, Page, PageEnd, QuestionFilter, Receiver, RunFilter,
+    UsageQuery,
+};
+use entourage_llm::ScriptedModel;
 use entourage_store::{Commit, Write};
 use entourage_types::{
-    About, Action, Agent, AgentId, Author, Intervention, InterventionId, InterventionStatus, Owner,
-    QuestionStatus, ShownStatus, StopReason, Time, WaitingOn,
+    About, Action, Agent, AgentId, Author, Day, DeliveryStatus, Intervention, InterventionId,
+    InterventionStatus, Occasion, Owner, QuestionStatus, ShownStatus, StopReason, Time, UsageBy, WaitingOn,
 };
 use futures::{StreamExt as _, future::BoxFuture};
-use rusqlite::Connection;
 
 use crate::{Benches, cpu, engine::Bed, model::Script, report::Report, served::Served};
 
-const AGENTS: u32 = 100_000;
-const RUNS: u32 = 200_000;
-const EVENTS: u32 = 1_000_000;
+/// The number of an event in the middle.
+const MIDDLE: u64 = 500_000;
 /// How many times each page is read; the 95th percentile counts.
 const TIMES: usize = 40;
+/// A receiver that nothing was for.
+const SILENT: &str = "silent";
 /// Followers of news, events a second, and for how many seconds.
 const FOLLOWERS: usize = 100;
 const PER_SECOND: u64 = 1_000;
@@ -31,13 +36,10 @@ const SECONDS: u64 = 10;
 /// Events of one commit.
 const AT_ONCE: u64 = 10;
 
-/// The migration that sums subtrees, to sum those of rows that are written without a store.
-const SUMS: &str = include_str!("../../crates/store-sqlite/migrations/0028_reads.sql");
-
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Text) })?;
-    filled(&bed.database())?;
-    let client = bed.client();
+    rows::filled(&bed.database())?;
+    let client = benches.engine.block_on(async { told(&bed) });
     for (name, read) in pages() {
         let mut times = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
@@ -48,6 +50,11 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
         times.sort_by(f64::total_cmp);
         report.target("P9", name, (times[TIMES - 1 - TIMES / 20], "ms"), 10.0, None);
     }
+    // All of the past up to there is read: this is no page of a list, and has no target.
+    let began = Instant::now();
+    benches.engine.block_on(client.tree_at(id(1)?, MIDDLE))?;
+    let took = began.elapsed().as_secs_f64() * 1000.0;
+    report.note("P9", "the tree in the middle of its events", took, "ms");
     benches.engine.block_on(bed.end())?;
     news(benches, report)
 }
@@ -90,6 +97,31 @@ fn questions() -> QuestionFilter {
     QuestionFilter { status: Some(QuestionStatus::Open), page: newest(), ..QuestionFilter::default() }
 }
 
+fn usage(by: &[UsageBy]) -> UsageQuery {
+    UsageQuery { by: by.to_vec(), ..UsageQuery::default() }
+}
+
+fn day(day: &str) -> Result<Day> {
+    day.parse().map_err(anyhow::Error::msg)
+}
+
+fn words(words: &str) -> Option<String> {
+    Some(words.to_owned())
+}
+
+/// A client of an engine on the same store that has receivers. It delivers nothing.
+fn told(bed: &Bed) -> Client {
+    let receivers = [rows::RECEIVER, SILENT].map(|name| Receiver {
+        name: name.into(),
+        owner: Owner::local(),
+        events: Occasion::ALL.to_vec(),
+    });
+    let model = Arc::new(ScriptedModel::new([]));
+    let engine =
+        Engine::builder(Arc::clone(bed.engine.store()), model).outbox(Outbox::new(receivers)).build();
+    engine.client(Owner::local())
+}
+
 fn pages() -> Vec<(&'static str, Read)> {
     vec![
         page!("runs", client => client.find_runs(runs())),
@@ -127,7 +159,7 @@ fn pages() -> Vec<(&'static str, Read)> {
         page!("why, through one agent", client => client.why(id(2)?)),
         page!("the last events", client => client.event_page(id(1)?, events())),
         page!("events in the middle", client => {
-            client.event_page(id(1)?, EventFilter { before: Some(500_000), ..events() })
+            client.event_page(id(1)?, EventFilter { before: Some(MIDDLE), ..events() })
         }),
         page!("events about one agent", client => {
             client.event_page(id(1)?, EventFilter { agent: Some(id(7)?), ..events() })
@@ -138,84 +170,37 @@ fn pages() -> Vec<(&'static str, Read)> {
         page!("open questions, soonest due first", client => {
             client.find_questions(QuestionFilter { soonest_first: true, ..questions() })
         }),
+        page!("notes with a word that all have", client => client.find_notes(None, words("trains"), newest())),
+        page!("notes with a word that none has", client => client.find_notes(None, words("ships"), newest())),
+        page!("notes of the tree with a word that few have", client => {
+            client.find_notes(Some(id(1)?), words("trains 77"), newest())
+        }),
+        page!("usage by day and model", client => client.usage(usage(&[UsageBy::Day, UsageBy::Model]))),
+        page!("usage of a month by hour", client => {
+            let (from, to) = (Some(day("2025-06-01")?), Some(day("2025-06-30")?));
+            client.usage(UsageQuery { from, to, ..usage(&[UsageBy::Hour]) })
+        }),
+        page!("usage of one agent", client => {
+            client.usage(UsageQuery { agent: Some(id(7)?), ..usage(&[UsageBy::Model]) })
+        }),
+        page!("messages of the root, below which many ask", client => {
+            client.transcript_before(id(1)?, None, 50, 1 << 20)
+        }),
+        page!("messages of one agent", client => client.transcript_before(id(7)?, None, 50, 1 << 20)),
+        page!("messages of one agent, in the middle", client => {
+            let before = Some(PageEnd { item: 5_000, told: None });
+            client.transcript_before(id(7)?, before, 50, 1 << 20)
+        }),
+        page!("deliveries to a receiver", client => client.deliveries(rows::RECEIVER, None, newest())),
+        page!("deliveries that were given up", client => {
+            client.deliveries(rows::RECEIVER, Some(DeliveryStatus::GivenUp), newest())
+        }),
+        page!("deliveries to a receiver that got none", client => client.deliveries(SILENT, None, newest())),
+        page!("the tree at its thousandth event", client => client.tree_at(id(1)?, 1_000)),
         page!("open questions about what none is about", client => {
             client.find_questions(QuestionFilter { about: Some(About::Doubt), ..questions() })
         }),
     ]
-}
-
-/// Writes the rows of a tree that has worked for years.
-fn filled(database: &Path) -> Result<()> {
-    let connection = Connection::open(database)?;
-    connection.busy_timeout(Duration::from_secs(60))?;
-    connection.pragma_update(None, "synchronous", "OFF")?;
-    let insert = |rows: u32, table: &str, columns: &str, values: &str| -> Result<()> {
-        let sql = format!(
-            "WITH RECURSIVE row (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < {rows}) \
-             INSERT INTO {table} ({columns}) SELECT {values} FROM row"
-        );
-        connection.execute_batch(&sql).with_context(|| format!("rows of {table}"))
-    };
-    let agent = |number: &str| format!("printf('agt_%032x', {number})");
-    let (own, root) = (agent("i"), agent("1"));
-    let parent =
-        format!("CASE WHEN i = 1 THEN NULL WHEN i <= 1001 THEN {root} ELSE {} END", agent("2 + i % 1000"));
-    let work =
-        "CASE WHEN i = 1 OR i % 97 = 0 THEN 'waiting' WHEN i % 1000 = 3 THEN 'failed' ELSE 'succeeded' END";
-    insert(
-        AGENTS,
-        "agents",
-        "n, id, owner, root, parent, depth, kind, title, status, waiting_on, stop_reason, epoch, session, created, updated",
-        &format!(
-            "i, {own}, 'local', {root}, {parent}, (i > 1) + (i > 1001), \
-             CASE i WHEN 11 THEN 'rare' ELSE 'researcher' END, 'Prices of trains to place ' || i, {work}, \
-             CASE WHEN {work} = 'waiting' THEN 'user' END, CASE WHEN {work} = 'failed' THEN 'error' END, 1, 1, i, i"
-        ),
-    )?;
-    let ended = "CASE WHEN i % 1000 = 7 THEN 'failed' ELSE 'succeeded' END";
-    insert(
-        RUNS,
-        "runs",
-        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, \
-         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started, ended, spent",
-        &format!(
-            "printf('run_%032x', i), {}, 'local', {ended}, \
-             CASE WHEN i % 1000 = 7 THEN 'error' WHEN i % 5000 = 9 THEN 'max_steps' ELSE 'completed' END, 'v', '[]', \
-             2, 900, 900, 90, 0, 0, 0, 1000, i, i, \
-             '[{{\"day\":\"2026-01-01\",\"model\":\"a::b\",\"calls\":2,\"unpriced\":0,\"usage\":{{\"input\":900,\
-             \"output\":90}},\"cost\":1000}}]'",
-            agent("1 + i % 100000")
-        ),
-    )?;
-    insert(
-        EVENTS,
-        "events",
-        "n, agent, at, body",
-        &format!(
-            "1 << 32 | i, {}, i, '{{\"event\":\"agent_status\",\"status\":\"running\"}}'",
-            agent("1 + i % 100000")
-        ),
-    )?;
-    let question = format!(
-        "'{{\"id\":\"' || printf('qst_%032x', i) || '\",\"owner\":\"local\",\"root\":\"' || {root} || '\",\"agent\":\"' || \
-         {asks} || '\",\"kind\":\"researcher\",\"run\":\"' || printf('run_%032x', i) || '\",\"call\":\"' || \
-         printf('call_%032x', i) || '\",\"about\":\"information\",\"text\":\"Which?\",\"status\":\"open\",' || \
-         CASE WHEN i % 10 = 0 THEN '\"due\":\"2027-01-01T00:00:00Z\",' ELSE '' END || \
-         '\"created\":\"2026-01-01T00:00:00Z\",\"updated\":\"2026-01-01T00:00:00Z\"}}'",
-        asks = agent("i * 97"),
-    );
-    insert(
-        1_000,
-        "entities",
-        "kind, id, owner, root, parent, status, created, updated, body",
-        &format!(
-            "'question', printf('qst_%032x', i), 'local', {root}, {}, 'open', i, i, {question}",
-            agent("i * 97")
-        ),
-    )?;
-    connection.execute_batch(SUMS)?;
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-    Ok(())
 }
 
 /// The CPU of the whole process, its hundred clients included, while news are sent.

@@ -4,7 +4,7 @@ use entourage_engine::Kinds;
 use entourage_types::{Kind, Limits};
 use serde_json::{Value, json};
 
-use crate::site::Site;
+use crate::{site::Site, stream::within};
 
 #[tokio::test]
 async fn an_agent_without_a_budget_has_none_to_raise() {
@@ -22,14 +22,18 @@ async fn an_agent_without_a_budget_has_none_to_raise() {
     site.get("/v1/agents/agt_01a2182f000070008000000000000000/budget").await.expect(404);
 }
 
-async fn once(site: &Site, id: &str, fits: impl Fn(&Value) -> bool) -> Value {
-    loop {
-        let agent = site.get(&format!("/v1/agents/{id}")).await.expect(200);
-        if fits(&agent) {
-            return agent;
+/// Reads an agent until it is as wanted.
+async fn once(site: &Site, id: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    let read = async {
+        loop {
+            let agent = site.get(&format!("/v1/agents/{id}")).await.expect(200);
+            if fits(&agent) {
+                return agent;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
-    }
+    };
+    within(what, read).await
 }
 
 #[tokio::test]
@@ -38,7 +42,7 @@ async fn a_met_budget_says_why_and_a_grant_lets_the_agent_go_on() {
     let kinds = Kinds::none().with(Kind { limits, ..Kind::bare("assistant") });
     let site = Site::of_kinds(kinds).await;
     let id = site.make("hello").await;
-    once(&site, &id, |agent| agent["waiting_on"] == "retry").await;
+    once(&site, &id, "the agent lacks room and waits", |agent| agent["waiting_on"] == "retry").await;
     let why = site.get(&format!("/v1/agents/{id}/why")).await.expect(200);
     assert_eq!((&why["on"], &why["left"]), (&json!("budget"), &json!({ "tokens": 10 })), "{why}");
     let path = format!("/v1/agents/{id}/budget");
@@ -47,5 +51,5 @@ async fn a_met_budget_says_why_and_a_grant_lets_the_agent_go_on() {
     assert_eq!((&budget["allowance"]["tokens"], &budget["spent"]["tokens"]), (&json!(10), &json!(0)));
     let granted = site.post(&path, &json!({ "tokens": 100_000 })).await.expect(200);
     assert_eq!(granted["data"][0]["granted"]["tokens"], 100_000);
-    once(&site, &id, |agent| agent["status"] == "succeeded").await;
+    once(&site, &id, "the agent goes on after the grant", |agent| agent["status"] == "succeeded").await;
 }

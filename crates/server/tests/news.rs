@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use entourage_engine::NodeSignal;
 use entourage_server::Settings;
 use reqwest::Method;
 use serde_json::json;
@@ -72,6 +73,17 @@ async fn news_send_the_answer_in_progress_of_the_agent_that_is_followed() {
     assert_eq!(seen.last().unwrap().data["text"], "You said: hello");
     let seen = others.read_until(|frame| is_of(frame, &id)).await;
     assert!(seen.iter().all(|frame| frame.event != "delta"));
+}
+
+#[tokio::test]
+async fn news_that_were_lost_say_to_read_everything_again() {
+    let site = Site::open().await;
+    let mut all = news(&site, "").await;
+    assert_eq!(all.next().await.unwrap().event, "hello");
+    site.engine.on_signal(NodeSignal::Behind);
+    let lost = all.next().await.unwrap();
+    assert_eq!(lost.data, json!({ "trees": null, "server": [], "open_questions": 0 }));
+    assert_eq!(lost.event, "news");
 }
 
 #[tokio::test]

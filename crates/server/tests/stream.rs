@@ -10,7 +10,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits for something that must happen in time, however many heartbeats arrive.
-async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(what: &str, happens: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, happens)
         .await
         .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))

@@ -24,6 +24,7 @@ mod interventions;
 mod kit;
 mod limits;
 mod maintenance;
+mod news;
 mod nodes;
 mod one_at_a_time;
 mod orchestrator;

@@ -1,6 +1,9 @@
 //! Budgets from the command line: what is left, why an agent waits, a grant from another terminal.
 
-use std::process::{Child, Stdio};
+use std::{
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
 
 use super::data_dir::{DataDir, Ended, Patience, id};
 
@@ -22,11 +25,13 @@ fn working(place: &DataDir) -> Child {
 
 /// Repeats a command until its result is as wanted.
 fn until(place: &DataDir, arguments: &[&str], wanted: impl Fn(&Ended) -> bool) -> Ended {
+    let enough = Instant::now() + Duration::from_secs(60);
     loop {
         let ended = place.entourage(arguments);
         if wanted(&ended) {
             return ended;
         }
+        assert!(Instant::now() < enough, "the result of {arguments:?} never became as wanted: {ended:?}");
     }
 }
 

@@ -1,12 +1,13 @@
 //! Any history of commits, claims and restarts reads as it does in the simplest store, the one in memory.
 
 mod acts;
+mod budgets;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use entourage_types::{
-    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope, Status, Step,
-    Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
+    Agent, BudgetId, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope,
+    Status, Step, Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -64,8 +65,12 @@ impl World {
             if forgets && matches!(deed, RandomWrite::Prune { .. }) {
                 continue;
             }
-            if let Some(write) =
-                known.outside(deed, now).or_else(|| known.inside(deed, agent.as_mut()?, &mut current, now))
+            let budget = match deed {
+                RandomWrite::Budget(change) => known.change(*change, agent.as_ref()),
+                _ => None,
+            };
+            let outside = || budget.or_else(|| known.outside(deed, now));
+            if let Some(write) = outside().or_else(|| known.inside(deed, agent.as_mut()?, &mut current, now))
             {
                 commit.push(write);
             }
@@ -114,6 +119,7 @@ impl Known {
             }
             RandomExpect::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
             RandomExpect::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
+            RandomExpect::Budget(need, lacks) => self.room(*need, *lacks),
         }
     }
 
@@ -224,6 +230,7 @@ async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
         .write(Write::NewAgent(Agent::root(owner(true), "helper", "helps", at(0))));
     world.memory.commit(first.clone()).await?;
     store.commit(first).await?;
+    let mut spent_from = BTreeSet::new();
     for act in acts {
         world.now += 1;
         match act {
@@ -235,11 +242,12 @@ async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
             }
             Act::Commit { by, stale, expect, writes } => {
                 let commit = world.commit(*by, *stale, expect.as_ref(), writes).await?;
+                budgets::note(&commit, &mut spent_from);
                 let expected = world.memory.commit(commit.clone()).await;
                 let committed = store.commit(commit.clone()).await;
                 let same = match (&committed, &expected) {
                     (Ok(committed), Ok(expected)) => committed == expected,
-                    (Err(_), Err(_)) => true,
+                    (Err(refused), Err(expected)) => budgets::agree(refused, expected),
                     _ => false,
                 };
                 assert!(same, "{commit:#?}\ncame to {committed:?}, in memory to {expected:?}");
@@ -250,7 +258,7 @@ async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
             }
         }
     }
-    let (kept, expected) = (all(&store).await?, all(&world.memory).await?);
+    let (kept, expected) = (all(&store, &spent_from).await?, all(&world.memory, &spent_from).await?);
     for (kept, expected) in kept.iter().zip(&expected) {
         assert_eq!(kept, expected);
     }
@@ -258,8 +266,8 @@ async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
     Ok(())
 }
 
-/// Reads every row under every scope.
-async fn all(store: &impl Store) -> Result<Vec<String>> {
+/// Reads every row under every scope, of budgets those that the history is about.
+async fn all(store: &impl Store, budgets: &BTreeSet<BudgetId>) -> Result<Vec<String>> {
     let mut read = vec![format!("{:?}", store.due(at(1_000_000), None, 10_000).await?)];
     for scope in [Scope::All, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
         let agents = store.agents(&scope, AgentQuery { page: everything(), ..AgentQuery::default() }).await?;
@@ -288,6 +296,9 @@ async fn all(store: &impl Store) -> Result<Vec<String>> {
             read.push(format!("{:?}", store.items(&scope, ItemQuery::of(agent.id, 0, 10_000)).await?));
             read.push(format!("{:?}", store.events(&scope, agent.id, 0, 10_000).await?));
             read.push(format!("{:?}", store.inbox(agent.id).await?));
+        }
+        for budget in budgets {
+            read.push(format!("{budget}: {:?}", store.budget(&scope, budget).await?));
         }
         for kind in [EntityKind::TASK, EntityKind::QUESTION, EntityKind::REQUEST] {
             let query = EntityQuery { with_texts: true, page: everything(), ..EntityQuery::of(kind) };

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::budgets::{self, RandomChange, RandomNeed};
+
 /// One act of a history. Numbers select among what exists by then.
 #[derive(Debug, Clone)]
 pub(super) enum Act {
@@ -19,6 +21,8 @@ pub(super) enum RandomExpect {
     Version(u8, u64),
     Room(usize, u32),
     Children(usize, u32),
+    /// That a budget has room, or lacks it.
+    Budget(RandomNeed, bool),
 }
 
 /// What a commit writes.
@@ -39,6 +43,7 @@ pub(super) enum RandomWrite {
     Record { id: u8, stranger: bool, open: bool, text: Option<u8>, name: Option<u8>, below: Option<u8> },
     Forget { id: u8 },
     Prune { of: usize },
+    Budget(RandomChange),
 }
 
 /// One of a few numbers, or none.
@@ -65,6 +70,7 @@ fn deed() -> impl Strategy<Value = RandomWrite> {
         1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
         1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),
         1 => any_agent.prop_map(|of| RandomWrite::Prune { of }),
+        4 => budgets::change().prop_map(RandomWrite::Budget),
         1 => (0..4_u8).prop_map(|id| RandomWrite::Forget { id }),
         3 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), few(3), few(2), few(4))
             .prop_map(|(id, stranger, open, text, name, below)| {
@@ -81,6 +87,8 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         (0..4_u8, 0..4_u64).prop_map(|(id, version)| RandomExpect::Version(id, version)),
         (0..64_usize, 1..6_u32).prop_map(|(of, limit)| RandomExpect::Room(of, limit)),
         (0..64_usize, 0..4_u32).prop_map(|(of, limit)| RandomExpect::Children(of, limit)),
+        (budgets::need(), any::<bool>()).prop_map(|(need, lacks)| RandomExpect::Budget(need, lacks)),
+        (budgets::need(), Just(false)).prop_map(|(need, lacks)| RandomExpect::Budget(need, lacks)),
     ];
     let commit = (
         prop::option::weighted(0.7, 0..64_usize),

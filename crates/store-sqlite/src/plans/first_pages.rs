@@ -1,0 +1,159 @@
+//! What the first pages of lists cost, however much has ended.
+
+use std::str::FromStr;
+
+use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery};
+use entourage_types::{
+    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Question, Record, Scope, ShownStatus,
+    StopReason, Task, WaitingOn,
+};
+
+use super::rows::database_with_ended_rows;
+use crate::{
+    agents,
+    entities::{self, ENDED, OPEN},
+    runs,
+    select::Select,
+};
+
+/// The records of one noun in those of these statuses that it has.
+fn of_noun<R: Record<Status: FromStr>>(statuses: &[&str]) -> Vec<EntityQuery> {
+    let statuses = statuses.iter().filter_map(|status| status.parse().ok());
+    statuses.map(EntityQuery::in_status::<R>).collect()
+}
+
+/// The records of all nouns in these statuses.
+fn in_statuses(statuses: &[&str]) -> Vec<EntityQuery> {
+    [
+        of_noun::<Task>(statuses),
+        of_noun::<Question>(statuses),
+        of_noun::<Intervention>(statuses),
+        of_noun::<Delivery>(statuses),
+        of_noun::<Grant>(statuses),
+        of_noun::<Chat>(statuses),
+    ]
+    .concat()
+}
+
+/// The lists of records over everything that an owner has, and over all owners.
+fn lists_of_records(scope: &Scope) -> Vec<EntityQuery> {
+    let open = in_statuses(OPEN.words);
+    if *scope == Scope::All {
+        let whole = [EntityQuery::of(EntityKind::REQUEST), EntityQuery::records::<Delivery>()];
+        return [open.as_slice(), &whole].concat();
+    }
+    let whole = [
+        EntityQuery::records::<Task>(),
+        EntityQuery::records::<Question>(),
+        EntityQuery::records::<Intervention>(),
+        EntityQuery::records::<Delivery>(),
+        EntityQuery::records::<Grant>(),
+        EntityQuery::records::<Chat>(),
+    ];
+    [open.as_slice(), &in_statuses(ENDED.words), &whole].concat()
+}
+
+/// The lists of an owner's runs that an index serves. Those in other statuses have pages that end early.
+fn filters_of_runs() -> Vec<RunQuery> {
+    use ShownStatus::{Failed, Idle, Queued, Running, Stopped, Waiting};
+    use StopReason::{Cancelled, Error, MaxCost, MaxSteps};
+    let in_status =
+        [Idle, Queued, Running, Waiting, Failed, Stopped].map(|status| (Some(status), None::<StopReason>));
+    let that_stopped = [Cancelled, Error, MaxCost, MaxSteps].map(|reason| (None, Some(reason)));
+    let mut filters: Vec<RunQuery> = [&in_status[..], &that_stopped]
+        .concat()
+        .into_iter()
+        .map(|(status, stop_reason)| RunQuery { status, stop_reason, ..RunQuery::default() })
+        .collect();
+    filters.push(RunQuery::default());
+    filters.push(RunQuery { agent: Some(AgentId::new()), ..RunQuery::default() });
+    filters
+}
+
+/// The pages that the API, the command line and the maintenance jobs read first, with their names.
+fn first_pages() -> Vec<(String, Select)> {
+    let mut all = Vec::new();
+    let own = Scope::Owner(Owner::local());
+    let last = |after: &str| Page { after: Some(after.to_owned()), newest_first: true, ..Page::default() };
+    let pages = |after: &str| [Page::default(), Page { newest_first: true, ..Page::default() }, last(after)];
+    let mut agents = |scope: &Scope, query: AgentQuery| {
+        for page in pages("agt_40") {
+            let query = AgentQuery { page, ..query.clone() };
+            all.push((format!("{scope:?} {query:?}"), agents::select(scope, &query)));
+        }
+    };
+    agents(&own, AgentQuery::default());
+    agents(&own, AgentQuery { roots: true, ..AgentQuery::default() });
+    for kind in ["assistant", "orchestrator"] {
+        agents(&own, AgentQuery { roots: true, kind: Some(kind.into()), ..AgentQuery::default() });
+    }
+    use ShownStatus::{Cancelled, Failed, Idle, Queued, Running, Stopped, Succeeded, Waiting};
+    for status in [Idle, Queued, Running, Waiting, Succeeded, Failed, Stopped, Cancelled].map(Some) {
+        for roots in [false, true] {
+            agents(&own, AgentQuery { status, roots, ..AgentQuery::default() });
+        }
+    }
+    for status in [Queued, Running, Waiting].map(Some) {
+        for unwoken in [false, true] {
+            agents(&Scope::All, AgentQuery { status, unwoken, ..AgentQuery::default() });
+        }
+    }
+    for waiting_on in [WaitingOn::User, WaitingOn::Retry, WaitingOn::Timer].map(Some) {
+        for roots in [false, true] {
+            agents(&own, AgentQuery { status: Some(Waiting), waiting_on, roots, ..AgentQuery::default() });
+        }
+    }
+    agents(&Scope::All, AgentQuery { roots: true, ..AgentQuery::default() });
+    agents(&Scope::All, AgentQuery { unread: true, unwoken: true, ..AgentQuery::default() });
+    for filter in filters_of_runs() {
+        for page in pages("run_40") {
+            let query = RunQuery { page, ..filter.clone() };
+            all.push((format!("{own:?} {query:?}"), runs::select(&own, &query)));
+        }
+    }
+    for scope in [&own, &Scope::All] {
+        for page in pages("run_40") {
+            let query = RunQuery { open: true, page, ..RunQuery::default() };
+            all.push((format!("{scope:?} {query:?}"), runs::select(scope, &query)));
+            all.push((format!("count {scope:?} {query:?}"), runs::count_select(scope, &query)));
+        }
+        for list in lists_of_records(scope) {
+            for page in pages(&format!("{}_40", list.records.kind())) {
+                let query = EntityQuery { page, ..list.clone() };
+                all.push((format!("{scope:?} {query:?}"), entities::select(scope, &query)));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn the_cost_of_a_first_page_does_not_grow_with_ended_rows() {
+    for well in [true, false] {
+        let [(_few, few), (_many, many)] =
+            [database_with_ended_rows(200, well), database_with_ended_rows(20_000, well)];
+        for ((name, before), (_, after)) in first_pages().into_iter().zip(first_pages()) {
+            let (before, after) = (before.steps(&few), after.steps(&many));
+            assert!(after <= before * 2 + 200, "{before} steps with few, {after} with many: {name}");
+        }
+    }
+}
+
+/// Tables that grow with what has ended are neither scanned to find a few rows, nor sorted.
+#[test]
+fn no_first_page_scans_or_sorts_a_table() {
+    let (_directory, connection) = database_with_ended_rows(0, true);
+    for (name, select) in first_pages() {
+        let plan = select.plan(&connection);
+        for step in plan.split("; ") {
+            let goes_through =
+                ["agents", "runs", "entities"].iter().any(|table| step == format!("SCAN {table}"));
+            // Retention scans the agents in the order that it needs, and nearly all that it finds are roots.
+            let is_asked = name.starts_with("All") && name.contains("roots: true");
+            assert!(!goes_through || is_asked, "{plan}: {name}");
+            let sorts = step.starts_with("USE TEMP B-TREE FOR ORDER BY");
+            let is_few = name.contains("unread: true") || name.starts_with("count");
+            assert!(!sorts || is_few, "{plan}: {name}");
+        }
+    }
+}

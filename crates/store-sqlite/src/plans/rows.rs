@@ -1,0 +1,117 @@
+//! Databases with many rows, written without a store.
+
+use rusqlite::Connection;
+
+use crate::open;
+
+fn database() -> (tempfile::TempDir, Connection) {
+    let directory = tempfile::tempdir().unwrap();
+    let connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
+    (directory, connection)
+}
+
+/// Inserts rows; the values may name the number `i` of each, from 1 on.
+fn insert(connection: &Connection, rows: u32, table: &str, columns: &str, values: &str) {
+    let sql = format!(
+        "WITH RECURSIVE row (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM row WHERE i < {rows}) \
+         INSERT INTO {table} ({columns}) SELECT {values} FROM row"
+    );
+    connection.execute_batch(&sql).unwrap();
+}
+
+/// Creates a database with `ended` rows of each sort that ended well (or did not), fifty that are open, and
+/// ten that ended the other way.
+pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    let insert =
+        |table: &str, columns: &str, values: &str| insert(&connection, ended + 60, table, columns, values);
+    // The open rows come first, like rows that have waited for long.
+    let status = |open: &str, good: &str, bad: &str| {
+        let (few, many) = if well { (bad, good) } else { (good, bad) };
+        format!("CASE WHEN i <= 50 THEN '{open}' WHEN i <= 60 THEN '{few}' ELSE '{many}' END")
+    };
+    let of_work = status("waiting", "succeeded", "failed");
+    insert(
+        "agents",
+        "id, owner, root, depth, kind, title, status, waiting_on, epoch, session, created, updated",
+        &format!(
+            "'agt_' || i, 'local', 'agt_' || i, 0, 'assistant', 'Trains to place ' || i, {of_work}, \
+             CASE WHEN i <= 50 THEN iif(i % 5 = 0, 'retry', 'user') END, 1, 1, i, i"
+        ),
+    );
+    insert(
+        "runs",
+        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, output_tokens, \
+         cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
+        &format!(
+            "'run_' || i, 'agt_' || i, 'local', {of_work}, CASE {of_work} WHEN 'succeeded' THEN 'completed' \
+             WHEN 'failed' THEN iif(i % 4 = 0, 'cancelled', 'error') END, '', '[]', 1, 1, 1, 1, 1, 1, 1, 1, i"
+        ),
+    );
+    for (kind, open, good, bad) in [
+        ("task", "queued", "succeeded", "failed"),
+        ("question", "open", "answered", "declined"),
+        ("intervention", "pending", "applied", "declined"),
+        ("delivery", "pending", "delivered", "given_up"),
+        ("grant", "standing", "revoked", "revoked"),
+        ("chat", "open", "deleted", "deleted"),
+        ("request", "done", "done", "done"),
+    ] {
+        let status = status(open, good, bad);
+        insert(
+            "entities",
+            "kind, id, owner, root, parent, status, created, updated, body",
+            &format!(
+                "'{kind}', '{kind}_' || i, 'local', 'agt_' || i, 'agt_' || i, \
+                 {status}, i, i, '{{}}'"
+            ),
+        );
+    }
+    (directory, connection)
+}
+
+/// Creates a database with so many notes of one owner, each with the word `trains` in its text.
+pub(super) fn database_with_notes(notes: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    let columns = "kind, id, owner, status, created, updated, body, text";
+    let values = "'note', 'note_' || i, 'local', 'kept', i, i, '{}', 'trains to place ' || i";
+    insert(&connection, notes, "entities", columns, values);
+    (directory, connection)
+}
+
+/// The number of an agent as its id.
+pub(super) fn tree_id(number: u32) -> String {
+    format!("agt_{number:032x}")
+}
+
+/// Creates a database with a tree: its root has the number 1, then come so many branches, its children, and so many
+/// agents below each branch. All but the root have ended, each after one run.
+pub(super) fn database_with_tree(branches: u32, below: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    let rows = 1 + branches + branches * below;
+    let id = |number: &str| format!("printf('agt_%032x', {number})");
+    let (own, root, branch) = (id("i"), id("1"), id(&format!("2 + i % {branches}")));
+    let parent = format!("CASE WHEN i = 1 THEN NULL WHEN i <= {branches} + 1 THEN {root} ELSE {branch} END");
+    insert(
+        &connection,
+        rows,
+        "agents",
+        "id, owner, root, parent, depth, kind, title, status, epoch, session, created, updated",
+        &format!(
+            "{own}, 'local', {root}, {parent}, (i > 1) + (i > {branches} + 1), 'assistant', 'Trains', \
+             iif(i = 1, 'running', 'succeeded'), 1, 1, i, i"
+        ),
+    );
+    insert(
+        &connection,
+        rows,
+        "runs",
+        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, \
+         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
+        &format!(
+            "'run_' || i, {own}, 'local', iif(i = 1, 'running', 'succeeded'), iif(i = 1, NULL, 'completed'), \
+             '', '[]', 1, 1, 1, 1, 1, 1, 1, 1, i"
+        ),
+    );
+    (directory, connection)
+}
