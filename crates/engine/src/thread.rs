@@ -1,8 +1,6 @@
 //! Threads: which agent a sender reaches. In a chat there is one agent for each recipient and sender, and the
 //! chat is the tree of these agents.
 
-use std::collections::HashSet;
-
 use entourage_store::{AgentQuery, Result, Store};
 use entourage_types::{Action, Agent, AgentId, Owner, Post, PostBody, Scope, Status};
 
@@ -73,17 +71,6 @@ pub(crate) fn name_of(agent: &Agent) -> String {
         (Some(_), None) => agent.id.to_string(),
         _ => agent.kind.clone(),
     }
-}
-
-/// Returns an agent and all below it, in a tree that lists parents before children.
-pub(crate) fn below(tree: &[Agent], top: AgentId) -> HashSet<AgentId> {
-    let mut below = HashSet::from([top]);
-    for agent in tree {
-        if agent.parent.is_some_and(|parent| below.contains(&parent)) {
-            below.insert(agent.id);
-        }
-    }
-    below
 }
 
 /// Returns the id of a chat's record: the same for the same owner and name.

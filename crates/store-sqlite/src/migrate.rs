@@ -38,6 +38,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0029_budgets.sql"),
     include_str!("../migrations/0030_usage_by_hour.sql"),
     include_str!("../migrations/0031_schedules.sql"),
+    include_str!("../migrations/0032_sums_of_agents.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

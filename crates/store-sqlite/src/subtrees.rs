@@ -1,6 +1,7 @@
 //! Sums over the agents below an agent: how many are in which status, how many of their questions are open, what
-//! their runs used. Each commit that changes one of these changes the rows of all agents above, so that a page of a
-//! large tree reads one row for each branch. An agent without a parent changes none.
+//! their runs and its own used. Each commit that changes one of these changes the rows of all agents above, so that a
+//! page of a large tree reads one row for each branch. An agent without a parent changes none; what it used itself is
+//! added up from its runs.
 
 use std::sync::LazyLock;
 
@@ -22,6 +23,8 @@ use crate::{
 const STATUSES: usize = ShownStatus::ALL.len();
 const QUESTIONS: usize = STATUSES;
 const SUMS: usize = STATUSES + 9;
+/// The first of the sums of usage.
+const USED: usize = QUESTIONS + 1;
 
 const COLUMNS: &str = "idle, queued, running, waiting, succeeded, failed, stopped, cancelled, questions, calls, \
                        unpriced, input, output, cached, cache_written, reasoning, cost";
@@ -46,8 +49,8 @@ impl Changes {
 
     /// The change of what a run used.
     pub(crate) fn run(&mut self, agent: &Agent, before: &[HourlyUsage], after: &[HourlyUsage]) {
-        if let Some(parent) = agent.parent.filter(|_| before != after) {
-            let change = self.of(parent);
+        if agent.parent.is_some() && before != after {
+            let change = self.of(agent.id);
             add(change, before, -1);
             add(change, after, 1);
         }
@@ -72,8 +75,8 @@ impl Changes {
         Ok(())
     }
 
-    /// The removal of an agent, which is still there. What the commit has changed below it until now is a change below
-    /// its parent: its own row goes with it.
+    /// The removal of an agent, which is still there, and of all that it used. What the commit has changed below it until
+    /// now is a change below its parent: its own row goes with it.
     pub(crate) fn pruned(
         &mut self,
         connection: &Connection,
@@ -82,11 +85,16 @@ impl Changes {
     ) -> Result<()> {
         let Some(agent) = cache.agent(connection, agent)? else { return Ok(()) };
         let Some(parent) = agent.parent else { return Ok(()) };
-        let own = own(connection, &agent)?;
+        let (own, kept) = (own(connection, &agent)?, kept(connection, agent.id)?);
         let below = self.0.iter().position(|(of, _)| *of == agent.id);
         let below = below.map_or([0; SUMS], |at| self.0.swap_remove(at).1);
-        let changes = self.of(parent).iter_mut().zip(own.into_iter().zip(below));
-        changes.for_each(|(change, (own, below))| *change += below - own);
+        let change = self.of(parent);
+        for at in 0..USED {
+            change[at] += below[at] - own[at];
+        }
+        for at in USED..SUMS {
+            change[at] -= kept[at];
+        }
         Ok(())
     }
 
@@ -129,7 +137,7 @@ fn add(change: &mut Change, spent: &[HourlyUsage], sign: i64) {
     let Tally { calls, unpriced, usage, cost } = spent.iter().map(|spent| spent.tally).sum();
     let Usage { input, output, cached, cache_written, reasoning } = usage;
     let figures = [calls, unpriced, input, output, cached, cache_written, reasoning, cost.nanos()].map(int);
-    let sums = change[QUESTIONS + 1..].iter_mut();
+    let sums = change[USED..].iter_mut();
     sums.zip(figures).for_each(|(sum, figure)| *sum = sum.saturating_add(sign * figure));
 }
 
@@ -161,15 +169,18 @@ pub(crate) fn list(
                 continue;
             };
             let mut sums = own(connection, &agent)?;
-            let below = below(connection, *id)?;
-            sums.iter_mut().zip(below).for_each(|(sum, below)| *sum = sum.saturating_add(below));
+            if agent.parent.is_none() {
+                add_runs(connection, agent.id, &mut sums)?;
+            }
+            let kept = kept(connection, *id)?;
+            sums.iter_mut().zip(kept).for_each(|(sum, kept)| *sum = sum.saturating_add(kept));
             found.push((*id, subtree(sums)));
         }
         Ok(found)
     })
 }
 
-/// The sums over one agent alone.
+/// The sums over one agent alone, without what it used.
 fn own(connection: &Connection, agent: &Agent) -> Result<Change> {
     let mut sums = [0; SUMS];
     sums[agent.shown().index()] = 1;
@@ -177,16 +188,21 @@ fn own(connection: &Connection, agent: &Agent) -> Result<Change> {
         "SELECT count(*) FROM entities WHERE kind = 'question' AND parent = ?1 AND status = 'open'",
     )?;
     sums[QUESTIONS] = asked.query_row([agent.id.to_string()], |row| row.get(0))?;
-    let mut used = connection.prepare_cached("SELECT spent FROM runs WHERE agent = ?1")?;
-    let mut runs = used.query([agent.id.to_string()])?;
-    while let Some(run) = runs.next()? {
-        add(&mut sums, &json::<Vec<HourlyUsage>>(run, 0)?, 1);
-    }
     Ok(sums)
 }
 
-/// The sums over all agents below one.
-fn below(connection: &Connection, agent: AgentId) -> Result<Change> {
+/// Adds what the runs of an agent used.
+fn add_runs(connection: &Connection, agent: AgentId, sums: &mut Change) -> Result<()> {
+    let mut used = connection.prepare_cached("SELECT spent FROM runs WHERE agent = ?1")?;
+    let mut runs = used.query([agent.to_string()])?;
+    while let Some(run) = runs.next()? {
+        add(sums, &json::<Vec<HourlyUsage>>(run, 0)?, 1);
+    }
+    Ok(())
+}
+
+/// The sums that are kept of all agents below one, and of what it used.
+fn kept(connection: &Connection, agent: AgentId) -> Result<Change> {
     static SELECT: LazyLock<String> = LazyLock::new(|| {
         format!("SELECT {COLUMNS} FROM subtrees WHERE n = (SELECT n FROM agents WHERE id = ?1)")
     });

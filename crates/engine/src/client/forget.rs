@@ -1,12 +1,10 @@
 //! Forgetting an agent that has ended, while its tree lives on.
 
-use std::cmp::Reverse;
-
-use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
+use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{Agent, AgentId, Note, Parent, Scope, Tombstone};
 
 use super::Client;
-use crate::{Error, Result, thread};
+use crate::{Error, Result};
 
 /// Agents that one commit forgets.
 const AGENTS: usize = 16;
@@ -46,10 +44,14 @@ impl Client {
         let Some(above) = top.parent else {
             return Err(Error::NotNow { agent: top.id, why: "it is at the top of its tree" });
         };
-        let tree = self.tree(top.id).await?;
-        let below = thread::below(&tree, top.id);
-        let mut gone: Vec<Agent> = tree.into_iter().filter(|agent| below.contains(&agent.id)).collect();
-        gone.sort_by_key(|agent| Reverse(agent.depth));
+        let mut gone = vec![top.clone()];
+        let mut at = 0;
+        while let Some(parent) = gone.get(at).map(|agent| agent.id) {
+            let children = AgentQuery { parent: Some(parent), page: Page::all(), ..AgentQuery::default() };
+            gone.extend(self.engine.store().agents(&self.scope, children).await?);
+            at += 1;
+        }
+        gone.reverse();
         // Nothing is forgotten if one of them is still at work.
         let expect = gone.iter().map(|agent| Expect::Ended(agent.id)).collect();
         self.engine.commit(Commit { expect, ..Commit::new(self.engine.now()) }).await?;

@@ -131,10 +131,10 @@ impl Client {
     }
 
     /// Lets a paused schedule go on with its next time. Of the times that passed while it was paused none comes again;
-    /// one that was to fire once, and has not, fires at once.
+    /// one that was to fire once, and has not, fires at once. One that has ended, as it does with its agent, stays so.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Gone`] for that of a deleted agent.
+    /// [`Error::NotFound`], [`Error::Gone`] while its agent is being deleted.
     pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule> {
         self.set_schedule(id, ScheduleStatus::Active).await
     }

@@ -1,7 +1,7 @@
 //! What a person sees of a conversation: messages, answers, questions, notices. Tool calls, drafts and other
 //! agents' texts are not shown.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use entourage_store::{ItemQuery, Page};
 use entourage_types::{
@@ -10,7 +10,7 @@ use entourage_types::{
 };
 
 use super::{Client, PageEnd, PageLimit};
-use crate::{Result, thread, titles::capitalised};
+use crate::{Result, titles::capitalised};
 
 /// How many items before a page are read to know which task its first items are about.
 const LEAD: u32 = 64;
@@ -154,14 +154,11 @@ impl Client {
     ) -> Result<Vec<Question>> {
         let (most, mut room) = (page.limit as usize, PageLimit::of(page.bytes));
         page.limit = page.limit.min(QUESTIONS);
-        let (mut between, mut below) = (Vec::new(), HashSet::new());
+        let (mut between, mut known) = (Vec::new(), HashMap::from([(top.id, true)]));
         loop {
             let found = self.questions(Some(top.root), None, page.clone()).await?;
             let Some(last) = found.last() else { return Ok(between) };
             page.after = Some(last.id.to_string());
-            if below.is_empty() {
-                below = thread::below(&self.tree(top.id).await?, top.id);
-            }
             for question in found {
                 if until.is_some_and(|until| question.created >= until) {
                     continue;
@@ -172,7 +169,7 @@ impl Client {
                 if since.is_some_and(|since| question.created < since) {
                     return Ok(between);
                 }
-                if below.contains(&question.agent) {
+                if self.is_below(question.agent, &mut known).await? {
                     let fits = between.len() < most && room.takes(question.text.len());
                     between.push(question);
                     if !fits {
@@ -181,6 +178,22 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Whether an agent is below one of which that is known, or is that one; of each agent on the way it is known then.
+    async fn is_below(&self, agent: AgentId, known: &mut HashMap<AgentId, bool>) -> Result<bool> {
+        let (mut way, mut next) = (Vec::new(), Some(agent));
+        let is_below = loop {
+            // Only an edited database has a circle of parents.
+            let Some(id) = next.filter(|id| !way.contains(id)) else { break false };
+            if let Some(known) = known.get(&id) {
+                break *known;
+            }
+            way.push(id);
+            next = self.engine.store().agent(&self.scope, id).await?.and_then(|agent| agent.parent);
+        };
+        known.extend(way.into_iter().map(|id| (id, is_below)));
+        Ok(is_below)
     }
 
     /// A renderer for the conversation with an agent.

@@ -662,7 +662,7 @@ async fn a_call_that_others_leave_no_room_is_put_off_says_so_and_goes_on_by_itse
     };
     let before = beside().await;
     for times in 2..=3 {
-        world.clock().advance(Duration::from_secs(5));
+        world.clock().advance(Duration::from_secs(10));
         eventually("it has looked again", put_off, |now| *now >= Some(times)).await;
     }
     asleep_over_budget(&world, &second).await;

@@ -113,5 +113,17 @@ pub(super) fn database_with_tree(branches: u32, below: u32) -> (tempfile::TempDi
              '', '[]', 1, 1, 1, 1, 1, 1, 1, 1, i"
         ),
     );
+    // Each branch has ended as many runs of its own.
+    insert(
+        &connection,
+        branches * below,
+        "runs",
+        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, \
+         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
+        &format!(
+            "'run_of_branch_' || i, {branch}, 'local', 'succeeded', 'completed', '', '[]', \
+             1, 1, 1, 1, 1, 1, 1, 1, i"
+        ),
+    );
     (directory, connection)
 }

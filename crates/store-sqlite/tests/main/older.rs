@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 31] = [
+pub(crate) const MIGRATIONS: [&str; 32] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -37,6 +37,7 @@ pub(crate) const MIGRATIONS: [&str; 31] = [
     include_str!("../../migrations/0029_budgets.sql"),
     include_str!("../../migrations/0030_usage_by_hour.sql"),
     include_str!("../../migrations/0031_schedules.sql"),
+    include_str!("../../migrations/0032_sums_of_agents.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -51,6 +52,7 @@ pub(crate) fn undo_later(file: &Connection) {
     file.execute_batch(
         "DROP INDEX living_agents;
          ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;
+         DROP TRIGGER sums_go_with_their_agent; DROP TABLE subtrees;
          DROP TABLE budgets; DROP TABLE reservations;
          ALTER TABLE wakeups DROP COLUMN schedule;",
     )
