@@ -447,7 +447,12 @@ async fn a_message_that_comes_before_the_calls_are_made_follows_their_outputs() 
     let world = world.program(&[], decides_first).start().await;
     let root = world.ask("Go.").await;
     model.begun().await;
-    world.engine().client(entourage_types::Owner::local()).send(root.id, "Mind the gap.", None).await.unwrap();
+    world
+        .engine()
+        .client(entourage_types::Owner::local())
+        .send(root.id, "Mind the gap.", None)
+        .await
+        .unwrap();
     model.let_go(3);
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let lines = lines(&world, &root).await;
