@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_llm::{Deltas, Model, Reply, Request, Result};
+use entourage_llm::{Deltas, Model, Profile, Reply, Request, Result};
 use entourage_types::{Cost, Usage};
 use tokio::sync::Semaphore;
 
@@ -81,6 +81,10 @@ impl Model for HeldModel {
 
     fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
         self.model.price(model, usage)
+    }
+
+    fn profile(&self, model: Option<&str>) -> Profile {
+        self.model.profile(model)
     }
 
     fn describe(&self) -> String {

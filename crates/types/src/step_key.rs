@@ -21,6 +21,10 @@ pub enum StepKey {
     Calls(String),
     /// A text of the program: for the user, or for subscribers.
     Said(String),
+    /// The last text of a program, which gives it no name.
+    LastText,
+    /// Why a program does without the model's text.
+    Remark,
     /// The results of the work that a program gave to new agents.
     Join(String),
     /// Counts how many times in a row a process ended while the run was at work.
@@ -37,6 +41,8 @@ const DECISION: &str = "decision/";
 const CALLS: &str = "calls/";
 const SAID: &str = "said/";
 const JOIN: &str = "join/";
+const LAST_TEXT: &str = "last text";
+const REMARK: &str = "remark";
 const RESTART: &str = "restart";
 const PROCESS_ENDED: &str = "process ended";
 
@@ -59,14 +65,28 @@ impl StepKey {
             | Self::Said(name)
             | Self::Join(name)
             | Self::Other(name) => Some(name),
-            Self::Model(_) | Self::Tool(_) | Self::Restart | Self::ProcessEnded => None,
+            Self::Model(_)
+            | Self::Tool(_)
+            | Self::LastText
+            | Self::Remark
+            | Self::Restart
+            | Self::ProcessEnded => None,
         }
     }
 
     /// Whether a program takes the step itself, one after the other: its order replays the program.
     #[must_use]
     pub const fn is_of_program(&self) -> bool {
-        matches!(self, Self::Model(_) | Self::Decision(_) | Self::Calls(_) | Self::Said(_) | Self::Join(_))
+        match self {
+            Self::Model(_)
+            | Self::Decision(_)
+            | Self::Calls(_)
+            | Self::Said(_)
+            | Self::LastText
+            | Self::Remark
+            | Self::Join(_) => true,
+            Self::Tool(_) | Self::Restart | Self::ProcessEnded | Self::Other(_) => false,
+        }
     }
 
     /// Whether the step belongs to the work of the run rather than to the processes that worked on
@@ -82,6 +102,8 @@ impl fmt::Display for StepKey {
         match self {
             Self::Model(number) => write!(f, "{MODEL}{number}"),
             Self::Tool(call) => write!(f, "{TOOL}{call}"),
+            Self::LastText => f.write_str(LAST_TEXT),
+            Self::Remark => f.write_str(REMARK),
             Self::Restart => f.write_str(RESTART),
             Self::ProcessEnded => f.write_str(PROCESS_ENDED),
             Self::Decision(name) => write!(f, "{DECISION}{name}"),
@@ -101,6 +123,8 @@ impl From<&str> for StepKey {
             text.strip_prefix(prefix).map(|name| key(name.to_owned()))
         };
         let known = match text {
+            LAST_TEXT => Some(Self::LastText),
+            REMARK => Some(Self::Remark),
             RESTART => Some(Self::Restart),
             PROCESS_ENDED => Some(Self::ProcessEnded),
             _ => model()
@@ -145,6 +169,9 @@ mod tests {
             StepKey::Model(1),
             StepKey::Model(u32::MAX),
             StepKey::Tool(CallId::new()),
+            StepKey::LastText,
+            StepKey::Said("last text".into()),
+            StepKey::Remark,
             StepKey::Restart,
             StepKey::ProcessEnded,
             StepKey::Decision("clarify".into()),

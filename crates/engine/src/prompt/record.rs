@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use entourage_types::{Author, Digest, ItemBody};
+use entourage_types::{Author, Digest, ItemBody, NoticeCode};
 
 use super::{View, cut::cut};
 
@@ -34,6 +34,8 @@ pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
             ItemBody::Decision(decision) => {
                 (format!("Decision {}", decision.name), decision.outcome.to_string())
             }
+            // It tells people what a call waits for, and that call must not need more because of it.
+            ItemBody::Notice(notice) if notice.code == NoticeCode::OverBudget => continue,
             ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
             ItemBody::Digest(_) | ItemBody::Context(_) => continue,
         };

@@ -28,7 +28,7 @@ use crate::kit::{
 type Outcome<'r> = BoxFuture<'r, Result<String, Interrupt>>;
 
 /// A person at the engine at work.
-fn person(world: &World) -> Client {
+pub(crate) fn person(world: &World) -> Client {
     world.engine().client(Owner::local())
 }
 
@@ -254,7 +254,7 @@ fn limited(tokens: u64) -> entourage_engine::Kinds {
     one_kind(|kind| kind.limits = limits)
 }
 
-async fn asleep_over_budget(world: &World, root: &Agent) {
+pub(crate) async fn asleep_over_budget(world: &World, root: &Agent) {
     eventually("it waits", async || waiting(world, root).await, |waiting| *waiting == 1).await;
 }
 

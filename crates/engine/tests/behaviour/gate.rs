@@ -73,20 +73,20 @@ impl Model for Limited {
 }
 
 /// Controls the engine's clock and the runtime's.
-struct BothClocks {
+pub(crate) struct BothClocks {
     clock: FakeClock,
     /// While a thread waits for this, the runtime's clock does not move by itself.
     _still: mpsc::Sender<()>,
 }
 
 impl BothClocks {
-    fn on(clock: &FakeClock) -> Self {
+    pub(crate) fn on(clock: &FakeClock) -> Self {
         let (still, held) = mpsc::channel::<()>();
         tokio::task::spawn_blocking(move || held.recv());
         Self { clock: clock.clone(), _still: still }
     }
 
-    async fn advance(&self, by: Duration) {
+    pub(crate) async fn advance(&self, by: Duration) {
         self.clock.advance(by);
         tokio::time::advance(by).await;
     }

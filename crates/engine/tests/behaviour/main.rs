@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;
+mod budget_steps;
 mod budgets;
 mod chat;
 mod chat_threads;
@@ -33,6 +34,7 @@ mod output_effects;
 mod past;
 mod person_below;
 mod prefix;
+mod prefix_breaks;
 mod program_crashes;
 mod programs;
 mod proofs;

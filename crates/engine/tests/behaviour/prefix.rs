@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
-use crate::kit::{WorldExt, contexts, eventually, first_tools, one_kind};
-use entourage_engine::Clock;
+use crate::kit::{WorldExt, bare, contexts, eventually, first_tools, is_worker, one_kind};
+use entourage_engine::{Clock, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{Commit, Write};
 use entourage_testkit::World;
-use entourage_types::{Agent, AgentId, EventBody, Item, ItemBody, Kind, Note, NoteId, Section};
+use entourage_types::{
+    Action, Agent, AgentId, EventBody, Item, ItemBody, Kind, Note, NoteId, Owner, Section, Status, StepKey,
+};
 use serde_json::json;
 
 const TURNS: usize = 20;
@@ -31,6 +33,13 @@ fn assert_each_request_extends_the_previous(requests: &[Request]) {
         assert_eq!(before.tools, after.tools);
         assert_eq!(after.messages[..before.messages.len()], before.messages[..], "the past never changes");
     }
+}
+
+/// Asserts that at most 5 % of the bytes are beside the conversation.
+fn assert_little_is_beside(requests: &[Request]) {
+    let all: usize = requests.iter().map(bytes_of).sum();
+    let beside: usize = requests.iter().map(|request| contexts(request).len()).sum();
+    assert!(beside * 20 <= all, "{beside} of {all} bytes are beside the conversation");
 }
 
 /// What items add to a request, written down here once more.
@@ -139,9 +148,101 @@ async fn over_twenty_turns_a_request_keeps_every_byte_of_the_one_before_and_adds
     assert_eq!(read.matches("another's ").count(), 4, "each once: {read}");
     assert!(read.contains("<note title=\"another's 4\">&lt;b&gt; &amp; co</note>"), "{read}");
     assert!(!read.contains("rule") && !read.contains("n1"), "its own calls say what it wrote: {read}");
-    let all: usize = requests.iter().map(bytes_of).sum();
-    let beside: usize = requests.iter().map(|request| contexts(request).len()).sum();
-    assert!(beside * 20 <= all, "{beside} of {all} bytes are beside the conversation");
+    assert_little_is_beside(&requests);
+}
+
+/// The texts of a conversation as people and models write them.
+fn paragraph(words: &str) -> String {
+    format!("{words} {}", "And this is why, with all that belongs to it. ".repeat(25))
+}
+
+/// A leader that learns something, thinks better of it and drops it, and starts two workers on the way.
+fn learning_leader() -> ScriptedModel {
+    ScriptedModel::deciding(|request| {
+        let learned = request.messages.iter().find_map(|message| match message {
+            Message::Output { tool, text, .. } if tool == "save_learning" => handle(text),
+            _ => None,
+        });
+        let question = match request.messages.last() {
+            Some(Message::User(text)) => text.split(':').next().unwrap_or_default(),
+            _ => "",
+        };
+        Some(Ok(match question {
+            _ if is_worker(request) => Script::text("It is found."),
+            "question 2" => Script::call("save_learning", json!({"text": "They like tea."})),
+            "question 8" => {
+                Script::call("update_learning", json!({"id": learned, "text": "They like coffee."}))
+            }
+            "question 14" => Script::call("retire_learning", json!({"id": learned})),
+            "question 5" | "question 11" => {
+                Script::call("spawn_agent", json!({"kind": "worker", "task": format!("for {question}")}))
+            }
+            _ => Script::text(paragraph("It is as it was.")),
+        }))
+    })
+}
+
+/// The short name of the learning that a call has saved, as its output says it.
+fn handle(output: &str) -> Option<String> {
+    let is_hex = |word: &&str| word.len() == 6 && word.chars().all(|char| char.is_ascii_hexdigit());
+    output.split(|char: char| !char.is_alphanumeric()).find(is_hex).map(str::to_owned)
+}
+
+/// A learning is told again when it has another text and when it is dropped, and a sub-agent when it begins, has a
+/// result and is gone: each once, at the end of what the model has read by then.
+#[tokio::test]
+async fn over_twenty_turns_a_learning_that_changes_and_sub_agents_that_come_and_go_are_appended() {
+    let model = learning_leader();
+    let worker = Kind { instructions: "You are a worker".into(), ..bare("worker") };
+    let kinds = one_kind(|kind| {
+        all_sections(kind);
+        kind.context.sections.push(Section::SubAgents);
+        kind.peers = vec!["worker".into()];
+    });
+    let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds.with(worker));
+    let world = builder.dispatchers([]).start().await;
+    let (engine, person) = (world.engine(), world.engine().client(Owner::local()));
+    let root = person.create(NewAgent::default(), None).await.unwrap();
+    let mut workers: Vec<AgentId> = Vec::new();
+    for n in 0..TURNS {
+        if [9, 16].contains(&n) {
+            let gone = workers.pop().expect("it was started before");
+            person.intervene(gone, Action::Delete, None).await.unwrap();
+        }
+        person.send(root.id, &paragraph(&format!("question {n}: how is it?")), None).await.unwrap();
+        engine.advance(root.id).await.unwrap();
+        let tree = world.client().tree(root.id).await.unwrap();
+        let is_new = |agent: &&Agent| agent.parent == Some(root.id) && agent.status == Status::Idle;
+        if let Some(new) = tree.iter().find(is_new) {
+            workers.push(new.id);
+            engine.advance(new.id).await.unwrap();
+            engine.advance(root.id).await.unwrap();
+        }
+        world.clock().advance(Duration::from_secs(90));
+    }
+    let requests: Vec<Request> = model.requests().into_iter().filter(|request| !is_worker(request)).collect();
+    // One for each question, one after each call, and one for each result.
+    assert_eq!(requests.len(), TURNS + 5 + 2);
+    assert_each_request_extends_the_previous(&requests);
+    let read = contexts(requests.last().unwrap());
+    let told = |line: &str| read.matches(line).count();
+    assert_eq!(
+        (told("tea"), told("They like coffee.</learning>"), told("status=\"retired\"")),
+        (0, 1, 1),
+        "{read}"
+    );
+    for status in ["running", "succeeded", "deleted"] {
+        assert_eq!(told(&format!("status=\"{status}\"")), 2, "{status}: {read}");
+    }
+    assert_eq!(told("<result>It is found.</result>"), 2, "{read}");
+    for item in world.client().items(root.id, 0, 1_000).await.unwrap() {
+        if let (ItemBody::Turn(_), Some(StepKey::Model(number))) = (&item.body, &item.step) {
+            let rebuilt = world.client().request(item.run, *number).await.unwrap();
+            assert_eq!((rebuilt.doubt, rebuilt.before.and_then(|before| before.broken)), (None, None));
+        }
+    }
+    assert_little_is_beside(&requests);
+    assert_eq!(world.audit().await, []);
 }
 
 /// What changes while a run is at work is appended before the next call, behind what was said by then.

@@ -197,3 +197,30 @@ async fn two_agents_that_end_at_the_same_moment_wake_the_agent_that_joins_them()
     assert_eq!(lines.last().unwrap(), "turn: did a, did b[]");
     assert_eq!(layer.ends.load(Ordering::SeqCst), 3, "the second one is committed again");
 }
+
+/// A program's own names are no names of the engine, whatever they are: its last text is said once.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_a_program_gives_are_none_of_the_engines_own() {
+    let story = Story::new(["Go."], |_| {
+        let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("So it is."))));
+        World::builder(model).kinds(programmed(|_| {})).store(MemoryStore::default()).program(&[], |run| {
+            async move {
+                run.receive().await?;
+                run.tell("last text", "It begins.").await?;
+                run.progress("remark", "looking").await?;
+                let last = run.say("It is done.");
+                run.call_model().await?;
+                Ok(last)
+            }
+            .boxed()
+        })
+    });
+    let told = story.run(1, &[]).await.transcripts.remove(0);
+    let notice = "notice progress: looking";
+    assert_eq!(
+        told,
+        ["message: Go.", "turn: It begins.[]", notice, "turn: It is done.[]", "turn: So it is.[]"]
+    );
+    let points = story.survives([1], 1).await;
+    assert!(points >= 12, "{points}");
+}

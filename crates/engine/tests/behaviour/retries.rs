@@ -1,14 +1,22 @@
 //! A failed model call is retried, in memory first, then after sleep; in the end the failure is
 //! reported once.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use crate::kit::{FakeClockExt, WorldExt, first_tools, one_kind};
-use entourage_engine::Role;
+use entourage_engine::{Clock, Role};
 use entourage_llm::{Error, Script, ScriptedModel};
-use entourage_store::Page;
-use entourage_testkit::{Faults, World, plain};
-use entourage_types::{AgentId, Event, EventBody, Status, StepStatus, StopReason, Time, WaitingOn};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{Fault, Faults, World, plain};
+use entourage_types::{
+    Action, AgentId, Event, EventBody, Owner, Status, StepStatus, StopReason, Time, WaitingOn,
+};
 
 fn broken() -> Error {
     Error::BadAnswer { model: "m".into(), what: "cut off".into() }
@@ -139,4 +147,54 @@ async fn max_attempts_of_the_kind_limits_the_retries() {
     through_quick_retries(&world, &model, 2).await;
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
     assert_eq!(model.requests().len(), 2);
+}
+
+/// A person asks for the attempt that is due in an hour, and the process ends at this commit of the activation that
+/// makes it. Returns how many commits there were.
+async fn hurried(at: u64, fault: Fault) -> u64 {
+    let is_refused = Arc::new(AtomicBool::new(false));
+    let refused = Arc::clone(&is_refused);
+    let model = ScriptedModel::deciding(move |_| {
+        let hour = Some(Duration::from_secs(60 * 60));
+        Some(match refused.swap(true, Ordering::SeqCst) {
+            false => Err(Error::RateLimited { model: "m".into(), retry_after: hour }),
+            true => Ok(Script::text("Here.")),
+        })
+    });
+    let builder = World::builder(model).kinds(one_kind(|_| {})).store(MemoryStore::default());
+    let world = builder.dispatchers([]).start().await;
+    let root = world.ask("Hello?").await;
+    world.engine().advance(root.id).await.unwrap();
+    let asleep = world.client().agent(root.id).await.unwrap();
+    assert_eq!(asleep.waiting_on, Some(WaitingOn::Retry));
+    world.engine().client(Owner::local()).intervene(root.id, Action::Retry, None).await.unwrap();
+    let (faults, before) = (world.faults().clone(), world.faults().commits());
+    faults.plan(before.saturating_add(at), fault);
+    // Whether it has ended or not is read from the rows.
+    drop(faults.unless_dead(world.engine().advance(root.id)).await);
+    // No time passes.
+    let world = world.restart(Faults::default()).await;
+    let client = world.client();
+    if client.agent(root.id).await.unwrap().status != Status::Succeeded {
+        let due = world.store().due(world.clock().now(), None, 10).await.unwrap();
+        assert!(due.iter().any(|wakeup| wakeup.agent == root.id), "{fault:?} at {at}: nothing wakes it");
+        world.engine().advance(root.id).await.unwrap();
+    }
+    let ended = client.agent(root.id).await.unwrap();
+    assert_eq!((ended.status, ended.waiting_on), (Status::Succeeded, None), "{fault:?} at {at}");
+    assert_eq!(world.inconsistencies().await, [""; 0], "{fault:?} at {at}");
+    assert_eq!(world.audit().await, [], "{fault:?} at {at}");
+    faults.commits() - before
+}
+
+/// What a person wants now is due now, also in the next process: that knows nothing of the wish once it was read.
+#[tokio::test]
+async fn a_retry_by_a_person_is_due_at_once_whatever_dies_while_it_begins() {
+    let commits = hurried(u64::MAX, Fault::DieBefore).await;
+    assert!(commits >= 2, "{commits}");
+    for at in 1..=commits {
+        for fault in [Fault::DieBefore, Fault::DieAfter] {
+            hurried(at, fault).await;
+        }
+    }
 }

@@ -9,13 +9,21 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Cause, Engine, Kinds};
-use entourage_llm::ScriptedModel;
+use entourage_engine::{Cause, Clock, Engine, Kinds};
+use entourage_llm::{
+    Connection, Error as ModelError, Gated, Model, NoDeltas, Request, Script, ScriptedModel,
+};
 use entourage_store::{Commit, Layered, MemoryStore, Result as StoreResult, Store, StoreLayer, Write};
+use entourage_testkit::{HeldModel, World};
 use entourage_types::{
     About, Action, Agent, Author, CallId, Intervention, InterventionId, InterventionStatus, OnEnd,
     OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId, Status,
     Step, StepKey, StepState, Task, TaskId, Time, Usage, Wait, WaitingOn,
+};
+
+use crate::{
+    gate::BothClocks,
+    kit::{at_once, eventually, one_kind},
 };
 
 /// Counts the calls of a store.
@@ -39,10 +47,14 @@ struct Rows {
 
 impl Rows {
     fn new() -> Self {
+        Self::before(Arc::new(ScriptedModel::deciding(|_| None)))
+    }
+
+    /// Rows of an engine with this model.
+    fn before(model: Arc<dyn Model>) -> Self {
         let calls = Calls::default();
         let store: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(MemoryStore::default()), calls.clone()));
-        let engine =
-            Engine::builder(store, Arc::new(ScriptedModel::deciding(|_| None))).kinds(Kinds::builtin());
+        let engine = Engine::builder(store, model).kinds(Kinds::builtin());
         Self { engine: engine.build(), calls, now: Time::now() }
     }
 
@@ -195,6 +207,20 @@ fn open(wait: Wait) -> StepState {
     StepState::Open(wait)
 }
 
+/// An attempt that failed and is made again then.
+fn retry(due: Time) -> Retry {
+    Retry {
+        due,
+        error: "503".into(),
+        models_failed: 0,
+        said: Vec::new(),
+        spent: 0,
+        failed: Vec::new(),
+        put_off: 0,
+        shortage: None,
+    }
+}
+
 fn asked(question: QuestionId) -> OpenQuestion {
     OpenQuestion { question, about: About::Information, holds_for: String::new(), due: None, otherwise: None }
 }
@@ -221,17 +247,7 @@ async fn a_failed_model_call_names_its_attempts_and_its_error() {
     let rows = Rows::new();
     let agent = rows.agent("a");
     let due = rows.now + Duration::from_secs(3600);
-    let retry = Retry {
-        due,
-        error: "503".into(),
-        models_failed: 0,
-        said: Vec::new(),
-        spent: 0,
-        failed: Vec::new(),
-        put_off: 0,
-        shortage: None,
-    };
-    rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry))).await;
+    rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry(due)))).await;
     assert_eq!(rows.cause(&agent).await, Cause::Retry { attempt: 4, error: "503".into(), due });
 }
 
@@ -300,4 +316,65 @@ async fn a_wait_for_nothing_on_record_says_so() {
     let agent = rows.agent("stranded");
     rows.waits(&agent, WaitingOn::Agent, None).await;
     assert_eq!(rows.cause(&agent).await, Cause::Nothing);
+}
+
+/// A model whose first answer is that its provider needs a pause of this length, behind its gate.
+fn pausing(pause: Duration) -> Arc<Gated<ScriptedModel>> {
+    let model = ScriptedModel::new([]);
+    model.push(Err(ModelError::RateLimited { model: "m".into(), retry_after: Some(pause) }));
+    model.push(Ok(Script::text("Here.")));
+    Arc::new(Gated::new(model, Connection::default()))
+}
+
+/// What failed before is not what keeps it: nothing is asked while the gate is closed.
+#[tokio::test]
+async fn a_call_that_is_due_later_waits_for_its_gate_while_that_is_closed() {
+    let gate = pausing(Duration::from_secs(3600));
+    let rows = Rows::before(Arc::<Gated<ScriptedModel>>::clone(&gate));
+    let agent = rows.agent("waits");
+    let due = rows.now + Duration::from_secs(3600);
+    rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry(due)))).await;
+    assert!(matches!(rows.cause(&agent).await, Cause::Retry { .. }), "the gate is open");
+    let request = Request { owner: Some(Owner::local()), ..Request::default() };
+    gate.call(request, &mut NoDeltas).await.unwrap_err();
+    let model = gate.describe();
+    assert_eq!(rows.cause(&agent).await, Cause::Gate { model: model.clone(), due });
+    let why = rows.engine.client(Owner::local()).why(agent.id).await.unwrap();
+    assert_eq!(why.text(), format!("waits until {model} takes calls again"));
+}
+
+/// A short pause is waited out in memory.
+#[tokio::test(start_paused = true)]
+async fn an_agent_at_work_before_a_closed_gate_says_when_that_opens() {
+    let pause = Duration::from_secs(2);
+    let gate = pausing(pause);
+    let world = World::builder(Arc::clone(&gate)).kinds(one_kind(|_| {})).start().await;
+    let hands = BothClocks::on(world.clock());
+    let root = world.ask("Go.").await;
+    assert_eq!(world.clock().sleeper(pause).await, pause);
+    let why = world.engine().client(Owner::local()).why(root.id).await.unwrap();
+    let due = world.clock().now() + pause;
+    assert_eq!(*why.cause(), Cause::Gate { model: gate.describe(), due });
+    hands.advance(pause).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+}
+
+#[tokio::test]
+async fn an_agent_for_which_no_place_is_free_says_how_many_are_taken() {
+    let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers(at_once(1)).start().await;
+    let first = world.ask("One.").await;
+    model.begun().await;
+    let second = world.ask("Two.").await;
+    let client = world.engine().client(Owner::local());
+    assert_eq!(*client.why(first.id).await.unwrap().cause(), Cause::Work);
+    let is_full = |cause: &Cause| matches!(cause, Cause::Place { busy, limit } if busy == limit);
+    let why = async || client.why(second.id).await.unwrap();
+    let why = eventually("its place is taken", why, |why| is_full(why.cause())).await;
+    assert_eq!(*why.cause(), Cause::Place { busy: 1, limit: 1 });
+    assert_eq!(why.text(), "waits for a place: all 1 are taken");
+    model.let_go(2);
+    for agent in [first, second] {
+        assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
+    }
 }

@@ -1,9 +1,9 @@
 //! Budgets, counted once more from what was committed: each reservation had room, and the rows say what the commits did.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use entourage_store::{BudgetChange, Commit, Expect, Write};
-use entourage_types::{AgentId, Allowance, Amount, Budget, BudgetId, Owner};
+use entourage_store::{BudgetChange, Commit, Expect, Result, Store, Write};
+use entourage_types::{AgentId, Allowance, Amount, Budget, BudgetId, Owner, Scope};
 
 use super::{Found, Invariant::Usage, Snapshot};
 use crate::Fact;
@@ -31,7 +31,27 @@ impl Counted {
     }
 }
 
-pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
+/// The budgets of days in which something was reserved, as far as the store keeps them.
+pub(super) async fn of_days(store: &dyn Store, facts: &[Fact]) -> Result<Vec<Budget>> {
+    let commits = facts.iter().filter_map(|fact| match fact {
+        Fact::Committed(commit) => Some(commit),
+        _ => None,
+    });
+    let days: BTreeSet<&BudgetId> = commits
+        .flat_map(|commit| &commit.writes)
+        .filter_map(|write| match write {
+            Write::Budget(BudgetChange::Reserve { budget: day @ BudgetId::Day(..), .. }) => Some(day),
+            _ => None,
+        })
+        .collect();
+    let mut budgets = Vec::new();
+    for day in days {
+        budgets.extend(store.budget(&Scope::All, day).await?);
+    }
+    Ok(budgets)
+}
+
+pub(super) fn check(whole: &Snapshot, of_days: &[Budget], facts: &[Fact], found: &mut Found) {
     let mut counted = Counted::default();
     for fact in facts {
         if let Fact::Committed(commit) = fact {
@@ -39,7 +59,7 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
         }
     }
     let amounts = |budget: &Budget| (budget.spent, budget.presumed, budget.reserved, budget.granted);
-    for budget in &whole.budgets {
+    for budget in whole.budgets.iter().chain(of_days) {
         let expected = amounts(counted.budget(&budget.id));
         found.must(amounts(budget) == expected, Usage, None, || {
             format!("the commits add up to {expected:?}; the budget is {budget:?}")

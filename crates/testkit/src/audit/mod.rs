@@ -121,6 +121,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     let facts = witness.map(Witness::facts).unwrap_or_default();
     let writes = Writes::of(&facts);
     let versions = Versions::read(store, &writes).await?;
+    let of_days = budgets::of_days(store, &facts).await?;
     let mut found = Found::default();
     transcripts::check(&whole, &mut found);
     waits::check(&whole, &mut found);
@@ -138,7 +139,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
         requests::facts(&facts, &mut found);
         joins::facts(&facts, &mut found);
         versions.check(&writes, &mut found);
-        budgets::check(&whole, &facts, &mut found);
+        budgets::check(&whole, &of_days, &facts, &mut found);
         fences::check(&facts, &mut found);
         statuses::tasks(&facts, &mut found);
         posts::check(&whole, &facts, &mut found);

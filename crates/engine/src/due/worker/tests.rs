@@ -284,20 +284,22 @@ async fn a_lane_whose_work_hangs_holds_up_no_other() {
     assert_eq!(tried, [0, 1, 2, 3, 2_000]);
 }
 
+/// The line is longer than what the runtime lets a task take before others have their turn, so that work ends while hints
+/// are left.
 #[tokio::test]
 async fn a_new_lane_has_its_turn_however_many_hints_of_a_busy_one_came_before() {
     let rows = Rows::new([], |_, _| Does::Fail);
     let rows = Rows { limits: Limits { in_all: 1, per_lane: 1 }, ..rows };
-    let (seen, stop, (tell, hints)) = (Arc::clone(&rows.seen), rows.stop.clone(), broadcast::channel(256));
+    let (seen, stop, (tell, hints)) = (Arc::clone(&rows.seen), rows.stop.clone(), broadcast::channel(2_048));
     let clock = Arc::new(TestClock { stands: true, ..TestClock::default() });
-    for key in (0..100).chain([1_000]) {
+    for key in (0..1_000).chain([1_000]) {
         tell.send(key).unwrap();
     }
     let mut run = pin!(Worker::new(rows, hints, clock).run(&stop));
     settle!(run);
-    let tried = &seen.lock().unwrap().tried;
-    let turn = tried.iter().position(|(key, _)| *key == 1_000);
-    assert!(turn.is_some_and(|turn| turn <= 1), "{tried:?}");
+    let tried: Vec<Key> = seen.lock().unwrap().tried.iter().map(|(key, _)| *key).collect();
+    assert_eq!(tried[..3], [0, 1_000, 1], "lanes take turns");
+    assert!(tried.len() > 10, "it goes on with the busy lane");
 }
 
 #[tokio::test]

@@ -5,17 +5,13 @@ use futures::FutureExt;
 
 use crate::run::{Result, Run, Stop};
 
-/// The names of the steps that the program does not name itself.
-const LAST_TEXT: &str = "last text";
-const REMARK: &str = "remark";
-
 impl Run<'_> {
     /// Adds the run's last text, without the model: once, also if the program runs again from its top after that. It is
     /// committed with the end of the run. No output guardrail has accepted it: a program whose kind has some asks
     /// [`passes_output`](Self::passes_output) first.
     pub fn say(&mut self, text: impl Into<String>) -> String {
         let text = text.into();
-        self.add_once(LAST_TEXT, Turn { text: text.clone(), ..Turn::default() });
+        self.add_once(StepKey::LastText, Turn { text: text.clone(), ..Turn::default() });
         text
     }
 
@@ -24,11 +20,13 @@ impl Run<'_> {
     pub fn remark(&mut self, stop: Stop) {
         let Stop { reason, text, cause } = stop;
         tracing::warn!(%reason, cause, "sending the unedited result");
-        self.add_once(REMARK, Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) });
+        self.add_once(
+            StepKey::Remark,
+            Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) },
+        );
     }
 
-    fn add_once(&mut self, name: &str, body: impl Into<ItemBody>) {
-        let key = StepKey::Said(name.to_owned());
+    fn add_once(&mut self, key: StepKey, body: impl Into<ItemBody>) {
         let is_first = self.steps.pass(&key).is_first;
         if is_first && self.steps.is_done(&key) {
             return;

@@ -19,7 +19,10 @@ use entourage_types::{
 };
 use serde_json::{Value, json};
 
-use super::plan::{MOST_PARTS, PLAN};
+use super::{
+    plan::{MOST_PARTS, PLAN},
+    purse::Purse,
+};
 use crate::kit::{Bug, Dice, Effects, bare};
 
 /// Longer than any call may take.
@@ -94,12 +97,14 @@ pub(super) const KINDS: [&str; 7] =
     ["lead", "queueing", "dropping", "refusing", "talking", "chatting", "planning"];
 
 /// The content of the kind files, in one edition or the other.
-pub(super) fn kinds(second: bool) -> Kinds {
-    static ALL: LazyLock<[Kinds; 2]> = LazyLock::new(|| [false, true].map(edition));
-    ALL[usize::from(second)].clone()
+pub(super) fn kinds(second: bool, purse: Purse) -> Kinds {
+    type Editions = [Kinds; 2];
+    static ALL: LazyLock<[Editions; 3]> =
+        LazyLock::new(|| Purse::ALL.map(|purse| [false, true].map(|second| edition(second, purse))));
+    ALL[purse as usize][usize::from(second)].clone()
 }
 
-fn edition(second: bool) -> Kinds {
+fn edition(second: bool, purse: Purse) -> Kinds {
     let limits = Limits {
         max_steps: if second { 5 } else { 6 },
         max_depth: 2,
@@ -109,8 +114,7 @@ fn edition(second: bool) -> Kinds {
         tool_seconds: 30,
         ..Limits::default()
     };
-    // Room for some calls at once, until people grant more.
-    let budgeted = Limits { max_tree_tokens: Some(20_000), max_answer_tokens: Some(100), ..limits.clone() };
+    let budgeted = purse.limit_tree(limits.clone());
     use Input::{Interrupt, Queue, Refuse, Steer};
     let inputs = [Steer, Queue, Interrupt, Refuse, Steer, Steer, Steer];
     let sections = vec![Section::Time, Section::Notes, Section::Learnings, Section::SubAgents];
@@ -152,7 +156,7 @@ fn dear() -> ApprovalRule {
 }
 
 /// A model that makes random calls of the tools it is offered.
-pub(super) struct Improviser(pub(super) Mood);
+pub(super) struct Improviser(pub(super) Mood, pub(super) Purse);
 
 impl Improviser {
     fn trouble(&self) -> Option<ModelError> {
@@ -252,13 +256,14 @@ impl Model for Improviser {
             deltas.delta(Delta::Text(text.clone()));
         }
         let usage = Usage { input: 1 + dice.below(100) as u64, output: 1, ..Usage::default() };
-        Ok(Reply {
-            text,
-            calls: (0..calls).map(|_| self.call(&request)).collect(),
-            model: "improviser".into(),
-            usage,
-            cost: dice.chance(80).then(|| Cost::from_nanos(dice.below(1000) as u64)),
-        })
+        let calls = (0..calls).map(|_| self.call(&request)).collect();
+        let said = dice.chance(80).then(|| Cost::from_nanos(dice.below(1000) as u64));
+        let cost = self.price(None, &usage).or(said);
+        Ok(Reply { text, calls, model: "improviser".into(), usage, cost })
+    }
+
+    fn price(&self, _: Option<&str>, usage: &Usage) -> Option<Cost> {
+        self.1.price(usage)
     }
 
     fn describe(&self) -> String {

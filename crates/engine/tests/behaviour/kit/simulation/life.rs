@@ -11,7 +11,7 @@ use entourage_store::Store;
 use entourage_tools::Toolbox;
 use entourage_types::AgentId;
 
-use super::{followers::Followers, net::Net, node::Node, requests::Unexpected};
+use super::{followers::Followers, net::Net, node::Node, purse::Purse, requests::Unexpected};
 use crate::kit::{Bug, Dice};
 use entourage_testkit::{FakeClock, Fault, Faults};
 
@@ -27,6 +27,8 @@ pub(super) struct Stage {
     pub(super) machines: Vec<Machine>,
     pub(super) model: Arc<dyn Model>,
     pub(super) tools: Toolbox,
+    /// What its budgets limit.
+    pub(super) purse: Purse,
     /// Whether the kind files are of the second edition.
     pub(super) edition: Arc<AtomicBool>,
     /// The errors that nobody may get.

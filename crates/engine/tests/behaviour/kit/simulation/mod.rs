@@ -10,6 +10,7 @@ mod net;
 mod node;
 mod people;
 mod plan;
+mod purse;
 mod requests;
 
 use std::{
@@ -30,6 +31,7 @@ use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
 use plan::{PLAN, Plan};
+use purse::Purse;
 use requests::Unexpected;
 
 /// The numbers of the invariants that the simulation itself checks, as in docs/spec/invariants.md.
@@ -43,6 +45,9 @@ const CLOCKS_DIFFER: usize = 1800;
 
 /// How many rounds of calm there are before remaining work counts as stuck.
 const ROUNDS: usize = 300;
+
+/// After this it is another day by every clock.
+const TOMORROW: Duration = Duration::from_secs(86_400);
 
 /// A simulation of one seed.
 #[derive(Debug, Clone, Copy)]
@@ -154,13 +159,14 @@ impl Simulation {
             let ahead = dice.below(2 * CLOCKS_DIFFER) as i64 - CLOCKS_DIFFER as i64;
             Machine { store: handle(), ahead: if count == 1 { 0 } else { ahead } }
         };
-        let mood = Mood::new(dice.clone(), self.bug);
+        let (mood, purse) = (Mood::new(dice.clone(), self.bug), Purse::of(self.seed));
         let stage = Stage {
             store: handle(),
             bug: self.bug,
             machines: (0..count).map(machine).collect(),
             clock: FakeClock::default(),
-            model: Arc::new(Improviser(mood.clone())),
+            model: Arc::new(Improviser(mood.clone(), purse)),
+            purse,
             tools: cast::tools(&crate::kit::Effects::seen_by(&witness), &mood),
             edition: Arc::default(),
             unexpected: Unexpected::default(),
@@ -213,8 +219,8 @@ fn observer(stage: &Stage) -> Engine {
     let builder =
         Engine::builder(Arc::clone(&stage.store), Arc::clone(&stage.model)).tools(stage.tools.clone());
     let builder = builder.program(PLAN, Arc::new(Plan));
-    let kinds = cast::kinds(stage.edition.load(Ordering::Relaxed));
-    builder.kinds(kinds).clock(Arc::new(stage.clock.clone())).build()
+    let kinds = cast::kinds(stage.edition.load(Ordering::Relaxed), stage.purse);
+    builder.kinds(kinds).budgets(stage.purse.budgets()).clock(Arc::new(stage.clock.clone())).build()
 }
 
 fn stuck(what: String) -> Violation {
@@ -305,6 +311,9 @@ async fn agents(stage: &Stage) -> Vec<Agent> {
 async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
     for _ in 0..ROUNDS {
         let held_up = people.let_go(life).await;
+        if people.wait_for_tomorrow() {
+            stage.clock.advance(TOMORROW);
+        }
         let wakeups = stage.store.due(Time::from_micros(i64::MAX), None, 1000).await.unwrap_or_default();
         match wakeups.first() {
             None if !held_up => return true,

@@ -23,6 +23,7 @@ use super::{
     life::{Machine, Stage},
     net::{Lease, Net},
     plan::{PLAN, Plan},
+    purse::Purse,
     requests::{Answered, Check, Request},
 };
 use crate::kit::{Dice, PlantedAtNode, ShiftedClock};
@@ -82,6 +83,7 @@ impl StoreLayer for AgentFaults {
 /// One node.
 pub(super) struct Node {
     engine: Engine,
+    purse: Purse,
     faults: Faults,
     check: Check,
     lease: Lease,
@@ -108,7 +110,8 @@ impl Node {
         )
         .tools(stage.tools.clone())
         .program(PLAN, Arc::new(Plan))
-        .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed)))
+        .kinds(cast::kinds(stage.edition.load(Ordering::Relaxed), stage.purse))
+        .budgets(stage.purse.budgets())
         .clock(clock);
         let stop = CancellationToken::new();
         let builder = builder.stopping(stop.clone());
@@ -122,7 +125,8 @@ impl Node {
         let mut working = JoinSet::new();
         working.spawn(delivery);
         let check = Check { faults: faults.clone(), unexpected: stage.unexpected.clone() };
-        Self { engine, faults, check, lease, stop, working, at_work: BTreeMap::new() }
+        let purse = stage.purse;
+        Self { engine, purse, faults, check, lease, stop, working, at_work: BTreeMap::new() }
     }
 
     pub(super) fn is_dead(&self) -> bool {
@@ -163,7 +167,7 @@ impl Node {
 
     /// Reloads the kind files.
     pub(super) fn reload(&self, second: bool) {
-        self.came_of(Request::Reload, self.engine.renew(cast::kinds(second), Vec::new()));
+        self.came_of(Request::Reload, self.engine.renew(cast::kinds(second, self.purse), Vec::new()));
     }
 
     /// Delivers a wake-up, unless the agent is at work here: then it is delivered later.

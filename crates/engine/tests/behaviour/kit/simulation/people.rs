@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use entourage_engine::{Cause, Client, Error, NewAgent, NewSchedule, Page, Role};
 use entourage_types::{
-    About, Action, Agent, AgentId, Amount, Answer, Author, ItemBody, Owner, Payload, Question,
-    QuestionStatus, Recurrence, Schedule, ScheduleStatus, Status, Trigger, WaitingOn,
+    About, Action, Agent, AgentId, Answer, Author, BudgetId, ItemBody, Owner, Payload, Question,
+    QuestionStatus, Recurrence, Schedule, ScheduleStatus, Shortage, Status, Trigger, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use super::{
     cast::{self, Calls},
     life::Life,
     node::Node,
+    purse::more,
     requests::{Answered, Request},
 };
 use crate::kit::Dice;
@@ -65,6 +66,7 @@ pub(super) struct People {
     /// The confirmed requests, with the agent that must have read each.
     taken: BTreeMap<String, AgentId>,
     witness: Witness,
+    wait_for_tomorrow: bool,
 }
 
 type Done<T> = entourage_engine::Result<T>;
@@ -73,7 +75,18 @@ impl People {
     pub(super) fn new(dice: Dice, calls: Calls, witness: Witness) -> Self {
         let owners = vec![Owner::new("ann"), Owner::new("bob")];
         let (agents, ended, wishes, taken) = (Vec::new(), Vec::new(), Vec::new(), BTreeMap::new());
-        Self { dice, owners, agents, ended, calls, wishes, wished: 0, taken, witness }
+        Self {
+            dice,
+            owners,
+            agents,
+            ended,
+            calls,
+            wishes,
+            wished: 0,
+            taken,
+            witness,
+            wait_for_tomorrow: false,
+        }
     }
 
     /// Agents that people know of, at any depth.
@@ -252,6 +265,7 @@ impl People {
     pub(super) async fn let_go(&mut self, life: &Life) -> bool {
         self.insist(life).await;
         self.look(life).await;
+        self.wait_for_tomorrow = false;
         let mut held_up = !self.wishes.is_empty();
         for (owner, id) in &self.agents {
             let node = life.node();
@@ -265,11 +279,16 @@ impl People {
                 (Some(WaitingOn::Resume), _) => self.intervene(life, owner, *id, Action::Resume).await,
                 // So many processes ended during its work, and while they ended its run, that only a person may.
                 (_, Some(Cause::Crash { .. })) => self.intervene(life, owner, *id, Action::Stop).await,
-                (_, Some(Cause::Budget { may_have_room: false, .. })) => {
-                    let more = Amount { tokens: 10_000, ..Amount::default() };
-                    drop(
-                        node.came_of(Request::Grant, node.client(owner).grant_budget(*id, more, None).await),
-                    );
+                // Calls under way may leave enough.
+                (_, Some(Cause::Budget { may_have_room: true, .. })) => continue,
+                // Nobody grants more for a day.
+                (_, Some(Cause::Budget { shortage: Shortage { budget: BudgetId::Day(..), .. }, .. })) => {
+                    self.wait_for_tomorrow = true;
+                    continue;
+                }
+                (_, Some(Cause::Budget { shortage, .. })) => {
+                    let granted = node.client(owner).grant_budget(*id, more(&shortage), None).await;
+                    drop(node.came_of(Request::Grant, granted));
                 }
                 _ => continue,
             }
@@ -285,6 +304,11 @@ impl People {
         }
         self.answer(life, 100).await;
         held_up
+    }
+
+    /// Whether an agent lacked what its owner may spend in a day, when people last looked.
+    pub(super) const fn wait_for_tomorrow(&self) -> bool {
+        self.wait_for_tomorrow
     }
 
     /// What people find at the end although it must not be there.
