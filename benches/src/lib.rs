@@ -19,7 +19,7 @@ mod p5;
 mod p6;
 mod p7;
 mod p8;
-mod p9;
+mod p8p;
 mod report;
 mod seed;
 mod served;
@@ -83,7 +83,7 @@ enum What {
     /// CPU of a run with few and with many runs in the database
     P8,
     /// What people read: first pages of lists with 100,000 agents in a tree, and news for a hundred
-    P9,
+    P8p,
     /// A hostile owner beside a working one: the latter's latency, and the memory; by hand only
     Hostile,
     /// Everything but the hostile owner (the default)
@@ -137,7 +137,7 @@ pub fn run() -> Result<ExitCode> {
         What::P6 => p6::measure(&benches, &mut report)?,
         What::P7 => p7::measure(&benches, &mut report)?,
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
-        What::P9 => p9::measure(&benches, &mut report)?,
+        What::P8p => p8p::measure(&benches, &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::engine_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::engine_alone(&benches)?,
@@ -150,7 +150,7 @@ pub fn run() -> Result<ExitCode> {
             p6::measure(&benches, &mut report)?;
             p7::measure(&benches, &mut report)?;
             p8::measure(&benches, cli.history, &mut report)?;
-            p9::measure(&benches, &mut report)?;
+            p8p::measure(&benches, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }
     }

@@ -5,19 +5,16 @@ use std::time::Duration;
 
 use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::Write;
-use entourage_types::{
-    Asked, BudgetId, FailedTry, ModelUse, Retry, Step, StepKey, StepState, Time, Turn, WaitingOn,
-};
+use entourage_types::{Asked, ModelUse, Step, StepKey, StepState, Turn, WaitingOn};
 
 use futures::FutureExt;
 
 use crate::run::{
-    Interrupt, Result, Run, Stop, check_lease,
+    Interrupt, Result, Run, check_lease,
     guards::guardrails::ParallelGuardrails,
-    model::{decide::Prompt, streamed::Streamed},
+    model::{decide::Prompt, streamed::Streamed, tries::FailedTries},
 };
 use crate::{
-    budget::Unaffordable,
     feed::{AgentDelta, Piece, Pieces},
     prompt::View,
     retry::{self, Next},
@@ -36,45 +33,6 @@ pub(in crate::run) struct Answered {
     pub(in crate::run) reply: Reply,
     pub(in crate::run) asked: Asked,
     pub(in crate::run) attempts: u32,
-}
-
-/// How many characters of the error of a failed attempt are stored.
-const ERROR: usize = 500;
-
-/// A grant wakes those that wait for one. Without one they look again after this time: the kind or the settings may
-/// allow more by then.
-const LOOKS_AGAIN: Duration = Duration::from_secs(15 * 60);
-
-/// The progress of a call over its failed attempts.
-struct FailedTries {
-    /// What its step stores while the run sleeps.
-    kept: Retry,
-    /// How many requests were sent.
-    made: u32,
-}
-
-impl FailedTries {
-    /// Before the first attempt.
-    fn none() -> Self {
-        let due = Time::from_micros(0);
-        let (said, failed) = (Vec::new(), Vec::new());
-        let (error, shortage) = (String::new(), None);
-        let kept = Retry { due, error, models_failed: 0, said, spent: 0, failed, put_off: 0, shortage };
-        Self { kept, made: 0 }
-    }
-
-    /// Notes an attempt that failed.
-    fn failed(&mut self, at: Time, model: Option<String>, error: &ModelError) {
-        let error = error.to_string().chars().take(ERROR).collect();
-        self.kept.failed.push(FailedTry { at, model, error });
-    }
-
-    /// Returns the stop of a call that failed for good; its cause lists the recorded errors of the models and
-    /// this last one.
-    fn last_word(mut self, error: &ModelError) -> Interrupt {
-        self.kept.said.push(error.to_string());
-        Interrupt::Stopped(Stop::of_model(error, self.kept.said.join("; ")))
-    }
 }
 
 /// The outcome of one attempt.
@@ -338,55 +296,6 @@ impl Run<'_> {
         let tools = self.keep_tools()?;
         self.batch.extend(tools);
         Ok(Turn { text: reply.text, calls: reply.calls, used: Some(used), asked: Some(Box::new(asked)) })
-    }
-
-    /// Sleeps on disk until a budget has room for the call: calls under way settle, a person grants more, or the
-    /// next day begins; or until another model, which was skipped, can be asked. All of it is the commit in which the
-    /// run falls asleep, so that a grant finds it asleep or is found by it.
-    fn wait_for_budget(
-        &mut self,
-        key: &StepKey,
-        mut tries: FailedTries,
-        lacking: Unaffordable,
-        soonest: Option<Duration>,
-    ) -> Interrupt {
-        let Unaffordable { shortage, lacks } = lacking;
-        let now = self.engine.now();
-        let due = match (&lacks, &shortage.budget) {
-            (None, _) => now + retry::put_off(self.agent.id, tries.kept.put_off),
-            (Some(_), BudgetId::Tree(_)) => now + LOOKS_AGAIN,
-            (Some(_), BudgetId::Day(day, _)) => day.next().begins().min(now + LOOKS_AGAIN),
-        };
-        let skipped = soonest.map(|pause| now + pause).filter(|skipped| *skipped < due);
-        // While calls under way may leave enough, or another model may be asked, nothing is said.
-        let lacks = lacks.filter(|_| skipped.is_none());
-        let has_said = tries.kept.shortage.is_some() && tries.kept.put_off == 0;
-        if lacks.is_some() && !has_said {
-            self.say_over_budget(&shortage);
-        }
-        (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), shortage.to_string());
-        tries.kept.put_off = if lacks.is_some() { 0 } else { tries.kept.put_off + 1 };
-        tries.kept.shortage = Some(shortage);
-        // What an activation that died has reserved keeps no other agent waiting.
-        let step = Write::Step(self.retry_step(key, &tries));
-        self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.presumed()));
-        self.batch.expect(lacks);
-        Interrupt::Suspended(WaitingOn::Retry)
-    }
-
-    /// Returns the row of a call that is tried again.
-    fn retry_step(&self, key: &StepKey, tries: &FailedTries) -> Step {
-        let step = self.steps.row(key.clone(), StepState::Retry(tries.kept.clone()), self.engine.now());
-        Step { attempt: tries.made, ..step }
-    }
-
-    /// Commits the retry and its wake-up, so that the run sleeps on disk until the next attempt.
-    async fn try_again(&mut self, key: &StepKey, tries: FailedTries) -> Interrupt {
-        let step = self.retry_step(key, &tries);
-        match self.commit(vec![Write::Step(step), self.wake_at(tries.kept.due)]).await {
-            Ok(()) => Interrupt::Suspended(WaitingOn::Retry),
-            Err(interrupt) => interrupt,
-        }
     }
 }
 

@@ -9,4 +9,5 @@ pub(in crate::run) mod request;
 pub(in crate::run) mod reserve;
 mod streamed;
 pub(in crate::run) mod summarize;
+mod tries;
 pub(in crate::run) mod usage;

@@ -1,4 +1,4 @@
-//! P9: what people read. The first page of every list in a database with 200,000 runs, 100,000 agents in one tree and
+//! P8p: what people read. The first page of every list in a database with 200,000 runs, 100,000 agents in one tree and
 //! a million events, whatever has ended; and news of a thousand events a second for a hundred who follow.
 
 mod rows;
@@ -48,13 +48,13 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
             times.push(began.elapsed().as_secs_f64() * 1000.0);
         }
         times.sort_by(f64::total_cmp);
-        report.target("P9", name, (times[TIMES - 1 - TIMES / 20], "ms"), 10.0, None);
+        report.target("P8p", name, (times[TIMES - 1 - TIMES / 20], "ms"), 10.0, None);
     }
     // All of the past up to there is read: this is no page of a list, and has no target.
     let began = Instant::now();
     benches.engine.block_on(client.tree_at(id(1)?, MIDDLE))?;
     let took = began.elapsed().as_secs_f64() * 1000.0;
-    report.note("P9", "the tree in the middle of its events", took, "ms");
+    report.note("P8p", "the tree in the middle of its events", took, "ms");
     benches.engine.block_on(bed.end())?;
     news(benches, report)
 }
@@ -234,10 +234,10 @@ fn news(benches: &Benches, report: &mut Report) -> Result<()> {
         bytes += benches.engine.block_on(follower)??;
     }
     let cores = |cpu: Duration| cpu.as_secs_f64() / SECONDS as f64;
-    report.note("P9", "cores for 1,000 events a second, no followers", cores(alone), "");
-    report.note("P9", "bytes of news to each of 100 who follow", bytes as f64 / FOLLOWERS as f64, "B");
+    report.note("P8p", "cores for 1,000 events a second, no followers", cores(alone), "");
+    report.note("P8p", "bytes of news to each of 100 who follow", bytes as f64 / FOLLOWERS as f64, "B");
     let more = cores(followed.saturating_sub(alone));
-    report.target("P9", "cores more with 100 who follow, their clients included", (more, ""), 0.3, None);
+    report.target("P8p", "cores more with 100 who follow, their clients included", (more, ""), 0.3, None);
     benches.engine.block_on(async { Arc::into_inner(bed).context("the engine is still in use")?.end().await })
 }
 
