@@ -4,6 +4,7 @@
 
 mod author;
 mod blocks;
+mod branches;
 mod chats;
 mod conformance;
 mod copies;

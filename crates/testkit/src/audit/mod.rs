@@ -2,6 +2,7 @@
 //! violations. It shares no code with the engine, and accepts any store at any moment at which
 //! nothing is under way.
 
+mod branches;
 mod budgets;
 mod decisions;
 mod effects;
@@ -129,6 +130,7 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     trees::check(&whole, &mut found);
     statuses::check(&whole, &mut found);
     usage::check(&whole, &mut found);
+    branches::check(&whole, &mut found);
     owners::check(&whole, &mut found);
     forgotten::check(&whole, &mut found);
     counts.check(&whole, &mut found);

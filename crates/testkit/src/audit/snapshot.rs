@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store};
+use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, Subtree};
 use entourage_types::{
     Agent, AgentId, Budget, BudgetId, EntityKind, Event, Item, Kind, Parent, Post, Question, Record, Run,
     RunId, Schedule, Scope, Step, Task, Time, Tombstone, Wakeup,
@@ -20,6 +20,8 @@ pub(super) struct Snapshot {
     pub(super) questions: Vec<Question>,
     pub(super) schedules: Vec<Schedule>,
     pub(super) tombstones: Vec<Tombstone>,
+    /// The sums over each agent and all below it.
+    pub(super) branches: Vec<(AgentId, Subtree)>,
     /// The budgets of trees.
     pub(super) budgets: Vec<Budget>,
     /// The versions of kinds with which runs began.
@@ -47,6 +49,7 @@ impl Snapshot {
                 events.insert(agent.id, all_events(store, agent.id).await?);
             }
         }
+        let ids: Vec<AgentId> = agents.iter().map(|agent| agent.id).collect();
         let mut budgets = Vec::new();
         for root in agents.iter().filter(|agent| agent.root == agent.id) {
             budgets.extend(store.budget(&Scope::All, &BudgetId::Tree(root.id)).await?);
@@ -64,6 +67,7 @@ impl Snapshot {
             questions: records(store).await?,
             schedules: records(store).await?,
             tombstones,
+            branches: store.subtrees(&Scope::All, &ids).await?,
             budgets,
             tool_lists: tool_lists(store).await?,
             agents,
