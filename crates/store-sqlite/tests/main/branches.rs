@@ -25,7 +25,7 @@ async fn what_an_agent_used_before_is_in_its_row_afterwards() {
     let ids: [AgentId; 4] = std::array::from_fn(|_| AgentId::new());
     let [root, child, below, idle] = ids;
     let agents = [(root, None, 3), (child, Some(root), 20), (below, Some(child), 100), (idle, Some(root), 0)];
-    for (depth, (id, parent, calls)) in agents.iter().enumerate() {
+    for (depth, (id, parent, calls)) in (0_i64..).zip(&agents) {
         older
             .execute(
                 "INSERT INTO agents (id, owner, root, parent, depth, kind, title, status, epoch, session, created, \
