@@ -362,19 +362,21 @@ async fn an_agent_at_work_before_a_closed_gate_says_when_that_opens() {
 #[tokio::test]
 async fn an_agent_for_which_no_place_is_free_says_how_many_are_taken() {
     let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
-    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers(at_once(1)).start().await;
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers(at_once(2)).start().await;
     let first = world.ask("One.").await;
     model.begun().await;
     let second = world.ask("Two.").await;
+    model.begun().await;
+    let third = world.ask("Three.").await;
     let client = world.engine().client(Owner::local());
     assert_eq!(*client.why(first.id).await.unwrap().cause(), Cause::Work);
     let is_full = |cause: &Cause| matches!(cause, Cause::Place { busy, limit } if busy == limit);
-    let why = async || client.why(second.id).await.unwrap();
+    let why = async || client.why(third.id).await.unwrap();
     let why = eventually("its place is taken", why, |why| is_full(why.cause())).await;
-    assert_eq!(*why.cause(), Cause::Place { busy: 1, limit: 1 });
-    assert_eq!(why.text(), "waits for a place: all 1 are taken");
-    model.let_go(2);
-    for agent in [first, second] {
+    assert_eq!(*why.cause(), Cause::Place { busy: 2, limit: 2 });
+    assert_eq!(why.text(), "waits for a place: all 2 are taken");
+    model.let_go(3);
+    for agent in [first, second, third] {
         assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     }
 }
