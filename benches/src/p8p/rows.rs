@@ -23,8 +23,11 @@ pub(super) const RECEIVER: &str = "told";
 const DELIVERED: &str =
     "CASE WHEN i % 100 = 0 THEN 'given_up' WHEN i % 1000 = 1 THEN 'pending' ELSE 'delivered' END";
 
-/// The migration that sums subtrees, to sum those of rows that are written without a store.
-const SUMS: &str = include_str!("../../../crates/store-sqlite/migrations/0028_reads.sql");
+/// The migrations that sum subtrees, to sum those of rows that are written without a store.
+const SUMS: [&str; 2] = [
+    include_str!("../../../crates/store-sqlite/migrations/0028_reads.sql"),
+    include_str!("../../../crates/store-sqlite/migrations/0032_sums_of_agents.sql"),
+];
 
 /// Writes the rows of a tree that has worked for years.
 pub(super) fn filled(database: &Path) -> Result<()> {
@@ -140,7 +143,7 @@ pub(super) fn filled(database: &Path) -> Result<()> {
         "'local', date('2025-01-01', '+' || ((i - 1) / 24) || ' days'), (i - 1) % 24, 'a::b', 'researcher', \
          20, 0, 9000, 900, 0, 0, 0, 10000",
     )?;
-    connection.execute_batch(SUMS)?;
+    SUMS.iter().try_for_each(|sums| connection.execute_batch(sums))?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }

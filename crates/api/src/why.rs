@@ -86,7 +86,7 @@ pub enum Cause {
         left: Allowance,
         /// Whether calls under way may leave enough; otherwise the call waits until more is granted.
         may_have_room: bool,
-        /// When the call is tried again unless more is granted.
+        /// When it looks again whether there is room, if nothing is granted before.
         #[schema(value_type = schema::Time)]
         due: Time,
     },

@@ -72,8 +72,6 @@ impl Engine {
         if !self.inner.signals.holds_lease() {
             return Err(Error::NotYet { agent, after: NO_LEASE });
         }
-        // Before the first run ends what one that died has reserved.
-        self.inner.versions.look_for_budgets(&*self.inner.store).await?;
         let (alone, given_up) = match self.take_up(agent, entered).await {
             Ok(ResumeDecision::GoOn(alone)) => (alone, None),
             // An agent that has something new to read comes again at once.

@@ -11,7 +11,6 @@ use std::{
 
 use entourage_store::{EntityQuery, Page, Result as StoreResult, RunQuery, Store, Write};
 use entourage_types::{Agent, Columns, Entity, EntityKind, Kind, Owner, Run, Scope, Status, Time};
-
 use tokio::sync::OnceCell;
 
 use crate::{

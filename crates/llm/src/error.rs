@@ -24,13 +24,15 @@ pub enum Error {
         /// How long the provider asks to wait.
         retry_after: Option<Duration>,
     },
-    /// Nothing answers at the provider's address.
+    /// Nothing answers at the provider's address, or the connection was cut before an answer began.
     #[error("{model}: cannot be reached: {cause}")]
     Unreachable {
         /// Which model.
         model: String,
         /// The network's error.
         cause: String,
+        /// Whether there was a connection: the provider may have received the request and worked on it.
+        sent: bool,
     },
     /// The response headers did not arrive in time, or the stream was silent for longer than allowed.
     #[error("{model}: no answer for {} s", after.as_secs())]
@@ -133,7 +135,7 @@ impl Error {
             self,
             Self::RateLimited { .. }
                 | Self::Unavailable { .. }
-                | Self::Unreachable { .. }
+                | Self::Unreachable { sent: false, .. }
                 | Self::Busy { .. }
                 | Self::Refused { .. }
                 | Self::BeyondWindow { .. }

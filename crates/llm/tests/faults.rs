@@ -228,7 +228,8 @@ async fn a_refused_connection_is_an_unreachable_error() {
         let model = ProviderModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
         let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
         assert!(
-            matches!(&error, Error::Unreachable { .. }) && error.to_string().contains("cannot be reached"),
+            matches!(&error, Error::Unreachable { sent: false, .. })
+                && error.to_string().contains("cannot be reached"),
             "{error:?}"
         );
     }
@@ -236,7 +237,7 @@ async fn a_refused_connection_is_an_unreachable_error() {
 
 /// The provider may have received the request and worked on it: what it used is not known.
 #[tokio::test]
-async fn a_connection_that_is_cut_before_the_answer_begins_is_no_unreachable_provider() {
+async fn a_connection_that_is_cut_before_the_answer_begins_may_have_been_billed() {
     for provider in Provider::ALL {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -251,7 +252,7 @@ async fn a_connection_that_is_cut_before_the_answer_begins_is_no_unreachable_pro
         };
         let model = ProviderModel::new(provider, connection, std::sync::Arc::default()).expect("a model");
         let error = model.call(request(provider), &mut NoDeltas).await.unwrap_err();
-        assert!(error.to_string().contains("cut off") && !error.is_unbilled(), "{error:?}");
+        assert!(matches!(error, Error::Unreachable { sent: true, .. }) && !error.is_unbilled(), "{error:?}");
         cuts.join().expect("the server ends");
     }
 }

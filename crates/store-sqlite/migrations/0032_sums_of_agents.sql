@@ -5,7 +5,8 @@ WITH used (agent, calls, unpriced, input, output, cached, cache_written, reasoni
     SELECT agent, total(value ->> '$.calls'), total(value ->> '$.unpriced'), total(value ->> '$.usage.input'),
         total(value ->> '$.usage.output'), total(value ->> '$.usage.cached'),
         total(value ->> '$.usage.cache_written'), total(value ->> '$.usage.reasoning'), total(value ->> '$.cost')
-    FROM runs, json_each(CASE WHEN json_valid(runs.spent) THEN runs.spent ELSE '[]' END) GROUP BY agent
+    FROM runs, json_each(CASE WHEN json_valid(runs.spent) THEN runs.spent ELSE '[]' END) AS hour
+    WHERE hour.type = 'object' GROUP BY agent
 )
 SELECT agents.n, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     -- A total never overflows; cast to an integer, it is at most the largest one.

@@ -1,5 +1,5 @@
 //! Sums over the agents below an agent: how many are in which status, how many of their questions are open, what
-//! their runs and its own used. Each commit that changes one of these changes the rows of all agents above, so that a
+//! their runs used, and what the agent itself used. Each commit that changes one of these changes the rows of all agents above, so that a
 //! page of a large tree reads one row for each branch. An agent without a parent changes none; what it used itself is
 //! added up from its runs.
 
@@ -32,7 +32,7 @@ const COLUMNS: &str = "idle, queued, running, waiting, succeeded, failed, stoppe
 /// What a commit changes in the sums of an agent, in the order of the columns.
 type Change = [i64; SUMS];
 
-/// What a commit changes in the sums above agents.
+/// What a commit changes in the rows of agents and of all above them.
 #[derive(Default)]
 pub(crate) struct Changes(Vec<(AgentId, Change)>);
 
@@ -93,31 +93,35 @@ impl Changes {
             change[at] += below[at] - own[at];
         }
         for at in USED..SUMS {
-            change[at] -= kept[at];
+            change[at] = change[at].saturating_sub(kept[at]);
         }
         Ok(())
     }
 
     /// The change of the sums of this agent, and of all above it.
-    fn of(&mut self, parent: AgentId) -> &mut Change {
-        let at = self.0.iter().position(|(of, _)| *of == parent).unwrap_or_else(|| {
-            self.0.push((parent, [0; SUMS]));
+    fn of(&mut self, agent: AgentId) -> &mut Change {
+        let at = self.0.iter().position(|(of, _)| *of == agent).unwrap_or_else(|| {
+            self.0.push((agent, [0; SUMS]));
             self.0.len() - 1
         });
         &mut self.0[at].1
     }
 
-    /// Writes the changes into the rows of all agents above.
+    /// Writes the changes into the rows of these agents and of all above them.
     pub(crate) fn write(self, connection: &Connection, cache: &mut WriterCache) -> Result<()> {
         let mut rows: Vec<(AgentId, Change)> = Vec::new();
-        for (parent, change) in self.0.into_iter().filter(|(_, change)| *change != [0; SUMS]) {
-            let mut next = Some(parent);
+        for (agent, change) in self.0.into_iter().filter(|(_, change)| *change != [0; SUMS]) {
+            let mut next = Some(agent);
             // Only an edited database has a circle of parents.
             for _ in 0..=u16::MAX {
                 let Some(agent) = next.take() else { break };
                 let Some(found) = cache.agent(connection, agent)? else { break };
                 match rows.iter_mut().find(|(of, _)| *of == agent) {
-                    Some((_, sum)) => sum.iter_mut().zip(change).for_each(|(sum, change)| *sum += change),
+                    Some((_, sum)) => {
+                        sum.iter_mut()
+                            .zip(change)
+                            .for_each(|(sum, change)| *sum = sum.saturating_add(change));
+                    }
                     None => rows.push((agent, change)),
                 }
                 next = found.parent;
@@ -201,7 +205,7 @@ fn add_runs(connection: &Connection, agent: AgentId, sums: &mut Change) -> Resul
     Ok(())
 }
 
-/// The sums that are kept of all agents below one, and of what it used.
+/// The row of an agent: sums over all agents below it, and what it used itself, unless it has no parent.
 fn kept(connection: &Connection, agent: AgentId) -> Result<Change> {
     static SELECT: LazyLock<String> = LazyLock::new(|| {
         format!("SELECT {COLUMNS} FROM subtrees WHERE n = (SELECT n FROM agents WHERE id = ?1)")

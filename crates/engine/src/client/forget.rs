@@ -1,5 +1,7 @@
 //! Forgetting an agent that has ended, while its tree lives on.
 
+use std::collections::HashSet;
+
 use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{Agent, AgentId, Note, Parent, Scope, Tombstone};
 
@@ -32,7 +34,8 @@ impl Client {
                 // Another caller forgets the same, or an agent came below one of them meanwhile.
                 Err(Error::Store(StoreError::NoAgent { .. } | StoreError::HasChildren { .. })) => {}
                 Err(Error::Store(StoreError::NotEnded { agent })) => {
-                    let why = "it has not ended, or has something left to do, such as a schedule; end that, or stop or delete the agent, first";
+                    let why = "it still works, or has something left to do: stop it and end its schedules, or delete \
+                               it, first";
                     return Err(Error::NotNow { agent, why });
                 }
                 done => return done,
@@ -44,11 +47,12 @@ impl Client {
         let Some(above) = top.parent else {
             return Err(Error::NotNow { agent: top.id, why: "it is at the top of its tree" });
         };
-        let mut gone = vec![top.clone()];
-        let mut at = 0;
+        let (mut gone, mut known, mut at) = (vec![top.clone()], HashSet::from([top.id]), 0);
         while let Some(parent) = gone.get(at).map(|agent| agent.id) {
             let children = AgentQuery { parent: Some(parent), page: Page::all(), ..AgentQuery::default() };
-            gone.extend(self.engine.store().agents(&self.scope, children).await?);
+            let children = self.engine.store().agents(&self.scope, children).await?;
+            // Only an edited database has a circle of parents.
+            gone.extend(children.into_iter().filter(|child| known.insert(child.id)));
             at += 1;
         }
         gone.reverse();

@@ -7,8 +7,9 @@ use entourage_types::Record;
 use super::{Client, PageLimit};
 use crate::Result;
 
-/// How many records are read at once for a test which no store knows, and at how many a page looks.
+/// How many records are read at once for a test which no store knows.
 const AT_ONCE: u32 = 200;
+/// How many records a page scans for such a test.
 const SCANNED: usize = 600;
 /// At how many records of its noun a page of a search looks. Those without the words cost next to nothing.
 const SEARCHED: u32 = 20_000;

@@ -12,8 +12,8 @@ use super::{Client, events::SCANNED};
 use crate::{Error, Result};
 
 /// The names of the events that say how the agents of a tree stand, in the order in which those of a page are applied:
-/// an agent is created before its status changes, and forgotten after that. Items, the bulk of a tree's events, are not
-/// read.
+/// an agent is created before its status changes, and forgotten after that: `record` stands for all nouns without an event
+/// of their own, among them tombstones. Items, the bulk of a tree's events, are not read.
 const OF_AGENTS: [&str; 4] = ["agent_created", "agent_status", "run", "record"];
 
 /// How many events one read returns at most.

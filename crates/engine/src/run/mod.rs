@@ -92,6 +92,8 @@ impl<'e> Run<'e> {
         by: Time,
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
+        // A run ends what an activation that died has reserved, where any kind has a budget.
+        engine.inner.versions.look_for_budgets(&**engine.store()).await?;
         let now = engine.now();
         let Claim { agent, run, steps, items, inbox, wakeups, now: _ } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;

@@ -14,8 +14,8 @@ use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, AgentId, Amount, Budget, Cost, EventBody, Kind, Limits, ModelUse, NoticeCode, Owner,
-    Scope, Sessions, Status, StepState, Usage, WaitingOn,
+    Action, Agent, AgentId, Amount, Budget, BudgetId, Cost, EventBody, ItemBody, Kind, Limits, ModelUse,
+    NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -301,9 +301,9 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
     world.clock().advance(Duration::from_secs(24 * 60 * 60 + 1));
     asleep_over_budget(&world, &root).await;
     let items = world.client().items(root.id, 0, 100).await.unwrap();
-    let said = items.iter().filter(|item| {
-        matches!(&item.body, entourage_types::ItemBody::Notice(notice) if notice.code == NoticeCode::OverBudget)
-    });
+    let said = items.iter().filter(
+        |item| matches!(&item.body, ItemBody::Notice(notice) if notice.code == NoticeCode::OverBudget),
+    );
     assert_eq!(said.count(), 1, "{items:?}");
     let more = Amount { tokens: 100_000, ..Amount::default() };
     let refused = person(&world).grant_budget(root.id, cost("$1"), None).await.unwrap_err().to_string();
@@ -506,7 +506,10 @@ async fn a_budget_holds_although_its_kind_is_gone() {
     asleep_over_budget(&world, &root).await;
     // Nor does the next process forget it, which never had the kind.
     let world = world.restart(Faults::default()).await;
+    let looks_again = async || world.store().due(Time::LAST, None, 100).await.unwrap();
+    let before = looks_again().await;
     world.clock().advance(Duration::from_secs(60 * 60));
+    eventually("it has looked again", looks_again, |now| now.len() == 1 && now[0].due > before[0].due).await;
     asleep_over_budget(&world, &root).await;
     let budget = world.client().budgets(root.id).await.unwrap().remove(0);
     assert_eq!(budget.allowance.tokens, Some(10));
@@ -677,4 +680,80 @@ async fn a_call_that_others_leave_no_room_is_put_off_says_so_and_goes_on_by_itse
         (600, Amount::default(), Amount::default())
     );
     assert_eq!(world.audit().await, []);
+}
+
+/// The next process never had the kind, and the first that it does is to end what the last call had reserved.
+#[tokio::test]
+async fn a_reservation_is_settled_by_a_process_that_never_had_its_kind() {
+    for action in [Action::Pause, Action::Delete] {
+        let is_gone = Arc::new(AtomicBool::new(false));
+        let gone = Arc::clone(&is_gone);
+        let with_kinds = move |engine: entourage_engine::Builder| {
+            let others = Kinds::none().with(bare("other"));
+            engine.kinds(if gone.load(Ordering::Relaxed) { others } else { limited(1_000) })
+        };
+        let model = HeldModel::new(answering());
+        let world = World::builder(model.clone()).engine(with_kinds).start().await;
+        let root = world.ask("Go.").await;
+        model.begun().await;
+        is_gone.store(true, Ordering::Relaxed);
+        world.faults().kill();
+        let world = world.restart(Faults::default()).await;
+        person(&world).intervene(root.id, action, None).await.unwrap();
+        let reserved = async || {
+            let budget = world.store().budget(&Scope::All, &BudgetId::Tree(root.id)).await.unwrap();
+            budget.unwrap().reserved
+        };
+        eventually("nothing is reserved", reserved, Amount::is_zero).await;
+    }
+}
+
+/// A model for little money and one for much.
+#[derive(Clone)]
+struct TwoPrices(ScriptedModel);
+
+#[async_trait::async_trait]
+impl entourage_llm::Model for TwoPrices {
+    async fn call(
+        &self,
+        request: Request,
+        deltas: &mut dyn entourage_llm::Deltas,
+    ) -> entourage_llm::Result<entourage_llm::Reply> {
+        self.0.call(request, deltas).await
+    }
+
+    fn describe(&self) -> String {
+        "two prices".into()
+    }
+
+    fn price(&self, model: Option<&str>, usage: &Usage) -> Option<Cost> {
+        let each = if model == Some("test::dear") { 1_000_000 } else { 1 };
+        Some(Cost::from_nanos(usage.tokens() * each))
+    }
+}
+
+/// While the first model pauses, a second one that the budget does not hold keeps nobody from the first.
+#[tokio::test]
+async fn a_fallback_that_the_budget_does_not_hold_leaves_the_first_model() {
+    let pauses = || ModelError::RateLimited { model: "m".into(), retry_after: Some(Duration::from_secs(60)) };
+    let model = ScriptedModel::new([]);
+    model.push(Err(pauses()));
+    model.push(Ok(Script::text("done")));
+    let limits =
+        Limits { max_tree_cost: Some(dollars("$0.1")), max_answer_tokens: Some(100), ..Limits::default() };
+    let kinds = one_kind(|kind| {
+        kind.limits = limits;
+        (kind.model, kind.fallback) = (Some("test::cheap".into()), vec!["test::dear".into()]);
+    });
+    let world = World::builder(TwoPrices(model.clone())).kinds(kinds).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    let why = world.client().why(root.id).await.unwrap();
+    assert!(matches!(why.cause(), Cause::Retry { .. }), "{why:?}");
+    world.clock().advance(Duration::from_secs(65));
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let asked: Vec<_> = model.requests().into_iter().map(|request| request.model).collect();
+    assert_eq!(asked, [Some("test::cheap".to_owned()), Some("test::cheap".to_owned())]);
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    assert!(!items.iter().any(|item| matches!(item.body, ItemBody::Notice(_))), "{items:?}");
 }

@@ -580,7 +580,10 @@ async fn each_model_error_has_its_own_sentence_for_the_user() {
             "has failed; try again later",
         ),
         (ModelError::RateLimited { model: model.clone(), retry_after: Some(wait) }, "too many requests"),
-        (ModelError::Unreachable { model: model.clone(), cause: cause.clone() }, "could not be reached"),
+        (
+            ModelError::Unreachable { model: model.clone(), cause: cause.clone(), sent: false },
+            "could not be reached",
+        ),
         (ModelError::TimedOut { model: model.clone(), after: wait }, "did not answer in time"),
         (ModelError::empty(model.clone()), "gave no answer"),
         (ModelError::BadAnswer { model: model.clone(), what: cause.clone() }, "could not be read"),

@@ -1,11 +1,14 @@
 //! Triggers: an agent is set to work without a message, at once or on a schedule, exactly once for each time.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use entourage_engine::{Client, Clock, Error, Interrupt, NewAgent, NewSchedule, Run};
+use entourage_engine::{Client, Clock, Engine, Error, Interrupt, NewAgent, NewSchedule, Run};
 use entourage_llm::{Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page};
-use entourage_testkit::{Fault, World};
+use entourage_store::{Claim, Layered, MemoryStore, Page, Store, StoreLayer};
+use entourage_testkit::{FakeClock, Fault, World};
 use entourage_types::{
     Action, Agent, AgentId, Author, ItemBody, Message, Owner, Payload, Recurrence, Schedule, ScheduleStatus,
     Status, Time, Trigger,
@@ -380,28 +383,46 @@ async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() 
     works(&world, agent.id, wakeups, Vec::is_empty).await;
 }
 
-/// One that is made while its agent is being deleted ends with it, as one does that was paused.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_schedule_outlives_its_agent() {
-    let world = World::builder(answering()).kinds(one_kind(|_| {})).store(MemoryStore::default());
-    let world = world.start().await;
-    let client = person(&world);
-    let wakeups = async || world.store().due(Time::LAST, None, 100).await.unwrap();
-    for round in 0..50 {
-        let agent = started(&world).await.id;
-        let now = world.clock().now();
-        let paused = client.schedule(hourly(agent, now), None).await.unwrap();
-        client.pause_schedule(paused.id).await.unwrap();
-        let making = {
-            let client = client.clone();
-            tokio::spawn(async move { client.schedule(hourly(agent, now), None).await })
-        };
-        client.intervene(agent, Action::Delete, None).await.unwrap();
-        // Made before the deletion, or refused after it.
-        let made = making.await.unwrap();
-        assert!(matches!(made, Ok(_) | Err(Error::Gone(_))), "round {round}: {made:?}");
-        eventually("nothing is left to do", wakeups, Vec::is_empty).await;
-        let left = client.schedules(Some(agent), None, Page::default()).await.unwrap();
-        assert!(left.iter().all(|one| one.status == ScheduleStatus::Ended), "round {round}: {left:?}");
+/// A person who makes a schedule right after an agent was claimed.
+struct Meanwhile {
+    person: Client,
+    new: Mutex<Option<NewSchedule>>,
+}
+
+#[async_trait::async_trait]
+impl StoreLayer for Meanwhile {
+    async fn claim(
+        &self,
+        store: &Arc<dyn Store>,
+        agent: AgentId,
+        from: u64,
+    ) -> entourage_store::Result<Option<Claim>> {
+        let claim = store.claim(agent, from).await?;
+        let new = self.new.lock().unwrap().take();
+        if let Some(new) = new {
+            self.person.schedule(new, None).await.expect("the agent is not deleted yet");
+        }
+        Ok(claim)
     }
+}
+
+/// One that is made while its agent is being deleted ends with it, as one does that was paused.
+#[tokio::test]
+async fn no_schedule_outlives_its_agent() {
+    let (rows, clock) = (MemoryStore::default(), FakeClock::default());
+    let node = |store: Arc<dyn Store>| {
+        let builder = Engine::builder(store, Arc::new(answering())).clock(Arc::new(clock.clone()));
+        builder.kinds(one_kind(|_| {})).build()
+    };
+    let person = node(Arc::new(rows.handle())).client(Owner::local());
+    let agent = person.create(NewAgent::default(), None).await.unwrap().id;
+    let paused = person.schedule(hourly(agent, clock.now()), None).await.unwrap();
+    person.pause_schedule(paused.id).await.unwrap();
+    let layer = Meanwhile { person: person.clone(), new: Mutex::new(Some(hourly(agent, clock.now()))) };
+    let deleting = node(Arc::new(Layered::new(Arc::new(rows.handle()), layer)));
+    deleting.client(Owner::local()).intervene(agent, Action::Delete, None).await.unwrap();
+    let left = person.schedules(Some(agent), None, Page::default()).await.unwrap();
+    let statuses: Vec<ScheduleStatus> = left.iter().map(|schedule| schedule.status).collect();
+    assert_eq!(statuses, [ScheduleStatus::Ended; 2]);
+    assert_eq!(rows.due(Time::LAST, None, 100).await.unwrap(), []);
 }

@@ -118,8 +118,8 @@ fn what_ends(why: &Reason) -> Option<String> {
             )
         }
         Cause::Budget { of: BudgetOf::Day { .. }, .. } => {
-            "it goes on tomorrow, or with more in the settings: `budget.per_owner_per_day`, or \
-             `budget.owners.NAME` for one owner"
+            "it goes on after midnight UTC, or once the settings allow more: `budget.per_owner_per_day`, or \
+             `budget.owners.NAME.per_day` for one owner"
                 .to_owned()
         }
         Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),

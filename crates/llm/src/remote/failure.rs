@@ -83,14 +83,15 @@ impl Failure<'_> {
 
     /// Returns the error for a broken exchange.
     pub(super) fn network(&self, error: reqwest::Error) -> Error {
+        let cut = error.is_body() || error.is_decode();
         // Once there is a connection, the provider may have received the request and worked on it.
-        let cut = !(error.is_connect() || error.is_builder() || error.is_redirect());
+        let sent = !(error.is_connect() || error.is_builder() || error.is_redirect());
         // The address may hold a password, and the settings contain it anyway.
         let cause = http::chain(&error.without_url());
         if cut {
             self.bad(&format!("cut off: {cause}"))
         } else {
-            Error::Unreachable { model: self.model.to_owned(), cause: self.clean(&cause) }
+            Error::Unreachable { model: self.model.to_owned(), cause: self.clean(&cause), sent }
         }
     }
 

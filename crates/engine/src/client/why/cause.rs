@@ -41,7 +41,7 @@ pub enum Cause {
         shortage: Shortage,
         /// Whether calls under way may leave enough: nobody needs to grant anything then.
         may_have_room: bool,
-        /// When the call is tried again unless more is granted.
+        /// When it looks again whether there is room, if nothing is granted before.
         due: Time,
     },
     /// It sleeps until a time.

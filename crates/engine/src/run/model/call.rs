@@ -90,7 +90,7 @@ impl Run<'_> {
             }
             _ => FailedTries::none(),
         };
-        // It goes on before its time once there is room: after a grant, or because others left enough.
+        // A grant, or whatever else wakes it, lets it go on before its time if there is room.
         let is_short = tries.kept.shortage.is_some();
         if !self.is_due(tries.kept.due) && !self.control.is_hurried() && !is_short {
             return Err(Interrupt::Suspended(WaitingOn::Retry));
@@ -200,13 +200,13 @@ impl Run<'_> {
                 Next::Again(delay) => soonest.map_or(delay, |pause| pause.min(delay)),
             };
             let due = self.engine.now() + delay;
-            // What the attempt used is settled before the pause, so that it keeps no other agent waiting.
-            if self.batch.changes_budgets() {
-                self.flush().await?;
-            }
             if !retry::in_memory(delay) {
                 (tries.kept.due, tries.kept.error) = (due, error.to_string());
                 return Err(self.try_again(key, tries).await);
+            }
+            // What the attempt used is settled before the pause, so that it keeps no other agent waiting.
+            if self.batch.changes_budgets() {
+                self.flush().await?;
             }
             tokio::select! {
                 biased;
@@ -268,8 +268,7 @@ impl Run<'_> {
             deltas.take_back();
         }
         let answer = answer.ok_or_else(|| refused.unwrap_or(Interrupt::Stopping))?;
-        let heard = deltas.take_heard();
-        drop(deltas);
+        let heard = deltas.into_heard();
         let asked = heard.timed(asked);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;

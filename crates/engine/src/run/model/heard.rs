@@ -13,7 +13,7 @@ pub(in crate::run) enum RequestStage {
     /// It was sent, as far as is known.
     Sent,
     /// The provider has accepted it, and has not said yet what it used.
-    Taken,
+    Accepted,
     /// Its answer was of no use, and the provider has said what it used.
     Reported,
 }
@@ -41,7 +41,7 @@ impl Heard {
                 self.stage = RequestStage::Sent;
                 self.sent.get_or_insert(now);
             }
-            Delta::Taken => self.stage = RequestStage::Taken,
+            Delta::Taken => self.stage = RequestStage::Accepted,
             Delta::DiscardedUsage(used) => {
                 self.stage = RequestStage::Reported;
                 self.wasted.push(used.clone());

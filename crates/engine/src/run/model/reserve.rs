@@ -107,7 +107,7 @@ impl Run<'_> {
                     && match stage {
                         RequestStage::Queued | RequestStage::Reported => true,
                         RequestStage::Sent => error.is_unbilled(),
-                        RequestStage::Taken => false,
+                        RequestStage::Accepted => false,
                     }
             }
         };
@@ -124,7 +124,7 @@ impl Run<'_> {
         self.engine.has_budgets().then_some(Write::Budget(BudgetChange::Settle { used: None }))
     }
 
-    /// Says in the transcript that a budget is met, unless the call has waited for that before.
+    /// Says in the transcript that a budget is met.
     pub(in crate::run) fn say_over_budget(&mut self, shortage: &Shortage) {
         let what = match shortage.budget {
             BudgetId::Tree(_) => "grant more, and it goes on",

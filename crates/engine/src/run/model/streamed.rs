@@ -41,7 +41,7 @@ impl<'a> Streamed<'a> {
     }
 
     /// What was heard of the requests.
-    pub(super) fn take_heard(&mut self) -> Heard {
+    pub(super) fn into_heard(mut self) -> Heard {
         std::mem::replace(&mut self.heard, Heard::nothing())
     }
 

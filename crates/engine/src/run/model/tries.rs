@@ -72,13 +72,15 @@ impl Run<'_> {
         let skipped = soonest.map(|pause| now + pause).filter(|skipped| *skipped < due);
         // While calls under way may leave enough, or another model may be asked, nothing is said.
         let lacks = lacks.filter(|_| skipped.is_none());
-        let has_said = tries.kept.shortage.is_some() && tries.kept.put_off == 0;
+        let before = tries.kept.shortage.as_ref().filter(|_| tries.kept.put_off == 0);
+        let has_said = before.is_some_and(|before| before.budget == shortage.budget);
         if lacks.is_some() && !has_said {
             self.say_over_budget(&shortage);
         }
         (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), shortage.to_string());
         tries.kept.put_off = if lacks.is_some() { 0 } else { tries.kept.put_off + 1 };
-        tries.kept.shortage = Some(shortage);
+        // While another model pauses, that one is asked next, and it may need less.
+        tries.kept.shortage = soonest.is_none().then_some(shortage);
         // What an activation that died has reserved keeps no other agent waiting.
         let step = Write::Step(self.retry_step(key, &tries));
         self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.presumed()));
