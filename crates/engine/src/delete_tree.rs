@@ -23,6 +23,7 @@ impl Engine {
     /// Deletes an agent and all below it, from an activation of the agent.
     pub(crate) async fn delete_entered(&self, id: AgentId, entered: &ActivationGuard) -> Result<()> {
         entered.only_deletes();
+        let mut is_deleted = false;
         loop {
             // From here on the agent creates no children and begins no effect.
             let Some(mut claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
@@ -50,8 +51,13 @@ impl Engine {
                     | StoreError::HasChildren { .. }
                     | StoreError::Unknown { .. },
                 ) => tokio::task::yield_now().await,
-                // What came between the claim and this commit is looked for once more.
-                done => done?,
+                done => {
+                    done?;
+                    // What came between the claim and this commit is looked for once: nothing more comes now.
+                    if std::mem::replace(&mut is_deleted, true) {
+                        return Ok(());
+                    }
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use std::{
 use entourage_types::{Cost, Usage};
 use genai_prices::{PriceRequest, UsageKey};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::{Provider, price_table};
 
@@ -17,15 +17,32 @@ use crate::{Provider, price_table};
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// US dollars for a million prompt tokens.
+    #[serde(deserialize_with = "price")]
     pub input: f64,
     /// US dollars for a million tokens that the model writes.
+    #[serde(deserialize_with = "price")]
     pub output: f64,
     /// The same for prompt tokens read from the cache; as `input` by default.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "price_if_any")]
     pub cached: Option<f64>,
     /// The same for prompt tokens written to the cache; as `input` by default.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "price_if_any")]
     pub cache_written: Option<f64>,
+}
+
+/// The highest price that anybody means.
+const DEAREST: f64 = 1_000_000.0;
+
+fn price<'de, D: Deserializer<'de>>(given: D) -> Result<f64, D::Error> {
+    let price = f64::deserialize(given)?;
+    if (0.0..=DEAREST).contains(&price) {
+        return Ok(price);
+    }
+    Err(D::Error::custom(format!("a price is 0 to {DEAREST} US dollars for a million tokens, not {price}")))
+}
+
+fn price_if_any<'de, D: Deserializer<'de>>(given: D) -> Result<Option<f64>, D::Error> {
+    price(given).map(Some)
 }
 
 /// Prices of calls: the operator's own, then the table of `genai-prices`.
@@ -74,7 +91,7 @@ impl Price {
     /// Returns the cost of these tokens.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<Cost> {
-        let plain = usage.input.saturating_sub(usage.cached + usage.cache_written);
+        let plain = usage.input.saturating_sub(usage.cached.saturating_add(usage.cache_written));
         let per_million = tokens(plain) * self.input
             + tokens(usage.cached) * self.cached.unwrap_or(self.input)
             + tokens(usage.cache_written) * self.cache_written.unwrap_or(self.input)

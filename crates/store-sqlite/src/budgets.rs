@@ -83,7 +83,7 @@ fn settle(connection: &Connection, agent: AgentId, settle: &BudgetChange) -> Res
 
 /// Removes the budget of a tree with its root, and the reservations of an agent, which count as used.
 pub(crate) fn prune(connection: &Connection, agent: AgentId) -> Result<()> {
-    settle(connection, agent, &BudgetChange::Settle { used: None })?;
+    settle(connection, agent, &BudgetChange::lost())?;
     connection.prepare_cached("DELETE FROM budgets WHERE id = ?1")?.execute([agent.to_string()])?;
     Ok(())
 }

@@ -18,8 +18,10 @@ pub enum BudgetChange {
     },
     /// Ends the fenced agent's reservations in all budgets, if it has any.
     Settle {
-        /// What the call used; none if that is not known: the reservation counts as used.
-        used: Option<Amount>,
+        /// What the call is known to have used.
+        used: Amount,
+        /// Whether that is all; otherwise the rest of the reservation counts as used, too.
+        is_all: bool,
     },
     /// A person grants a tree more. Only an outsider may write this.
     Grant {
@@ -33,6 +35,12 @@ pub enum BudgetChange {
 }
 
 impl BudgetChange {
+    /// The end of a reservation of which nothing is known: all of it counts as used.
+    #[must_use]
+    pub fn lost() -> Self {
+        Self::Settle { used: Amount::default(), is_all: false }
+    }
+
     /// Changes the budget, in which the writer holds this reservation, and returns what it holds afterwards.
     pub fn apply(&self, budget: &mut Budget, held: Option<Amount>) -> Option<Amount> {
         match self {
@@ -42,11 +50,13 @@ impl BudgetChange {
                 budget.reserved += *amount;
                 Some(*amount)
             }
-            Self::Settle { used, .. } => {
-                budget.reserved -= held.unwrap_or_default();
-                match used {
-                    Some(used) => budget.spent += *used,
-                    None => budget.presumed += held.unwrap_or_default(),
+            Self::Settle { used, is_all } => {
+                let mut rest = held.unwrap_or_default();
+                budget.reserved -= rest;
+                budget.spent += *used;
+                rest -= *used;
+                if !is_all {
+                    budget.presumed += rest;
                 }
                 None
             }

@@ -150,7 +150,10 @@ impl Budget {
     }
 
     fn beside(&self, allowance: Allowance, used: Amount) -> Allowance {
-        let of = |limit: u64, granted: u64, used: u64| limit.saturating_add(granted).saturating_sub(used);
+        // What is shown fits into the integers of any client.
+        let of = |limit: u64, granted: u64, used: u64| {
+            limit.saturating_add(granted).saturating_sub(used).min(i64::MAX.cast_unsigned())
+        };
         let cost = allowance
             .cost
             .map(|limit| of(limit.nanos(), self.granted.cost.nanos(), used.cost.nanos()))

@@ -2,7 +2,9 @@
 
 use entourage_store::{Commit, Error as StoreError};
 use entourage_tools::ArgumentValidator;
-use entourage_types::{Answer, Proposal, Question, QuestionId, QuestionStatus, ToolSpec, Verdict};
+use entourage_types::{
+    Answer, Proposal, Question, QuestionId, QuestionStatus, ToolSpec, Verdict, is_nested_too_deep,
+};
 
 use super::{Client, LONGEST_TEXT, checked_text};
 use crate::{Error, Result, questions::closing};
@@ -81,6 +83,9 @@ fn checked(proposal: &Proposal, arguments: &serde_json::Value) -> Result<()> {
         return Err(Error::Invalid(format!(
             "the arguments have {length} bytes; at most {LONGEST_TEXT} are taken"
         )));
+    }
+    if is_nested_too_deep(arguments) {
+        return Err(Error::Invalid("the arguments are nested more than 64 levels deep".into()));
     }
     let Proposal { tool, parameters, .. } = proposal;
     let spec = ToolSpec { name: tool.clone(), description: String::new(), parameters: parameters.clone() };

@@ -1,5 +1,7 @@
 //! What an agent may still spend, and more of it.
 
+use std::collections::HashSet;
+
 use entourage_store::{AgentQuery, BudgetChange, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
     Agent, AgentId, Allowance, Amount, Budget, BudgetId, Owner, ShownStatus, StepState, Wakeup,
@@ -7,6 +9,9 @@ use entourage_types::{
 
 use super::Client;
 use crate::{Error, Result};
+
+/// How many agents the commit of a grant wakes; each of the others is woken in a commit of its own.
+const WOKEN_AT_ONCE: usize = 1_000;
 
 /// A budget that limits an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,16 +79,32 @@ impl Client {
         }
         let budget = BudgetId::Tree(agent.root);
         let request = format!("grant {id}\n{} {}", more.cost.nanos(), more.tokens);
-        if self.first_answer::<BudgetId>(key, &request).await?.is_none() {
+        let mut woken = HashSet::new();
+        while self.first_answer::<BudgetId>(key, &request).await?.is_none() {
             self.check_grant(&agent, more).await?;
             let (tree, owner) = (agent.root, agent.owner.clone());
+            let now = self.engine.now();
             let grant = Write::Budget(BudgetChange::Grant { tree, owner, amount: more });
-            let commit = Commit::new(self.engine.now()).expect(Expect::Agent(tree)).write(grant);
-            self.commit_once(key, &request, budget.clone(), commit).await?;
+            let mut commit = Commit::new(now).expect(Expect::Agent(tree)).write(grant);
+            let waiting = self.waiting_for(tree, &budget).await?;
+            for agent in waiting.into_iter().take(WOKEN_AT_ONCE) {
+                woken.insert(agent.id);
+                commit.push(Write::ScheduleWakeup(Wakeup::new(agent.id, agent.owner, now)));
+            }
+            match self.commit_once(key, &request, budget.clone(), commit).await {
+                // One that waited was forgotten meanwhile.
+                Err(Error::NotFound { .. } | Error::Gone(_)) if self.agent(tree).await.is_ok() => {
+                    woken.clear()
+                }
+                done => {
+                    done?;
+                    break;
+                }
+            }
         }
         // From here on none falls asleep for a lack that the grant ends. If the process dies on the way, whoever
         // was not woken looks again by itself, or is woken when the request is repeated.
-        self.wake_waiting(agent.root, &budget).await?;
+        self.wake_waiting(agent.root, &budget, &woken).await?;
         self.budgets(id).await
     }
 
@@ -100,9 +121,12 @@ impl Client {
         Ok(())
     }
 
-    /// Wakes each agent of a tree that waits for this budget.
-    async fn wake_waiting(&self, root: AgentId, budget: &BudgetId) -> Result<()> {
+    /// Wakes each agent of a tree that waits for this budget, but for those that are woken already.
+    async fn wake_waiting(&self, root: AgentId, budget: &BudgetId, woken: &HashSet<AgentId>) -> Result<()> {
         for agent in self.waiting_for(root, budget).await? {
+            if woken.contains(&agent.id) {
+                continue;
+            }
             let now = self.engine.now();
             let wakeup = Wakeup::new(agent.id, agent.owner, now);
             let commit = Commit::new(now).write(Write::ScheduleWakeup(wakeup));

@@ -91,9 +91,15 @@ impl Client {
             }
             StepState::Retry(retry) => match self.held_back(agent, Some(&run)).await? {
                 Some((model, _)) => Cause::Gate { model, due: retry.due },
+                // A grant has woken it, and nobody is there to go on.
+                None if retry.shortage.is_some() && self.engine.places().is_none() => self.standstill(),
                 None => {
-                    let attempt = step.attempt;
-                    Cause::Retry { attempt, error: retry.error.clone(), due: retry.due }
+                    let (attempt, due) = (step.attempt, retry.due);
+                    let error = match retry.shortage {
+                        Some(_) => "its budget has room again".to_owned(),
+                        None => retry.error.clone(),
+                    };
+                    Cause::Retry { attempt, error, due }
                 }
             },
             StepState::Started | StepState::Done(_) => Cause::Nothing,

@@ -110,6 +110,10 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         let why = "temperature must be between 0 and 2";
         findings.push(Finding::mistake(file, line_of(front, "temperature"), why));
     }
+    if matter.limits.max_answer_tokens == Some(0) {
+        let why = "limits.max_answer_tokens must be 1 or more";
+        findings.push(Finding::mistake(file, line_of(front, "limits"), why));
+    }
     for why in bad_context(&matter.context) {
         findings.push(Finding::mistake(file, line_of(front, "context"), why));
     }

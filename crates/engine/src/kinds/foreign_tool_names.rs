@@ -1,6 +1,6 @@
 //! Translates the tools of other programs to ours, and reads the ways in which these programs list tools.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -77,11 +77,12 @@ pub(super) fn tools_here(
     if on.len() == 1 && (on[0] == "*" || on[0] == "all") && off.is_empty() {
         return None;
     }
-    let off: Vec<String> = off.iter().filter_map(|name| here(name).ok()).collect();
+    // Those that are not wanted, or are listed already.
+    let mut seen: HashSet<String> = off.iter().filter_map(|name| here(name).ok()).collect();
     let mut tools: Vec<String> = Vec::new();
     for name in on {
         match here(&name) {
-            Ok(ours) if tools.contains(&ours) || off.contains(&ours) => {}
+            Ok(ours) if !seen.insert(ours.clone()) => {}
             Ok(ours) => tools.push(ours),
             Err(()) => remark(format!("tool `{name}` belongs to another program and is left out")),
         }

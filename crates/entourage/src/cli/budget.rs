@@ -56,7 +56,8 @@ impl Budget {
         if !globals.quiet {
             if budgets.is_empty() {
                 out::note(
-                    "no budget limits this agent; set `limits.max_tree_cost` in the kind of the agent at the top of its tree",
+                    "no budget limits this agent; set `limits.max_tree_cost` or `limits.max_tree_tokens` in the kind of the \
+                     agent at the top of its tree",
                 );
             } else if grants && !backend.is_at_work(None) {
                 out::note(format!(

@@ -20,6 +20,9 @@ Examples:
   entourage why agt_0199…         the chain from this agent to the last cause
   entourage why agt_0199… --json  the same for programs";
 
+/// For how many more calls a grant is proposed.
+const CALLS: u64 = 10;
+
 /// Say why an agent does not go on
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -39,7 +42,9 @@ impl Why {
         }
         show(&why)?;
         if let Some(end) = what_ends(&why).filter(|_| !globals.quiet) {
-            out::note(format!("{end}{}", globals.again()));
+            // Where it is a command, it acts on the same data.
+            let again = if end.contains("entourage ") { globals.again() } else { String::new() };
+            out::note(format!("{end}{again}"));
         }
         Ok(Exit::Done)
     }
@@ -84,11 +89,14 @@ fn on(cause: &Cause) -> &'static str {
     }
 }
 
-/// The options that grant what a call needs beyond what is left.
+/// The options that grant what ten such calls need beyond what is left.
 fn lacking(needs: Allowance, left: Allowance) -> String {
     let money = |amount: Option<Cost>| amount.unwrap_or_default().nanos();
-    let cost = money(needs.cost).saturating_sub(money(left.cost));
-    let tokens = needs.tokens.unwrap_or_default().saturating_sub(left.tokens.unwrap_or_default());
+    let lacking = |needs: u64, left: u64| {
+        if needs > left { needs.saturating_mul(CALLS).saturating_sub(left) } else { 0 }
+    };
+    let cost = lacking(money(needs.cost), money(left.cost));
+    let tokens = lacking(needs.tokens.unwrap_or_default(), left.tokens.unwrap_or_default());
     let mut options = String::new();
     if cost > 0 {
         // Without the sign, which a shell would take for a variable.
@@ -106,14 +114,14 @@ fn what_ends(why: &Reason) -> Option<String> {
     let last = why.chain.last()?;
     let agent = last.agent;
     Some(match &last.cause {
-        Cause::Question { question, .. } => format!("answer with: entourage answer {question}"),
+        Cause::Question { question, .. } => format!("answer with: entourage answer {question} \"…\""),
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
         Cause::Budget { may_have_room: true, .. } => {
             "it goes on once the calls under way leave enough".to_owned()
         }
         Cause::Budget { of: BudgetOf::Tree { .. }, needs, left, .. } => {
             format!(
-                "grant at least what the next call lacks with: entourage budget {agent}{}",
+                "grant enough for ten such calls with: entourage budget {agent}{}",
                 lacking(*needs, *left)
             )
         }

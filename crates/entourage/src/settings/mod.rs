@@ -99,8 +99,8 @@ pub struct Budget {
     pub per_owner_per_day: Option<Dollars>,
     /// Other amounts for single owners, by name: `[budget.owners.ann]`.
     pub owners: BTreeMap<String, OwnersBudget>,
-    /// The price at which a model counts whose own is not known. Without it, agents with a budget in money do not ask
-    /// such a model.
+    /// The price at which a model counts whose own is not known, as in `models.prices`: `{ input = 3.0, output = 15.0 }`,
+    /// in dollars for a million tokens. Without it, agents with a budget in money do not ask such a model.
     pub unpriced: Option<entourage_llm::Price>,
 }
 

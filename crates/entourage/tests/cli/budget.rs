@@ -45,7 +45,8 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
     let is_short = |why: &Ended| why.stdout.contains("the tree's budget has 50 tokens left");
     let why = until(&place, &["why"], is_short);
     assert!(why.stdout.contains("the next call may take"), "{why:?}");
-    assert!(why.stderr.contains("grant more with: entourage budget agt_"), "{why:?}");
+    assert!(why.stderr.contains("calls with: entourage budget agt_"), "{why:?}");
+    assert!(why.stderr.contains(" --grant-tokens "), "{why:?}");
     assert_eq!(
         place.entourage(&["budget"]).good().stdout,
         "budget of the tree: 50 tokens of 50 tokens left\n"

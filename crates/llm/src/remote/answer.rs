@@ -34,6 +34,11 @@ impl Answer {
 
     /// Returns the reply if the answer is usable. The stop reason only decides whether the answer is
     /// complete: some providers report "completed" for tool calls.
+    /// Whether the provider has said that its answer is over.
+    pub(super) const fn has_ended(&self) -> bool {
+        self.stop.is_some()
+    }
+
     pub(super) fn into_reply(self, failure: &Failure<'_>) -> Result<Reply> {
         match self.stop.as_deref() {
             None => return Err(failure.bad("cut off: the stream ended without a reason to stop")),

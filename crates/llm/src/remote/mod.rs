@@ -95,12 +95,17 @@ impl Model for ProviderModel {
         key.strike(&mut answer);
         let usage = answer.used();
         let cost = self.prices.cost(&model, &usage);
+        let has_ended = answer.has_ended();
         match answer.into_reply(&failure) {
             Ok(reply) => Ok(Reply { model, usage, cost, ..reply }),
             Err(error) => {
                 // Usage that the provider does not report is unknown.
                 if !usage.is_none() {
                     deltas.delta(Delta::DiscardedUsage(ModelUse { model, usage, cost }));
+                }
+                // A provider that reports as it writes has said what it used until the answer was cut.
+                if !has_ended {
+                    deltas.delta(Delta::Taken);
                 }
                 Err(error)
             }

@@ -92,8 +92,8 @@ impl Bearer {
         }
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);
         let is_named = check.operator.as_ref() == Some(&claims.sub);
-        let is_operator = is_named || check.is_own && claims.operator;
         let owner = Owner::new(claims.sub);
+        let is_operator = is_named || check.is_own && claims.operator && owner == Owner::local();
         // `local` is the owner of requests without authentication; another issuer could give this `sub` to
         // any user.
         if owner == Owner::local() && !is_operator {

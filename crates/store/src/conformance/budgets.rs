@@ -34,7 +34,7 @@ async fn reserve(
 
 async fn settle(store: &impl Store, agent: &Agent, used: Option<Amount>) -> Result<()> {
     let own = claim(store, agent.id).await?.agent;
-    let settle = BudgetChange::Settle { used };
+    let settle = BudgetChange::Settle { used: used.unwrap_or_default(), is_all: used.is_some() };
     store.commit(Commit::fenced(&own, at(2)).write(Write::Budget(settle))).await.map(drop)
 }
 
@@ -90,7 +90,7 @@ pub async fn a_lost_reservation_of_the_writer_is_gone(place: impl Backing) -> Re
     assert!(matches!(refused, Err(Error::OverBudget { may_have_room: false, .. })), "{refused:?}");
     let own = claim(&store, root.id).await?.agent;
     let lacks = Expect::Lacks(tree.clone(), of.1, amount(6, 10));
-    let given_up = Write::Budget(BudgetChange::Settle { used: None });
+    let given_up = Write::Budget(BudgetChange::lost());
     store.commit(Commit::fenced(&own, at(2)).expect(lacks).write(given_up)).await?;
     let found = read(&store, &tree).await?;
     assert_eq!((found.presumed, found.reserved), (amount(6, 10), Amount::default()));
@@ -130,7 +130,7 @@ pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) ->
         (true, reserve(day(Owner::new("else")))),
         (true, grant),
         (false, reserve(own.clone())),
-        (false, BudgetChange::Settle { used: Some(amount) }),
+        (false, BudgetChange::Settle { used: amount, is_all: true }),
     ] {
         let agent = claim(&store, root.id).await?.agent;
         let commit = if fenced { Commit::fenced(&agent, at(1)) } else { Commit::new(at(1)) };

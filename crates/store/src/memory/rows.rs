@@ -265,7 +265,7 @@ impl Rows {
             (SpentBy { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
         }));
         self.runs.retain(|run| run.agent != id);
-        self.settle(id, &BudgetChange::Settle { used: None });
+        self.settle(id, &BudgetChange::lost());
         self.budgets.remove(&BudgetId::Tree(id));
         self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
         self.wakeups.retain(|_, wakeup| wakeup.agent != id);

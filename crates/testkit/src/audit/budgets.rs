@@ -91,7 +91,7 @@ fn take(commit: &Commit, counted: &mut Counted, found: &mut Found) {
                 change.apply(counted.budget(&BudgetId::Tree(*tree)), None);
             }
             (Write::PruneAgent(agent), _) => {
-                counted.settle(*agent, &BudgetChange::Settle { used: None });
+                counted.settle(*agent, &BudgetChange::lost());
                 counted.budgets.remove(&BudgetId::Tree(*agent));
             }
             _ => {}

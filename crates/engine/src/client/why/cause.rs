@@ -173,7 +173,12 @@ impl Cause {
                 format!("waits for a decision about an interrupted call: {}", short(asks))
             }
             Self::Retry { attempt, error, .. } => {
-                format!("asks its model again later, after {attempt} failed attempts: {}", short(error))
+                let after = match attempt {
+                    0 => String::new(),
+                    1 => ", after a failed attempt".to_owned(),
+                    attempt => format!(", after {attempt} failed attempts"),
+                };
+                format!("asks its model again later{after}: {}", short(error))
             }
             Self::Gate { model, .. } => format!("waits until {model} takes calls again"),
             Self::Budget { shortage, may_have_room: false, .. } => format!("waits: {shortage}"),

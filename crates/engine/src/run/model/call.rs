@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::Write;
-use entourage_types::{Asked, ModelUse, Step, StepKey, StepState, Turn, WaitingOn};
+use entourage_types::{
+    Asked, ModelUse, Step, StepKey, StepState, ToolCall, Turn, WaitingOn, is_nested_too_deep,
+};
 
 use futures::FutureExt;
 
@@ -294,7 +296,16 @@ impl Run<'_> {
         self.count(&used, self.engine.now());
         let tools = self.keep_tools()?;
         self.batch.extend(tools);
-        Ok(Turn { text: reply.text, calls: reply.calls, used: Some(used), asked: Some(Box::new(asked)) })
+        let calls = reply.calls.into_iter().map(with_storable_arguments).collect();
+        Ok(Turn { text: reply.text, calls, used: Some(used), asked: Some(Box::new(asked)) })
+    }
+}
+
+/// Arguments that are nested too deep to be stored are kept as a text, which is no object, so that the call is refused.
+fn with_storable_arguments(call: ToolCall) -> ToolCall {
+    match is_nested_too_deep(&call.arguments) {
+        true => ToolCall { arguments: call.arguments.to_string().into(), ..call },
+        false => call,
     }
 }
 

@@ -5,6 +5,7 @@ use entourage_store::Write;
 use entourage_tools::{TextSchema, schema_of};
 use entourage_types::{
     Decision, DecisionOutcome, DecisionPrompt, DecisionReads, ItemBody, StepKey, StepState, StopReason,
+    is_nested_too_deep,
 };
 use futures::FutureExt;
 use schemars::JsonSchema;
@@ -249,6 +250,10 @@ fn read(text: &str, schema: &TextSchema) -> std::result::Result<Map<String, Valu
             Some(Ok(object)) => {
                 rest = &rest[values.byte_offset()..];
                 let object = Value::Object(object);
+                if is_nested_too_deep(&object) {
+                    first.get_or_insert_with(|| "it is nested more than 64 levels deep".to_owned());
+                    continue;
+                }
                 match (schema.mistakes_of(&object), object) {
                     (None, Value::Object(object)) => return Ok(object),
                     (mistakes, _) => first = first.or(mistakes),

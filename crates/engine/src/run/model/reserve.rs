@@ -24,7 +24,8 @@ impl Run<'_> {
 
     /// The most tokens that the model may answer with; none if neither the kind nor a budget limits them.
     pub(in crate::run) fn answer_limit(&self, limiting: &Limiting, model: Option<&str>) -> Option<u32> {
-        let own = self.kind.limits.max_answer_tokens;
+        // Nothing is no limit that a provider takes.
+        let own = self.kind.limits.max_answer_tokens.filter(|most| *most > 0);
         // A small window needs room for the request, too.
         let window = || self.engine.model().profile(model).context_window.unwrap_or(u32::MAX);
         own.or_else(|| (!limiting.is_empty()).then(|| MAX_ANSWER.min(window() / 4)))
@@ -54,7 +55,7 @@ impl Run<'_> {
         }
         let amount = Amount { cost: cost.unwrap_or_default(), tokens };
         // What an activation that died has reserved counts as used, in whichever budgets that was.
-        let lost = Write::Budget(BudgetChange::Settle { used: None });
+        let lost = Write::Budget(BudgetChange::lost());
         let mut commit = Commit::fenced(&self.agent, self.engine.now()).write(lost);
         let allowances = limiting;
         for (budget, allowance) in &allowances {
@@ -88,7 +89,7 @@ impl Run<'_> {
     }
 
     /// Ends the reservation of a call with the next commit: with what its answers used, these unusable ones included,
-    /// or as a whole if that is not known.
+    /// and with all of it if they may have used more than is known.
     pub(in crate::run) fn settle_call(
         &mut self,
         (answer, wasted): (&Result<Reply, ModelError>, &[ModelUse]),
@@ -99,7 +100,8 @@ impl Run<'_> {
             return;
         }
         let answered = answer.as_ref().ok().map(Reply::used);
-        let is_reported = wasted.iter().chain(&answered).all(|used| !used.usage.is_none());
+        // Each request takes in something.
+        let is_reported = wasted.iter().chain(&answered).all(|used| used.usage.input > 0);
         let is_known = match answer {
             Ok(_) => is_reported,
             Err(error) => {
@@ -115,13 +117,13 @@ impl Run<'_> {
         for answer in wasted.iter().chain(&answered) {
             used += self.engine.amount_of(model, answer);
         }
-        self.batch.push(Write::Budget(BudgetChange::Settle { used: is_known.then_some(used) }));
+        self.batch.push(Write::Budget(BudgetChange::Settle { used, is_all: is_known }));
     }
 
     /// The write that ends what a call that was cut off, or an activation that died, may have reserved; none where no
     /// agent has a budget.
     pub(in crate::run) fn presumed(&self) -> Option<Write> {
-        self.engine.has_budgets().then_some(Write::Budget(BudgetChange::Settle { used: None }))
+        self.engine.has_budgets().then_some(Write::Budget(BudgetChange::lost()))
     }
 
     /// Says in the transcript that a budget is met.

@@ -77,7 +77,9 @@ impl Run<'_> {
         if lacks.is_some() && !has_said {
             self.say_over_budget(&shortage);
         }
-        (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), shortage.to_string());
+        let last = tries.kept.failed.last().filter(|_| soonest.is_some());
+        let error = last.map_or_else(|| shortage.to_string(), |failed| failed.error.clone());
+        (tries.kept.due, tries.kept.error) = (skipped.unwrap_or(due), error);
         tries.kept.put_off = if lacks.is_some() { 0 } else { tries.kept.put_off + 1 };
         // While another model pauses, that one is asked next, and it may need less.
         tries.kept.shortage = soonest.is_none().then_some(shortage);

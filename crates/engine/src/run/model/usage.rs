@@ -48,7 +48,7 @@ impl Run<'_> {
             most,
             "the provider reports an impossible number of tokens; counting an estimate"
         );
-        let cost = used.cost.and_then(|_| self.engine.model().price(asked, &usage));
+        let cost = self.engine.model().price(asked, &usage);
         ModelUse { usage, cost, ..used }
     }
 

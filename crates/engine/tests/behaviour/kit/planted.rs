@@ -112,7 +112,7 @@ impl Planted {
             (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
             (Bug::WaitLost, Write::Step(step)) => step.state.is_open(),
             (Bug::UseLost, Write::Budget(change)) => {
-                matches!(change, BudgetChange::Settle { used: Some(_) }) && self.shows()
+                matches!(change, BudgetChange::Settle { is_all: true, .. }) && self.shows()
             }
             (Bug::ReservationLost, Write::Budget(change)) => {
                 matches!(change, BudgetChange::Reserve { .. }) && self.shows()

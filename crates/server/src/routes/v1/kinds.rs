@@ -93,9 +93,12 @@ async fn get_check(caller: Caller) -> Answer<Kind> {
     post, path = "/v1/kinds/check", tag = "kinds", operation_id = "checkKind", request_body = CheckKind,
     responses((status = 200, description = "What is wrong, and what would have no effect.", body = FindingList), Failures)
 )]
-async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) -> Json<FindingList> {
-    let findings = caller.client.check_kind_file(file.as_deref().unwrap_or("kind.md"), &text);
-    Json(findings.into_iter().map(views::finding).collect())
+async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) -> Answer<FindingList> {
+    // A large file takes a moment, which is no other caller's.
+    let check = move || caller.client.check_kind_file(file.as_deref().unwrap_or("kind.md"), &text);
+    let checked = tokio::task::spawn_blocking(check).await;
+    let findings = checked.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
+    Ok(Json(findings.into_iter().map(views::finding).collect()))
 }
 
 /// List the versions of a kind with which runs have started, newest first

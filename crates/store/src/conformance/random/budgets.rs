@@ -115,7 +115,9 @@ impl Known {
                 };
                 BudgetChange::Reserve { budget, amount: amount(most) }
             }
-            (RandomChange::Settle { used }, Some(_)) => BudgetChange::Settle { used: used.map(amount) },
+            (RandomChange::Settle { used }, Some(_)) => {
+                BudgetChange::Settle { used: used.map(amount).unwrap_or_default(), is_all: used.is_some() }
+            }
             (RandomChange::Grant { to, foreign, amount: more }, None) => {
                 let of = self.agent(to);
                 let owner = if foreign { self.agent(to + 1).owner } else { of.owner };
