@@ -56,6 +56,13 @@ impl Engine {
                     tries += 1;
                     continue;
                 }
+                // An agent that it was about to write to was forgotten.
+                Err(Error::Store(StoreError::NoAgent { agent: gone }))
+                    if gone != agent && tries < MOST_TRIES =>
+                {
+                    tries += 1;
+                    continue;
+                }
                 done => done?,
             }
             // A cancelled activation has something new to read, and may have left it unread.

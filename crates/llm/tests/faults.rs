@@ -136,6 +136,26 @@ async fn the_usage_of_a_bad_answer_is_reported() {
     }
 }
 
+/// What a provider has reported by then is not all that it may bill.
+#[tokio::test]
+async fn the_usage_of_a_cut_answer_is_reported_as_a_part() {
+    for provider in Provider::ALL {
+        for (says, is_whole) in
+            [(Says::text("It is").stop(Stop::Length), true), (Says::text("It is").stop(Stop::Never), false)]
+        {
+            let server = Server::start([says.answer(provider)]).await;
+            let mut last = Vec::new();
+            let mut deltas = |delta| match delta {
+                Delta::DiscardedUsage(_) => last.push("usage"),
+                Delta::Taken => last.push("taken"),
+                _ => {}
+            };
+            model(provider, &server).call(request(provider), &mut deltas).await.unwrap_err();
+            assert_eq!(last.last() == Some(&"usage"), is_whole, "{provider}: {last:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_unparseable_stream_is_a_bad_answer() {
     for provider in Provider::ALL {

@@ -335,6 +335,8 @@ mod tests {
         assert_eq!(only("---\ndescription: x\nname: a/b\n---\nDo.").line, 3);
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
+        let no_answer = only("---\nname: a\nlimits: {max_answer_tokens: 0}\n---\nDo.");
+        assert_eq!((no_answer.line, no_answer.text.contains("1 or more")), (3, true));
         assert!(only("---\nname: a\ncontext: {compact_at: 2}\n---\nDo.").text.contains("0.95"));
         assert!(only("---\nname: a\ncontext: {sections: [tme]}\n---\nDo.").text.contains("learnings"));
         assert_eq!(only("---\nname: a\nfallback: [gpt]\n---\nDo.").line, 3);

@@ -9,16 +9,21 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{Effects, TestTool, WorldBuilderExt, WorldExt, death_of, first_tools, one_kind, within};
+use crate::kit::{
+    Effects, TestTool, WithProgram, WorldBuilderExt, WorldExt, death_of, first_tools, one_kind, within,
+};
 use async_trait::async_trait;
-use entourage_engine::NewAgent;
+use entourage_engine::{DecisionRequest, NewAgent};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{
     Caller, Context, Done, Effect, Error, Files, FilesSettings, Outcome, Owners, ReadFile, Tool, Toolbox,
     Wait,
 };
-use entourage_types::{Action, Answer, Item, ItemBody, Kind, Output, Owner, Status, ToolSpec, WaitingOn};
+use entourage_types::{
+    Action, Answer, Item, ItemBody, Kind, Output, Owner, Status, ToolSpec, Trigger, WaitingOn,
+};
+use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -447,4 +452,47 @@ async fn a_tool_is_offered_only_to_the_owners_that_it_serves() {
         assert_eq!(plain(&client.items(root.id, 0, 100).await.unwrap())[2], output, "{owner}");
         assert_eq!(model.requests().last().unwrap().tools.len(), offered, "{owner}");
     }
+}
+
+/// What is nested deeper is not read back from the database: no agent may be lost to what a model, a page or a person
+/// sends.
+#[tokio::test]
+async fn json_that_is_nested_too_deep_is_refused_before_it_is_stored() {
+    let nested = |levels: usize| -> Value {
+        serde_json::from_str(&format!("{}1{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
+    };
+    let happened = effects();
+    let script = [
+        Script::call("work", json!({"n": 3, "more": nested(124)})),
+        Script::text(format!("{{\"more\": {}}}", nested(124))),
+        Script::text("At last."),
+    ];
+    let tools = Toolbox::new().with(TestTool::new("work", Effect::Pure, &happened));
+    let world = World::builder(ScriptedModel::new(script)).tools(tools).kinds(one_kind(|_| {}));
+    let world = world.program(&[], |run| {
+        async move {
+            run.receive().await?;
+            let turn = run.call_model().await?;
+            run.call_tools(&turn.calls).await?;
+            let request =
+                DecisionRequest { attempts: 1, ..DecisionRequest::new("?", json!({"type": "object"})) };
+            let why = run.decide("deep", request).await?.unwrap_err();
+            assert!(why.why.contains("nested more than 64 levels"), "{why}");
+            Ok(run.call_model().await?.text)
+        }
+        .boxed()
+    });
+    let world = world.start().await;
+    let root = world.ask("Go.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+    assert!(lines.iter().any(|line| line.starts_with("output!: ")), "{lines:?}");
+    assert_eq!(happened.per_call().len(), 0, "the tool was not called");
+    // From the rows, not from memory.
+    let world = world.restart(Faults::default()).await;
+    assert_eq!(plain(&world.client().items(root.id, 0, 100).await.unwrap()), lines);
+    let person = world.engine().client(Owner::local());
+    let trigger = Trigger { name: "deep".into(), payload: nested(65), schedule: None };
+    let refused = person.trigger(root.id, trigger, "Look.", None).await.unwrap_err().to_string();
+    assert!(refused.contains("nested more than 64 levels"), "{refused}");
 }

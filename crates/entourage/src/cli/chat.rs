@@ -205,7 +205,7 @@ impl Conversation<'_> {
         self.session = Some(session);
         self.backend.work(root).await?;
         if begun == TreeStart::Now && !self.globals.quiet && input::is_interactive() {
-            out::note(out::stderr().dim(beside(root)));
+            out::note(out::stderr().dim(beside(root, &self.globals.again())));
         }
         Ok(())
     }

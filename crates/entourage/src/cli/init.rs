@@ -44,12 +44,16 @@ impl Init {
         let file = settings.file.clone().unwrap_or_else(|| settings.data.join(FILE));
         let kind = settings.kinds.clone().unwrap_or_else(|| settings.data.join("kinds")).join("critic.md");
         let files = [(&file, template()), (&kind, KIND.to_owned())];
-        // Checked before anything is written: all files or none.
-        if let Some((there, _)) = files.iter().find(|(path, _)| path.exists()) {
-            let text = format!("{} already exists, and nothing is overwritten", there.display());
-            return Err(Failure::usage(format!("{text}. Move it away, or name another --data")));
+        let (there, missing): (Vec<_>, Vec<_>) = files.iter().partition(|(path, _)| path.exists());
+        if missing.is_empty() {
+            let there: Vec<String> = there.iter().map(|(path, _)| path.display().to_string()).collect();
+            let text = format!("{} already exist, and nothing is overwritten", there.join(" and "));
+            return Err(Failure::usage(format!("{text}. Move them away, or name another --data")));
         }
-        for (path, text) in &files {
+        for (path, _) in there.iter().filter(|_| !globals.quiet) {
+            out::note(format!("{} already exists, and stays as it is", path.display()));
+        }
+        for (path, text) in missing {
             write(path, text)
                 .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
             if !globals.quiet {

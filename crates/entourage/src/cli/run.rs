@@ -164,7 +164,7 @@ impl Run {
             *followed = Some(ExistingTree { root, has_task: true });
         }
         if begun == TreeStart::Now && !globals.quiet && !globals.json {
-            out::note(out::stderr().dim(beside(root)));
+            out::note(out::stderr().dim(beside(root, &globals.again())));
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
         let end = session.until_rest(lines.as_mut(), Typed::Ignored).await?;
@@ -296,9 +296,12 @@ async fn has_read_files(backend: &Backend, agent: AgentId) -> Result<bool> {
         .any(|item| matches!(&item.body, ItemBody::Turn { calls, .. } if calls.iter().any(reads))))
 }
 
-/// The commands that another terminal can use meanwhile.
-pub(super) fn beside(root: AgentId) -> String {
-    format!("{root}; from another terminal: entourage tree, tail --follow, steer @last \"…\", stop @last")
+/// The commands that another terminal can use meanwhile; `again` are the options that lead to the same data.
+pub(super) fn beside(root: AgentId, again: &str) -> String {
+    let with = if again.is_empty() { String::new() } else { format!(", each with{again}") };
+    format!(
+        "{root}; from another terminal: entourage tree, tail --follow, steer @last \"…\", stop @last{with}"
+    )
 }
 
 async fn newest_unfinished(backend: &Backend) -> Result<AgentId> {

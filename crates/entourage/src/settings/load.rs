@@ -245,6 +245,10 @@ mod tests {
             ("server = { bind = \"127.0.0.1:1\", bnd = 1 }", ":1: `server`: unknown field `bnd`"),
             (r#"models = { default = "{\"=,", local = { wait_ms = "x" } }"#, ":1: `models.local.wait_ms`: "),
             ("[models]\nprices = { \"a::b\" = { input = \"x\" } }", ":2: `prices`: "),
+            (
+                "[models]\nprices = { \"a::b\" = { input = -1.0, output = 1.0 } }",
+                ":2: `prices`: a price is 0 to 1000000 US dollars",
+            ),
             ("[models]\nfallback = ['{\"', [], \"b\"]", ":2: `fallback`: invalid type"),
             ("[models]\nlocal = { ollama = '\\', wait_ms = [] }", ":2: `local.wait_ms`: invalid type"),
         ] {

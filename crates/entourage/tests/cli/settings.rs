@@ -119,7 +119,7 @@ fn the_settings_file_of_init_is_commented_out_and_its_defaults_load() {
 }
 
 #[test]
-fn init_writes_settings_and_a_kind_and_overwrites_nothing() {
+fn init_writes_what_is_missing_of_settings_and_a_kind_and_overwrites_nothing() {
     let place = DataDir::new();
     let first = place.entourage(&["init"]).good();
     assert!(first.stdout.contains("entourage.toml") && first.stdout.contains("critic.md"), "{first:?}");
@@ -128,9 +128,13 @@ fn init_writes_settings_and_a_kind_and_overwrites_nothing() {
 
     let file = place.write("data/entourage.toml", "[models]\n");
     let again = place.entourage(&["init"]);
-    assert!(again.error(2).contains("entourage.toml already exists"), "{again:?}");
+    let told = again.error(2);
+    assert!(told.contains("entourage.toml and ") && told.contains("critic.md already exist"), "{again:?}");
+    assert_eq!(fs::read_to_string(&file).expect("there"), "[models]\n");
+    // Whoever has written a kind first gets the settings.
     fs::remove_file(&file).expect("there");
-    let again = place.entourage(&["init"]);
-    assert!(again.error(2).contains("critic.md already exists"), "{again:?}");
-    assert!(!file.exists(), "nothing is written by halves");
+    let again = place.entourage(&["init"]).good();
+    assert!(again.stderr.contains("critic.md already exists, and stays as it is"), "{again:?}");
+    assert!(again.stdout.contains("entourage.toml") && !again.stdout.contains("critic.md"), "{again:?}");
+    assert!(file.exists());
 }
