@@ -632,7 +632,8 @@ async fn a_second_request_that_times_out_counts_as_its_reservation() {
         let settled = world.client().budgets(root.id).await.unwrap().remove(0).budget;
         assert_eq!(settled.spent.tokens, 30 + 300, "{settled:?}");
         assert_eq!(settled.presumed.tokens > 100, asks_again, "{settled:?}");
-        assert_eq!(world.audit().await, []);
+        let used = world.client().tree_usage(root.id).await.unwrap().total();
+        assert_eq!((used.usage.tokens(), used.cost), (settled.spent.tokens, settled.spent.cost));
     }
 }
 
