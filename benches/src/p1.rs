@@ -36,7 +36,7 @@ impl Floor {
     }
 
     async fn durable(&self) -> Result<()> {
-        let mut commits = self.rows.chunks(self.rows.len().div_ceil(COMMITS));
+        let mut commits = by_commit(&self.rows);
         let mut commit = || commits.next().map_or(Ok(()), |rows| self.log.append(rows));
         commit()?;
         for (turn, body) in self.requests.iter().enumerate() {
@@ -48,6 +48,11 @@ impl Floor {
         }
         Ok(())
     }
+}
+
+/// The rows of a run, divided among its commits.
+pub(crate) fn by_commit(rows: &Rows) -> impl Iterator<Item = &[usize]> {
+    (0..COMMITS).map(|nth| &rows[rows.len() * nth / COMMITS..rows.len() * (nth + 1) / COMMITS])
 }
 
 pub(crate) fn measure(benches: &Benches, runs: usize, report: &mut Report) -> Result<()> {

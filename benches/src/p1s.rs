@@ -21,7 +21,7 @@ use crate::{
     engine::{Bed, KIND, LookUp, QUESTION, TOOL, kind},
     floor::{self, Http, Log, Rows, rows_of},
     model::Script,
-    p1::{COMMITS, each},
+    p1::{COMMITS, by_commit, each},
     report::Report,
     served::{Client, Seen, Served, follow},
 };
@@ -128,7 +128,7 @@ impl Floor {
         let (tell, told) = mpsc::unbounded_channel();
         *self.streams.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
         let work = async {
-            let mut commits = self.rows.chunks(self.rows.len().div_ceil(COMMITS)).zip(&self.told);
+            let mut commits = by_commit(&self.rows).zip(&self.told);
             let mut commit = || -> Result<()> {
                 let Some((rows, piece)) = commits.next() else { return Ok(()) };
                 self.log.append(rows)?;
