@@ -135,8 +135,12 @@ impl<'a> View<'a> {
         });
         let opening =
             self.opening.and_then(context).map(|context| Message::Context(sections::render(context)));
-        let items = self.items.iter().filter_map(|item| self.message(item, readable));
-        digest.into_iter().chain(opening).chain(items).collect()
+        // Nearly all items are messages.
+        let mut messages = Vec::with_capacity(self.items.len() + 2);
+        messages.extend(digest);
+        messages.extend(opening);
+        messages.extend(self.items.iter().filter_map(|item| self.message(item, readable)));
+        messages
     }
 
     /// Whether an item is a turn in which a program made calls, or an output of such a call. The tools of a program
