@@ -226,7 +226,7 @@ fn news(benches: &Benches, report: &mut Report) -> Result<()> {
             })
         })
         .collect();
-    benches.engine.block_on(tokio::time::sleep(Duration::from_secs(1)));
+    benches.engine.block_on(async { tokio::time::sleep(Duration::from_secs(1)).await });
     let followed = benches.engine.block_on(eventful(&bed, &agent))?;
     served.stop();
     let mut bytes = 0;
