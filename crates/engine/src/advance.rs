@@ -47,19 +47,7 @@ impl Engine {
                 }
             };
             match done {
-                // What the commit expected has changed meanwhile: the activation reads it again.
-                Err(Error::Store(
-                    StoreError::NotInStatus { .. }
-                    | StoreError::HasRoom { .. }
-                    | StoreError::OtherVersion { kind: EntityKind::SCHEDULE, .. },
-                )) if tries < MOST_TRIES => {
-                    tries += 1;
-                    continue;
-                }
-                // An agent that it was about to write to was forgotten.
-                Err(Error::Store(StoreError::NoAgent { agent: gone }))
-                    if gone != agent && tries < MOST_TRIES =>
-                {
+                Err(Error::Store(error)) if tries < MOST_TRIES && is_outdated(agent, &error) => {
                     tries += 1;
                     continue;
                 }
@@ -185,4 +173,16 @@ impl Engine {
 fn is_deleted(claim: &Claim) -> bool {
     let is_delete = |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Delete, .. });
     claim.agent.status == Status::Cancelled || claim.inbox.iter().any(is_delete)
+}
+
+/// Whether what an activation of this agent had read has changed before its commit: it reads it again.
+fn is_outdated(agent: AgentId, error: &StoreError) -> bool {
+    match error {
+        StoreError::NotInStatus { .. }
+        | StoreError::HasRoom { .. }
+        | StoreError::OtherVersion { kind: EntityKind::SCHEDULE, .. } => true,
+        // One that it was about to write to was forgotten.
+        StoreError::NoAgent { agent: gone } => *gone != agent,
+        _ => false,
+    }
 }

@@ -62,7 +62,8 @@ impl Engine {
         }
     }
 
-    async fn children(&self, parent: AgentId) -> Result<Vec<Agent>> {
+    /// The children of an agent, of whichever owner.
+    pub(crate) async fn children(&self, parent: AgentId) -> Result<Vec<Agent>> {
         let query = AgentQuery { parent: Some(parent), page: Page::all(), ..AgentQuery::default() };
         Ok(self.inner.store.agents(&Scope::All, query).await?)
     }

@@ -84,7 +84,7 @@ pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use money::Dollars;
 pub use name::{UniqueName, fold_name};
-pub use nesting::is_nested_too_deep;
+pub use nesting::{NestedTooDeep, check_nesting};
 pub use note::{Note, NoteStatus};
 pub use notice::{Level, Notice, NoticeCode};
 pub use owner::{Owner, Scope};

@@ -6,10 +6,17 @@ use serde_json::Value;
 /// than 128 levels deep is read back.
 const DEEPEST: u32 = 64;
 
-/// Whether a value from outside is nested too deep to be stored.
-#[must_use]
-pub fn is_nested_too_deep(value: &Value) -> bool {
-    !is_within(value, DEEPEST)
+/// Why a value is not stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("nested more than {DEEPEST} levels deep")]
+pub struct NestedTooDeep;
+
+/// Checks that a value from outside can be stored and read back.
+///
+/// # Errors
+/// [`NestedTooDeep`] if its arrays and objects are nested more than 64 levels deep.
+pub fn check_nesting(value: &Value) -> Result<(), NestedTooDeep> {
+    if is_within(value, DEEPEST) { Ok(()) } else { Err(NestedTooDeep) }
 }
 
 fn is_within(value: &Value, levels: u32) -> bool {
@@ -31,6 +38,7 @@ mod tests {
             let end = (0..levels).rev().map(|at| if at % 2 == 0 { "]" } else { "}" }).collect::<String>();
             serde_json::from_str::<Value>(&format!("{text}1{end}")).unwrap()
         };
-        assert!(!is_nested_too_deep(&nested(64)) && is_nested_too_deep(&nested(65)));
+        assert_eq!(check_nesting(&nested(64)), Ok(()));
+        assert_eq!(check_nesting(&nested(65)), Err(NestedTooDeep));
     }
 }

@@ -3,7 +3,7 @@
 use entourage_store::{Commit, Error as StoreError};
 use entourage_tools::ArgumentValidator;
 use entourage_types::{
-    Answer, Proposal, Question, QuestionId, QuestionStatus, ToolSpec, Verdict, is_nested_too_deep,
+    Answer, Proposal, Question, QuestionId, QuestionStatus, ToolSpec, Verdict, check_nesting,
 };
 
 use super::{Client, LONGEST_TEXT, checked_text};
@@ -84,9 +84,7 @@ fn checked(proposal: &Proposal, arguments: &serde_json::Value) -> Result<()> {
             "the arguments have {length} bytes; at most {LONGEST_TEXT} are taken"
         )));
     }
-    if is_nested_too_deep(arguments) {
-        return Err(Error::Invalid("the arguments are nested more than 64 levels deep".into()));
-    }
+    check_nesting(arguments).map_err(|error| Error::Invalid(format!("the arguments are {error}")))?;
     let Proposal { tool, parameters, .. } = proposal;
     let spec = ToolSpec { name: tool.clone(), description: String::new(), parameters: parameters.clone() };
     let fits = ArgumentValidator::new(&spec).and_then(|checker| checker.check(arguments));

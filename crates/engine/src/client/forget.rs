@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{Agent, AgentId, Note, Parent, Scope, Tombstone};
 
 use super::Client;
@@ -49,8 +49,7 @@ impl Client {
         };
         let (mut gone, mut known, mut at) = (vec![top.clone()], HashSet::from([top.id]), 0);
         while let Some(parent) = gone.get(at).map(|agent| agent.id) {
-            let children = AgentQuery { parent: Some(parent), page: Page::all(), ..AgentQuery::default() };
-            let children = self.engine.store().agents(&self.scope, children).await?;
+            let children = self.engine.children(parent).await?;
             // Only an edited database has a circle of parents.
             gone.extend(children.into_iter().filter(|child| known.insert(child.id)));
             at += 1;

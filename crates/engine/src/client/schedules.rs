@@ -3,7 +3,7 @@
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
 use entourage_types::{
     Agent, AgentId, LONGEST_NAME, PostId, Record, Recurrence, Schedule, ScheduleId, ScheduleStatus, Status,
-    Time, Trigger, Wakeup, is_nested_too_deep, is_storable_name,
+    Time, Trigger, Wakeup, check_nesting, is_storable_name,
 };
 
 use super::{Client, LONGEST_TEXT, Posted, checked_text};
@@ -186,9 +186,7 @@ impl Client {
                 format!("the name of a trigger has at least one byte, at most {LONGEST_NAME}, and no NUL");
             return Err(Error::Invalid(why));
         }
-        if is_nested_too_deep(&trigger.payload) {
-            return Err(Error::Invalid("the payload is nested more than 64 levels deep".into()));
-        }
+        check_nesting(&trigger.payload).map_err(|error| Error::Invalid(format!("the payload is {error}")))?;
         let size = trigger.payload.to_string().len();
         if size > LONGEST_TEXT {
             let why = format!("the payload has {size} bytes as JSON; at most {LONGEST_TEXT} are taken");

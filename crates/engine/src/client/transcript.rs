@@ -180,7 +180,8 @@ impl Client {
         }
     }
 
-    /// Whether an agent is below one of which that is known, or is that one; of each agent on the way it is known then.
+    /// Whether an agent belongs to the branch that `known` says: it follows the parents up to an agent that is known to, or
+    /// known not to, and adds those in between.
     async fn is_below(&self, agent: AgentId, known: &mut HashMap<AgentId, bool>) -> Result<bool> {
         let (mut way, mut next) = (Vec::new(), Some(agent));
         let is_below = loop {

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::Write;
-use entourage_types::{
-    Asked, ModelUse, Step, StepKey, StepState, ToolCall, Turn, WaitingOn, is_nested_too_deep,
-};
+use entourage_types::{Asked, ModelUse, Step, StepKey, StepState, ToolCall, Turn, WaitingOn, check_nesting};
 
 use futures::FutureExt;
 
@@ -303,9 +301,9 @@ impl Run<'_> {
 
 /// Arguments that are nested too deep to be stored are kept as a text, which is no object, so that the call is refused.
 fn with_storable_arguments(call: ToolCall) -> ToolCall {
-    match is_nested_too_deep(&call.arguments) {
-        true => ToolCall { arguments: call.arguments.to_string().into(), ..call },
-        false => call,
+    match check_nesting(&call.arguments) {
+        Ok(()) => call,
+        Err(_) => ToolCall { arguments: call.arguments.to_string().into(), ..call },
     }
 }
 

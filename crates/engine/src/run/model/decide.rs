@@ -5,7 +5,7 @@ use entourage_store::Write;
 use entourage_tools::{TextSchema, schema_of};
 use entourage_types::{
     Decision, DecisionOutcome, DecisionPrompt, DecisionReads, ItemBody, StepKey, StepState, StopReason,
-    is_nested_too_deep,
+    check_nesting,
 };
 use futures::FutureExt;
 use schemars::JsonSchema;
@@ -250,8 +250,8 @@ fn read(text: &str, schema: &TextSchema) -> std::result::Result<Map<String, Valu
             Some(Ok(object)) => {
                 rest = &rest[values.byte_offset()..];
                 let object = Value::Object(object);
-                if is_nested_too_deep(&object) {
-                    first.get_or_insert_with(|| "it is nested more than 64 levels deep".to_owned());
+                if let Err(error) = check_nesting(&object) {
+                    first.get_or_insert_with(|| format!("it is {error}"));
                     continue;
                 }
                 match (schema.mistakes_of(&object), object) {

@@ -1,12 +1,13 @@
 //! The pieces of an answer as they arrive: published to subscribers, beside the durable path.
 
+use entourage_llm::{Delta, Deltas};
+
 use super::heard::Heard;
 use crate::{
     Clock,
     feed::{AgentDelta, Piece, Pieces},
     watchdog::Heartbeat,
 };
-use entourage_llm::{Delta, Deltas};
 
 /// Publishes the pieces of one attempt, with their offsets.
 pub(super) struct Streamed<'a> {

@@ -7,7 +7,7 @@ use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
 use entourage_types::{
     CallId, OnEnd, Output, OutputEffect, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
-    WaitingOn, is_nested_too_deep,
+    WaitingOn, check_nesting,
 };
 use futures::{
     FutureExt, StreamExt,
@@ -255,7 +255,7 @@ impl Run<'_> {
                     return self.finish(calls, index, failed(call, why), vec![]).await;
                 }
                 // The details are for programs; what cannot be stored is left out.
-                let details = done.details.filter(|details| !is_nested_too_deep(details));
+                let details = done.details.filter(|details| check_nesting(details).is_ok());
                 let output = Output { effect, details, ..succeeded(call, done.text) };
                 self.finish_with_records(calls, index, output, done.records).await
             }
