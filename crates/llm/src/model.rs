@@ -149,6 +149,8 @@ pub enum Delta {
     },
     /// The usage of an unusable answer: an error that says why follows, or another answer.
     DiscardedUsage(ModelUse),
+    /// The usage, as far as the provider had reported it, of an answer that was cut off: it may bill more.
+    PartialUsage(ModelUse),
 }
 
 /// Receives the pieces. It must not block: it is called between two reads of the stream.

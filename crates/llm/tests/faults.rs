@@ -147,7 +147,7 @@ async fn the_usage_of_a_cut_answer_is_reported_as_a_part() {
             let mut last = Vec::new();
             let mut deltas = |delta| match delta {
                 Delta::DiscardedUsage(_) => last.push("usage"),
-                Delta::Taken => last.push("taken"),
+                Delta::PartialUsage(_) => last.push("part"),
                 _ => {}
             };
             model(provider, &server).call(request(provider), &mut deltas).await.unwrap_err();

@@ -101,11 +101,11 @@ impl Model for ProviderModel {
             Err(error) => {
                 // Usage that the provider does not report is unknown.
                 if !usage.is_none() {
-                    deltas.delta(Delta::DiscardedUsage(ModelUse { model, usage, cost }));
-                }
-                // A provider that reports as it writes has said what it used until the answer was cut.
-                if !has_ended {
-                    deltas.delta(Delta::Taken);
+                    let used = ModelUse { model, usage, cost };
+                    deltas.delta(match has_ended {
+                        true => Delta::DiscardedUsage(used),
+                        false => Delta::PartialUsage(used),
+                    });
                 }
                 Err(error)
             }

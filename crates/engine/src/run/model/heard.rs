@@ -12,7 +12,7 @@ pub(in crate::run) enum RequestStage {
     Queued,
     /// It was sent, as far as is known.
     Sent,
-    /// The provider has accepted it, and has not said yet what it used.
+    /// The provider has accepted it, and has not said yet all that it used.
     Accepted,
     /// Its answer was of no use, and the provider has said what it used.
     Reported,
@@ -44,6 +44,10 @@ impl Heard {
             Delta::Taken => self.stage = RequestStage::Accepted,
             Delta::DiscardedUsage(used) => {
                 self.stage = RequestStage::Reported;
+                self.wasted.push(used.clone());
+            }
+            Delta::PartialUsage(used) => {
+                self.stage = RequestStage::Accepted;
                 self.wasted.push(used.clone());
             }
             Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. } => {

@@ -74,7 +74,8 @@ impl Deltas for Streamed<'_> {
             | Delta::Sent
             | Delta::Taken
             | Delta::RequestsRemaining(_)
-            | Delta::DiscardedUsage(_) => {}
+            | Delta::DiscardedUsage(_)
+            | Delta::PartialUsage(_) => {}
             Delta::Text(text) => {
                 let length = text.chars().count() as u64;
                 self.send(Piece::Text(text));

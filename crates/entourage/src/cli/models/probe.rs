@@ -63,7 +63,9 @@ struct FirstPiece {
 impl Deltas for FirstPiece {
     fn delta(&mut self, delta: Delta) {
         match delta {
-            Delta::DiscardedUsage(used) => (self.answered, self.wasted) = (true, Some(used)),
+            Delta::DiscardedUsage(used) | Delta::PartialUsage(used) => {
+                (self.answered, self.wasted) = (true, Some(used))
+            }
             Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. } => self.answered = true,
             _ => {}
         }
