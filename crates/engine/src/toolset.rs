@@ -43,8 +43,10 @@ pub(crate) struct Position {
     pub(crate) works_for: WorksFor,
     /// Whether it has closed sessions.
     pub(crate) has_sessions: bool,
-    /// Whether something in its session was too long to be shown whole.
-    pub(crate) has_cuts: bool,
+    /// Whether something in its session is, or may become, too long to be shown whole. Outputs become that, so
+    /// for a kind with tools it does not depend on the session: what the model is offered stays as it is when the
+    /// first output is cut, and the provider's cache with it.
+    pub(crate) may_have_cuts: bool,
     /// Whether its program makes the calls, and not its model.
     pub(crate) by_program: bool,
 }
@@ -52,11 +54,11 @@ pub(crate) struct Position {
 impl Position {
     /// Returns the position of an agent with these items of its session.
     pub(crate) fn of(agent: &Agent, kind: &Kind, items: &[Item]) -> Self {
-        let max_output = kind.limits.max_output_chars;
         Self {
             works_for: agent.works_for,
             has_sessions: agent.session > 1,
-            has_cuts: items.iter().any(|item| is_cut(&item.body, max_output)),
+            may_have_cuts: kind.tools.as_ref().is_none_or(|listed| !listed.is_empty())
+                || items.iter().any(|item| is_cut(&item.body, kind.limits.max_output_chars)),
             by_program: false,
         }
     }
@@ -171,8 +173,8 @@ impl Toolsets {
         away: Vec<String>,
     ) -> Toolset {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
-        let Position { works_for, has_sessions, has_cuts, by_program } = position;
-        let caller = Caller { kind, peers: &peers, works_for, has_sessions, has_cuts };
+        let Position { works_for, has_sessions, may_have_cuts, by_program } = position;
+        let caller = Caller { kind, peers: &peers, works_for, has_sessions, may_have_cuts };
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
@@ -295,8 +297,12 @@ mod tests {
 
     use super::*;
 
-    const TOP: Position =
-        Position { works_for: WorksFor::Person, has_sessions: false, has_cuts: false, by_program: false };
+    const TOP: Position = Position {
+        works_for: WorksFor::Person,
+        has_sessions: false,
+        may_have_cuts: false,
+        by_program: false,
+    };
 
     /// A tool during whose first offer the kinds change.
     #[derive(Default)]

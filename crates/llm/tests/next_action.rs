@@ -103,6 +103,35 @@ async fn offered_actions(request: Request) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_weak_model_may_read_on_only_where_something_was_left_out() {
+    let scripted = ScriptedModel::new([Script::text("{}"), Script::text("{}")]);
+    let model = NextAction::new(scripted.clone());
+    let parameters = json!({"type": "object", "properties": {"item": {"type": "integer"}}});
+    let reads_on =
+        ToolSpec { name: "read_output".into(), description: "Read what was left out.".into(), parameters };
+    let offered: Arc<[ToolSpec]> = tools().iter().cloned().chain([reads_on]).collect();
+    let call =
+        ToolCall { id: CallId::new(), tool: "fetch_url".into(), arguments: json!({"url": "https://a"}) };
+    for text in ["All.", "[… 9 of 99 characters left out; read_output with item 2 from 7 reads on …]"] {
+        let messages = vec![
+            Message::User("What does https://a say?".into()),
+            Message::Assistant { text: String::new(), calls: vec![call.clone()] },
+            Message::Output { call: call.id.to_string(), tool: "fetch_url".into(), text: text.into() },
+        ];
+        let request = Request { tools: Arc::clone(&offered), ..ask(messages) };
+        // The reply is no action, which does not matter here.
+        drop(model.call(request, &mut NoDeltas).await);
+    }
+    let requests = scripted.requests();
+    let may_read_on = |request: &Request| {
+        request.output_schema.as_ref().expect("a schema").to_string().contains("read_output")
+    };
+    assert_eq!([may_read_on(&requests[0]), may_read_on(&requests[1])], [false, true]);
+    assert_eq!(requests[0].system, requests[1].system, "the prefix is stable");
+    assert!(!requests[0].system.contains("read_output"), "no example: the mark says how to read on");
+}
+
+#[tokio::test]
 async fn a_repeated_call_without_a_new_result_leaves_only_the_answer() {
     for (results, may_act) in
         [(&["A"][..], true), (&["A", "B"], true), (&["A", "A"], false), (&["A", "B", "C"], false)]

@@ -64,6 +64,10 @@ const OPEN_QUESTIONS: Partial =
     Partial { index: "open_questions", holds: "kind = 'question' AND status = 'open'" };
 /// As in that index: the second in which a question is due; what is never due comes after all others.
 const DUE_FIRST: &str = "coalesce(CASE WHEN json_valid(body) THEN substr(body ->> '$.due', 1, 19) END, '~')";
+/// Whether a record belongs to an agent or to one above which that agent stands: followed upwards, so that what it
+/// costs depends on how deep the tree is and not on how much is below.
+const IN_BRANCH: &str = "? IN (WITH RECURSIVE above (id) AS (SELECT entities.parent UNION \
+    SELECT agents.parent FROM above JOIN agents ON agents.id = above.id) SELECT id FROM above)";
 /// The records that belong to records, by status.
 const OF_RECORD: Partial = Partial { index: "entities_of_record", holds: "instr(parent, '/') > 0" };
 
@@ -158,6 +162,7 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .seen_by(scope, "owner")
         .only("root = ?", query.root)
         .only("parent = ?", query.parent.as_ref())
+        .only(IN_BRANCH, query.branch)
         .only("status = ?", query.records.status())
 }
 

@@ -149,6 +149,7 @@ fn entity_lists_use_their_indexes() {
         vec![
             (EntityQuery { root: agent, ..all.clone() }, "entities_of_root"),
             (EntityQuery { root: agent, ..queued.clone() }, "entities_of_root"),
+            (EntityQuery { root: agent, branch: agent, ..all.clone() }, "entities_of_root"),
             (EntityQuery { parent: agent.map(Into::into), ..all.clone() }, "entities_of_parent"),
             (
                 EntityQuery { root: agent, parent: agent.map(Into::into), ..queued.clone() },

@@ -136,6 +136,8 @@ pub struct EntityQuery {
     pub root: Option<AgentId>,
     /// Of this agent or record.
     pub parent: Option<Parent>,
+    /// Of this agent and of all below it.
+    pub branch: Option<AgentId>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
@@ -168,6 +170,7 @@ impl EntityQuery {
             records: records.into(),
             root: None,
             parent: None,
+            branch: None,
             text: None,
             with_texts: false,
             soonest_first: false,

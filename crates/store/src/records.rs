@@ -10,6 +10,8 @@ pub struct RecordFilter<R: Record> {
     pub root: Option<AgentId>,
     /// Of this agent or record.
     pub parent: Option<Parent>,
+    /// Of this agent and of all below it.
+    pub branch: Option<AgentId>,
     /// In this status.
     pub status: Option<R::Status>,
     /// With all of these words, the last of which may be a prefix. Unless the page is newest first, the best
@@ -25,10 +27,8 @@ pub struct RecordFilter<R: Record> {
 
 impl<R: Record> Clone for RecordFilter<R> {
     fn clone(&self) -> Self {
-        let Self { root, parent, status, words, with_texts, soonest_first, page } = self;
-        let (root, parent, status) = (*root, parent.clone(), *status);
-        let (with_texts, soonest_first) = (*with_texts, *soonest_first);
-        Self { root, parent, status, words: words.clone(), with_texts, soonest_first, page: page.clone() }
+        let (parent, words, page) = (self.parent.clone(), self.words.clone(), self.page.clone());
+        Self { parent, words, page, ..*self }
     }
 }
 
@@ -38,6 +38,7 @@ impl<R: Record> Default for RecordFilter<R> {
         Self {
             root: None,
             parent: None,
+            branch: None,
             status: None,
             words: None,
             with_texts: false,
@@ -63,9 +64,9 @@ impl<R: Record> RecordFilter<R> {
 
 impl<R: Record> From<RecordFilter<R>> for EntityQuery {
     fn from(filter: RecordFilter<R>) -> Self {
-        let RecordFilter { root, parent, status, words, with_texts, soonest_first, page } = filter;
+        let RecordFilter { root, parent, branch, status, words, with_texts, soonest_first, page } = filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent, text: words, with_texts, soonest_first, page, ..records }
+        Self { root, parent, branch, text: words, with_texts, soonest_first, page, ..records }
     }
 }
 

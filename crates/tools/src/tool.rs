@@ -70,8 +70,8 @@ pub struct Caller<'a> {
     pub works_for: WorksFor,
     /// Whether it has closed sessions.
     pub has_sessions: bool,
-    /// Whether something in its session was too long to show whole.
-    pub has_cuts: bool,
+    /// Whether something in its session is, or may become, too long to show whole.
+    pub may_have_cuts: bool,
 }
 
 /// The longest tool name that models and providers accept, in characters.

@@ -90,7 +90,7 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_of_person: bool) -> Optio
         peers: &peers,
         works_for: counterpart(is_of_person),
         has_sessions: true,
-        has_cuts: true,
+        may_have_cuts: true,
     })
 }
 

@@ -42,6 +42,18 @@ fn fresh() -> Uuid {
     Uuid::from_u64_pair((count << 16) | 0x7000, (noise >> 2) | (1 << 63))
 }
 
+/// The longest id, in bytes.
+const LONGEST: usize = 40;
+
+/// Writes an id in one piece: each statement and each item has several.
+fn written<'a>(prefix: &str, uuid: Uuid, text: &'a mut [u8; LONGEST]) -> &'a str {
+    let digits = prefix.len() + 1;
+    text[..prefix.len()].copy_from_slice(prefix.as_bytes());
+    text[prefix.len()] = b'_';
+    uuid.simple().encode_lower(&mut text[digits..]);
+    str::from_utf8(&text[..digits + 32]).unwrap_or_default()
+}
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $noun:literal, $prefix:literal) => {
         $(#[$doc])*
@@ -74,7 +86,7 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($prefix, "_{}"), self.0.simple())
+                f.write_str(written($prefix, self.0, &mut [0; LONGEST]))
             }
         }
 
@@ -97,7 +109,7 @@ macro_rules! id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                serializer.serialize_str(written($prefix, self.0, &mut [0; LONGEST]))
             }
         }
 

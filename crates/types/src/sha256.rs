@@ -20,16 +20,20 @@ impl Sha256 {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Writes the digest in one piece: each turn has one.
+    fn written<'a>(&self, hex: &'a mut [u8; 64]) -> &'a str {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]));
+        }
+        str::from_utf8(hex).unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Sha256 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut hex = String::with_capacity(64);
-        for byte in self.0 {
-            hex.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
-        }
-        f.pad(&hex)
+        f.pad(self.written(&mut [0; 64]))
     }
 }
 
@@ -60,7 +64,7 @@ impl FromStr for Sha256 {
 
 impl Serialize for Sha256 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(self.written(&mut [0; 64]))
     }
 }
 

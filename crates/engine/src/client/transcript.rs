@@ -1,9 +1,9 @@
 //! What a person sees of a conversation: messages, answers, questions, notices. Tool calls, drafts and other
 //! agents' texts are not shown.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use entourage_store::{ItemQuery, Page};
+use entourage_store::{ItemQuery, Page, RecordFilter};
 use entourage_types::{
     About, Agent, AgentId, Author, Item, ItemBody, Level, NoticeCode, Post, PostBody, PostId, Question,
     QuestionId, Reply, StopReason, TaskId, Time,
@@ -143,7 +143,7 @@ impl Client {
         Ok((entries, next))
     }
 
-    /// The questions of an agent without a parent and of all below it that were asked from `since` on and
+    /// The questions of an agent and of all below it that were asked from `since` on and
     /// before `until`, newest first: those of this page, and one more if there are more.
     async fn questions_between(
         &self,
@@ -154,9 +154,12 @@ impl Client {
     ) -> Result<Vec<Question>> {
         let (most, mut room) = (page.limit as usize, PageLimit::of(page.bytes));
         page.limit = page.limit.min(QUESTIONS);
-        let (mut between, mut known) = (Vec::new(), HashMap::from([(top.id, true)]));
+        // A root's are those of its tree.
+        let (root, branch) = (Some(top.root), top.parent.map(|_| top.id));
+        let mut between = Vec::new();
         loop {
-            let found = self.questions(Some(top.root), None, page.clone()).await?;
+            let filter = RecordFilter { root, branch, page: page.clone(), ..RecordFilter::default() };
+            let found: Vec<Question> = self.records(filter).await?;
             let Some(last) = found.last() else { return Ok(between) };
             page.after = Some(last.id.to_string());
             for question in found {
@@ -169,32 +172,13 @@ impl Client {
                 if since.is_some_and(|since| question.created < since) {
                     return Ok(between);
                 }
-                if self.is_below(question.agent, &mut known).await? {
-                    let fits = between.len() < most && room.takes(question.text.len());
-                    between.push(question);
-                    if !fits {
-                        return Ok(between);
-                    }
+                let fits = between.len() < most && room.takes(question.text.len());
+                between.push(question);
+                if !fits {
+                    return Ok(between);
                 }
             }
         }
-    }
-
-    /// Whether an agent belongs to the branch that `known` says: it follows the parents up to an agent that is known to, or
-    /// known not to, and adds those in between.
-    async fn is_below(&self, agent: AgentId, known: &mut HashMap<AgentId, bool>) -> Result<bool> {
-        let (mut way, mut next) = (Vec::new(), Some(agent));
-        let is_below = loop {
-            // Only an edited database has a circle of parents.
-            let Some(id) = next.filter(|id| !way.contains(id)) else { break false };
-            if let Some(known) = known.get(&id) {
-                break *known;
-            }
-            way.push(id);
-            next = self.engine.store().agent(&self.scope, id).await?.and_then(|agent| agent.parent);
-        };
-        known.extend(way.into_iter().map(|id| (id, is_below)));
-        Ok(is_below)
     }
 
     /// A renderer for the conversation with an agent.

@@ -7,9 +7,11 @@ use async_trait::async_trait;
 use crate::kit::{WorldBuilderExt, WorldExt, first_tools, insist, one_kind};
 use entourage_engine::{Client, Error, Kinds, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, Committed, Expect, MemoryStore, Page, Store, StoreLayer, Write};
+use entourage_store::{
+    Commit, Committed, Error as StoreError, Expect, MemoryStore, Page, Store, StoreLayer, Write,
+};
 use entourage_testkit::{Fault, World, plain};
-use entourage_types::{Action, Agent, AgentId, Answer, Kind, Limits, Owner, Reply, Status, WorksFor};
+use entourage_types::{Action, Agent, AgentId, Answer, Kind, Limits, Owner, Reply, Status, Time, WorksFor};
 use serde_json::json;
 
 fn person(world: &World) -> Client {
@@ -149,38 +151,61 @@ async fn an_agent_put_below_another_survives_a_crash_at_every_commit() {
 
 /// Puts an agent below another while that is deleted: after its children were read, and before it is marked.
 #[derive(Clone)]
-struct PutsBelow(Arc<Mutex<Option<Agent>>>);
+struct PutsBelow {
+    late: Arc<Mutex<Option<Agent>>>,
+    /// The process ends once this agent is marked: its caller learns no more.
+    ends_after: Option<AgentId>,
+}
 
 #[async_trait]
 impl StoreLayer for PutsBelow {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
-        let marks = |write: &Write| matches!(write, Write::Agent(row) if row.status == Status::Cancelled);
-        let late = if commit.writes.iter().any(marks) { self.0.lock().unwrap().take() } else { None };
+        let marked = commit.writes.iter().find_map(|write| match write {
+            Write::Agent(row) if row.status == Status::Cancelled => Some(row.id),
+            _ => None,
+        });
+        let late = if marked.is_some() { self.late.lock().unwrap().take() } else { None };
         if let Some(child) = late {
             let above = child.parent.unwrap();
             let put = Commit::new(commit.at).expect(Expect::NotDeleted(above)).write(Write::NewAgent(child));
             store.commit(put).await.unwrap();
         }
-        store.commit(commit).await
+        let committed = store.commit(commit).await?;
+        if marked.is_some() && marked == self.ends_after { Err(StoreError::Closed) } else { Ok(committed) }
     }
+}
+
+/// Deletes a root while an agent is put below it, in a process that may end once the root is marked. All are deleted.
+async fn delete_while_one_is_put_below(ends: bool) {
+    let root = Agent::root(Owner::local(), "assistant", "above", Time::from_micros(0));
+    let child = Agent { works_for: WorksFor::Person, ..root.child("assistant", "late", None, root.updated) };
+    let late = Arc::new(Mutex::new(Some(child)));
+    let layer = PutsBelow { late: Arc::clone(&late), ends_after: ends.then_some(root.id) };
+    let store = MemoryStore::default();
+    store.commit(Commit::new(root.created).write(Write::NewAgent(root.clone()))).await.unwrap();
+    // Nothing works beside: an activation that claims the agent would have it deleted twice.
+    let builder = World::builder(asking()).tools(first_tools()).kinds(one_kind(|_| {}));
+    let world = builder.store(store).between(layer).dispatchers([]).start().await;
+    let deleted = person(&world).intervene(root.id, Action::Delete, None).await;
+    assert_eq!(deleted.is_err(), ends, "{deleted:?}");
+    assert!(late.lock().unwrap().is_none(), "it was put there");
+    let tree = world.client().tree(root.id).await.unwrap();
+    assert_eq!(tree.iter().map(|agent| agent.status).collect::<Vec<_>>(), [Status::Cancelled; 2]);
+    assert_eq!(world.audit().await, []);
 }
 
 /// Shows: INV-05.
 #[tokio::test]
 async fn an_agent_put_below_one_that_is_being_deleted_is_deleted_too() {
-    let late = Arc::new(Mutex::new(None));
-    let builder = World::builder(asking()).tools(first_tools()).kinds(one_kind(|_| {}));
-    let layer = PutsBelow(Arc::clone(&late));
-    // Nothing works beside: an activation that claims the agent would have it deleted twice.
-    let world = builder.store(MemoryStore::default()).between(layer).dispatchers([]).start().await;
-    let root = person(&world).create(NewAgent::default(), None).await.unwrap();
-    let child = Agent { works_for: WorksFor::Person, ..root.child("assistant", "late", None, root.updated) };
-    *late.lock().unwrap() = Some(child);
-    person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
-    assert!(late.lock().unwrap().is_none(), "it was put there");
-    let tree = world.client().tree(root.id).await.unwrap();
-    assert_eq!(tree.iter().map(|agent| agent.status).collect::<Vec<_>>(), [Status::Cancelled; 2]);
-    assert_eq!(world.audit().await, []);
+    delete_while_one_is_put_below(false).await;
+}
+
+/// A process that ends then looks no second time.
+///
+/// Shows: INV-05.
+#[tokio::test]
+async fn no_crash_leaves_an_agent_below_one_that_is_deleted() {
+    delete_while_one_is_put_below(true).await;
 }
 
 /// A helper that has ended leaves its place to the next one, also under a limit of one; a person's agent takes one.

@@ -1,13 +1,16 @@
 //! Why a request does not begin with the whole request before it: one test for each cause.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use entourage_engine::{Client, NewAgent, PrefixBreak, RequestBefore};
 use entourage_llm::{Error as ModelError, Message, Script, ScriptedModel};
 use entourage_testkit::World;
+use entourage_tools::{Effect, Outcome};
 use entourage_types::{Agent, AgentId, ItemBody, Owner, StepKey};
 
-use crate::kit::one_kind;
+use serde_json::json;
+
+use crate::kit::{Effects, TestTool, first_tools, one_kind};
 
 const MAIN: &str = "compatible::main";
 const SPARE: &str = "compatible::spare";
@@ -80,6 +83,28 @@ async fn another_version_of_the_kind_breaks_the_prefix_once() {
     say(&world, &root, "Four.").await;
     let other = Some(PrefixBreak::Kind);
     assert_eq!(broken(&world, &root).await, [(other, 1, 1), (other, 0, 3), (None, 5, 5)]);
+}
+
+#[tokio::test]
+async fn a_server_of_tools_that_connects_breaks_the_prefix_and_a_cut_output_does_not() {
+    let happened = Effects::default();
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "One." => Script::call("bulk", json!({})),
+            _ => Script::text("So it is."),
+        }))
+    });
+    let bulk =
+        TestTool::answering("bulk", Effect::Pure, &happened, |_, _| Ok(Outcome::text("long ".repeat(9_000))));
+    let kinds = one_kind(|kind| kind.tools = Some(vec!["bulk".into(), "mcp__bank".into()]));
+    let world = World::builder(model).tools(first_tools().with(bulk)).kinds(kinds).start().await;
+    world.engine().server_is_away("bank");
+    let root = world.client().create(NewAgent::default(), None).await.unwrap();
+    say(&world, &root, "One.").await;
+    let pay = TestTool::new("bank__pay", Effect::Unsafe, &happened);
+    world.engine().server_brings("bank", vec![Arc::new(pay)]);
+    say(&world, &root, "Two.").await;
+    assert_eq!(broken(&world, &root).await, [(None, 1, 1), (Some(PrefixBreak::Tools), 0, 3)]);
 }
 
 #[tokio::test]

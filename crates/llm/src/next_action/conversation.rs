@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use entourage_types::ToolCall;
 use serde_json::json;
 
-use super::form::FINAL;
+use super::form::{FINAL, READS_ON};
 use crate::{Message, Request};
 
 /// A request is repeated up to so many characters.
@@ -40,6 +40,14 @@ pub(super) fn has_address(request: &Request) -> bool {
             Message::Context(text) => text.contains("://"),
             Message::Assistant { .. } => false,
         })
+}
+
+/// Whether a text says that something was left out of it, and how to read on.
+pub(super) fn has_cuts(request: &Request) -> bool {
+    request.messages.iter().any(|message| match message {
+        Message::Notice(text) | Message::Output { text, .. } | Message::User(text) => text.contains(READS_ON),
+        Message::Context(_) | Message::Assistant { .. } => false,
+    })
 }
 
 /// Whether a word names a host, ignoring punctuation around it.

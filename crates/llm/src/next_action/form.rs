@@ -19,6 +19,9 @@ const INSTEAD: [&str; 1] = ["ask_user"];
 const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
 const IN_TURN: &str = "send_message";
 
+/// The tool that reads what was left out of a text. Where something was, the text says how to call it.
+pub(super) const READS_ON: &str = "read_output";
+
 /// Tools that reach nothing outside: notes, learnings, earlier messages, other agents.
 const AT_HAND: [&str; 11] = [
     "search_notes",
@@ -29,7 +32,7 @@ const AT_HAND: [&str; 11] = [
     "send_message",
     "spawn_agent",
     "reactivate_agent",
-    "read_output",
+    READS_ON,
     "search_agent_history",
     "wait",
 ];
@@ -47,9 +50,13 @@ pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
     if few.is_empty() { all } else { few }
 }
 
-/// Returns the tools that can be used now: without an address in the conversation a weak model makes one up.
-pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool) -> Vec<&'t ToolSpec> {
-    tools.iter().copied().filter(|tool| has_address || !example::needs_address(tool)).collect()
+/// Returns the tools that can be used now: a weak model makes up an address, or a part that was left out, if the
+/// conversation has none.
+pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool, has_cuts: bool) -> Vec<&'t ToolSpec> {
+    let is_usable = |tool: &&ToolSpec| {
+        (has_address || !example::needs_address(tool)) && (has_cuts || tool.name != READS_ON)
+    };
+    tools.iter().copied().filter(is_usable).collect()
 }
 
 /// Returns how to answer, with an example for each tool. The text depends on the tools alone, so it is as
@@ -58,7 +65,8 @@ pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
     let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
     let answer = json!({"action": FINAL, "text": ANSWER});
     let answer = format!("\n{answer}  Only when a result says it.");
-    let calls = tools.iter().map(|tool| {
+    let shown = tools.iter().filter(|tool| tool.name != READS_ON);
+    let calls = shown.map(|tool| {
         let example = json!({"action": tool.name, "arguments": example::arguments(tool)});
         format!("\n{example}  {}", tool.description)
     });

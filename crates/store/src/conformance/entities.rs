@@ -56,19 +56,25 @@ pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Backin
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
+    let below = new_child(&store, &child).await?;
     let [a, b, c] = [task(&one, child.id), task(&child, one.id), task(&two, two.id)];
+    let d = task(&below, one.id);
     let done = Task { status: Status::Succeeded, ..b.clone() };
-    for task in [&a, &b, &c, &done] {
+    for task in [&a, &b, &c, &d, &done] {
         store.commit(Commit::new(at(1)).write(Write::record(&task.clone())?)).await?;
     }
     let all = EntityQuery::records::<Task>();
-    let [a, b, c] = [a, b, c].map(|task| task.id.to_string());
+    let [a, b, c, d] = [a, b, c, d].map(|task| task.id.to_string());
     for (query, expected) in [
-        (all.clone(), vec![&a, &b, &c]),
+        (all.clone(), vec![&a, &b, &c, &d]),
         (EntityQuery::records::<Note>(), vec![]),
-        (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b]),
+        (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b, &d]),
         (EntityQuery { parent: Some(child.id.into()), ..all.clone() }, vec![&b]),
-        (EntityQuery::in_status::<Task>(Status::Queued), vec![&a, &c]),
+        (EntityQuery { branch: Some(one.id), ..all.clone() }, vec![&a, &b, &d]),
+        (EntityQuery { branch: Some(child.id), ..all.clone() }, vec![&b, &d]),
+        (EntityQuery { root: Some(one.id), branch: Some(below.id), ..all.clone() }, vec![&d]),
+        (EntityQuery { root: Some(two.id), branch: Some(child.id), ..all.clone() }, vec![]),
+        (EntityQuery::in_status::<Task>(Status::Queued), vec![&a, &c, &d]),
         (EntityQuery { root: Some(one.id), ..EntityQuery::in_status::<Task>(Status::Succeeded) }, vec![&b]),
         (EntityQuery { root: Some(two.id), parent: Some(one.id.into()), ..all }, vec![]),
     ] {

@@ -267,6 +267,7 @@ impl Store for MemoryStore {
         let fits = |entity: &Entity| {
             (query.root.is_none() || query.root == entity.root)
                 && (query.parent.is_none() || query.parent == entity.parent)
+                && query.branch.is_none_or(|top| rows.is_in_branch(entity, top))
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
         let bare = |mut found: Vec<Entity>| {

@@ -1,6 +1,6 @@
 //! The rows, and what a claim and a commit do to them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
     Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, EventBody, HourlyUsage, Item, Owner,
@@ -51,6 +51,14 @@ impl Rows {
 
     pub(super) fn entity(&self, kind: EntityKind, id: &str) -> Option<&Entity> {
         self.entities.iter().find(|entity| (entity.kind, entity.id.as_str()) == (kind, id))
+    }
+
+    /// Whether an entity belongs to this agent or to one below it.
+    pub(super) fn is_in_branch(&self, entity: &Entity, top: AgentId) -> bool {
+        let of = entity.parent.as_ref().and_then(Parent::agent);
+        // Only an edited database has a circle of parents.
+        let most = self.agents.len() + 1;
+        iter::successors(of, |id| self.agent(*id)?.parent).take(most).any(|id| id == top)
     }
 
     pub(super) fn budget(&self, id: &BudgetId) -> Option<&Budget> {

@@ -33,7 +33,7 @@ impl Tool for ReadOutput {
 
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
         let description = "Read what was left out of a long result or message.";
-        caller.has_cuts.then(|| spec_of::<Arguments>(NAME, description))
+        caller.may_have_cuts.then(|| spec_of::<Arguments>(NAME, description))
     }
 
     fn effect(&self) -> Effect {

@@ -160,12 +160,13 @@ impl Collected {
 }
 
 fn tokens(usage: &Value) -> Usage {
-    let count = |path: &str| usage.pointer(path).and_then(Value::as_u64).unwrap_or(0);
+    let count = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let part = |of: &str, name: &str| usage.get(of).map_or(0, |details| count(details, name));
     Usage {
-        input: count("/prompt_tokens"),
-        output: count("/completion_tokens"),
-        cached: count("/prompt_tokens_details/cached_tokens"),
-        cache_written: count("/prompt_tokens_details/cache_write_tokens"),
-        reasoning: count("/completion_tokens_details/reasoning_tokens"),
+        input: count(usage, "prompt_tokens"),
+        output: count(usage, "completion_tokens"),
+        cached: part("prompt_tokens_details", "cached_tokens"),
+        cache_written: part("prompt_tokens_details", "cache_write_tokens"),
+        reasoning: part("completion_tokens_details", "reasoning_tokens"),
     }
 }

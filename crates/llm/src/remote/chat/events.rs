@@ -21,7 +21,7 @@ impl Events {
     /// event over several lines, so a line is an event.
     pub(super) fn next(&mut self) -> Option<&[u8]> {
         loop {
-            let end = self.bytes[self.read..].iter().position(|byte| matches!(byte, b'\n' | b'\r'))?;
+            let end = memchr::memchr2(b'\n', b'\r', &self.bytes[self.read..])?;
             let line = self.read..self.read + end;
             self.read = line.end + 1;
             if data(&self.bytes[line.clone()]).is_some() {
