@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use entourage_store::{AgentQuery, BudgetChange, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
-    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Owner, ShownStatus, StepState, Wakeup,
+    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Dollars, Owner, ShownStatus, StepState, Wakeup,
 };
 
 use super::Client;
@@ -65,8 +65,8 @@ impl Client {
     /// `key`, however often the request is sent.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is granted; [`Error::NotNow`] if the tree has no budget in
-    /// what is granted; [`Error::KeyReused`].
+    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is granted, or more than can be counted together with earlier
+    /// grants; [`Error::NotNow`] if the tree has no budget in what is granted; [`Error::KeyReused`].
     pub async fn grant_budget(
         &self,
         id: AgentId,
@@ -95,6 +95,9 @@ impl Client {
                 // One that waited was forgotten meanwhile.
                 Err(Error::NotFound { .. } | Error::Gone(_)) if self.agent(tree).await.is_ok() => {
                     woken.clear()
+                }
+                Err(Error::Store(StoreError::TooMuchGranted { most, .. })) => {
+                    return Err(Error::Invalid(too_much(more, most)));
                 }
                 done => {
                     done?;
@@ -159,4 +162,12 @@ impl Client {
         }
         Ok(waiting)
     }
+}
+
+/// Why such a grant is refused: what of it is more than the most that can be granted.
+fn too_much(more: Amount, most: Amount) -> String {
+    let cost = (more.cost > most.cost).then(|| Dollars(most.cost).to_string());
+    let tokens = (more.tokens > most.tokens).then(|| format!("{} tokens", most.tokens));
+    let most: Vec<String> = cost.into_iter().chain(tokens).collect();
+    format!("grant at most {}: more cannot be counted beside what was granted before", most.join(" and "))
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Budgets, Cause, Client, Interrupt, Kinds, NewAgent, Run};
+use entourage_engine::{Budgets, Cause, Client, Error, Interrupt, Kinds, NewAgent, Run};
 use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
@@ -318,6 +318,27 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
     let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
     let rebuilt = world.client().request(run.id, 1).await.unwrap();
     assert_eq!(rebuilt.doubt, None, "the limit on the answer is part of what is proved");
+}
+
+/// Sums of grants are counted exactly: what would go beyond that changes nothing, and its key is not used up.
+#[tokio::test]
+async fn a_grant_beyond_what_can_be_counted_is_refused_and_changes_nothing() {
+    let world = World::builder(answering()).kinds(limited(1_000_000)).start().await;
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    let tokens = |tokens| Amount { tokens, ..Amount::default() };
+    person(&world).grant_budget(root.id, tokens(7), None).await.unwrap();
+    let most = i64::MAX.cast_unsigned() - 7;
+    for more in [most + 1, u64::MAX] {
+        let refused = person(&world).grant_budget(root.id, tokens(more), Some("more")).await.unwrap_err();
+        assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
+        assert!(refused.to_string().starts_with(&format!("grant at most {most} tokens: ")), "{refused}");
+        let budget = world.client().budgets(root.id).await.unwrap().remove(0).budget;
+        assert_eq!(budget.granted, tokens(7));
+    }
+    let states = person(&world).grant_budget(root.id, tokens(most), Some("more")).await.unwrap();
+    assert_eq!(states[0].budget.granted, tokens(i64::MAX.cast_unsigned()));
+    assert!(world.audit().await.is_empty());
 }
 
 /// The provider may have worked on a call that timed out.

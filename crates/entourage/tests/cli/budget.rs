@@ -71,6 +71,7 @@ fn a_grant_that_no_budget_takes_is_refused() {
     for (arguments, why) in [
         (&["budget", "--grant", "0.50"][..], "its tree has no such budget"),
         (&["budget", "--grant-tokens", "0"], "nothing is granted"),
+        (&["budget", "--grant-tokens", "18446744073709551615"], "grant at most 9223372036854775807 tokens"),
         (&["budget", "--grant", "half"], "half"),
     ] {
         let refused = place.entourage(arguments);
