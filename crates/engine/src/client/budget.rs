@@ -4,14 +4,11 @@ use std::collections::HashSet;
 
 use entourage_store::{AgentQuery, BudgetChange, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
-    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Dollars, Owner, ShownStatus, StepState, Wakeup,
+    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Dollars, Owner, ShownStatus, Wakeup,
 };
 
 use super::Client;
-use crate::{Error, Result};
-
-/// How many agents the commit of a grant wakes; each of the others is woken in a commit of its own.
-const WOKEN_AT_ONCE: usize = 1_000;
+use crate::{Error, Result, room::WOKEN_AT_ONCE};
 
 /// A budget that limits an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,17 +123,10 @@ impl Client {
 
     /// Wakes each agent of a tree that waits for this budget, but for those that are woken already.
     async fn wake_waiting(&self, root: AgentId, budget: &BudgetId, woken: &HashSet<AgentId>) -> Result<()> {
-        for agent in self.waiting_for(root, budget).await? {
-            if woken.contains(&agent.id) {
-                continue;
-            }
-            let now = self.engine.now();
-            let wakeup = Wakeup::new(agent.id, agent.owner, now);
-            let commit = Commit::new(now).write(Write::ScheduleWakeup(wakeup));
-            match self.engine.commit(commit).await {
-                Ok(_) | Err(StoreError::NoAgent { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+        let mut waiting = self.waiting_for(root, budget).await?;
+        waiting.retain(|agent| !woken.contains(&agent.id));
+        for agents in waiting.chunks(WOKEN_AT_ONCE) {
+            self.engine.wake_at_once(agents.to_vec()).await?;
         }
         Ok(())
     }
@@ -148,15 +138,7 @@ impl Client {
         let query = AgentQuery { root: Some(root), status, page: Page::all(), ..AgentQuery::default() };
         let mut waiting = Vec::new();
         for agent in self.engine.store().agents(&self.scope, query).await? {
-            let Some(run) = self.open_run(&agent).await? else { continue };
-            let lacks = |state: &StepState| match state {
-                StepState::Retry(retry) => {
-                    retry.shortage.as_ref().is_some_and(|lacks| lacks.budget == *budget)
-                }
-                _ => false,
-            };
-            let steps = self.engine.store().steps(&self.scope, run.id).await?;
-            if steps.iter().any(|step| lacks(&step.state)) {
+            if self.engine.shortages_of(&agent).await?.iter().any(|lacking| lacking.budget == *budget) {
                 waiting.push(agent);
             }
         }
