@@ -13,6 +13,9 @@ const SHORT: usize = 100;
 /// The arguments that say most about a call; the first that is present is shown.
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
 
+/// What an agent does whose next model call has no room in a budget.
+pub(crate) const WAITS_FOR_BUDGET: &str = "waits for a budget";
+
 /// The sign of a status.
 pub(crate) const fn sign(status: ShownStatus) -> &'static str {
     match status {

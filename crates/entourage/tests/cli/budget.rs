@@ -47,6 +47,8 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
     assert!(why.stdout.contains("the next call may take"), "{why:?}");
     assert!(why.stderr.contains("calls with: entourage budget agt_"), "{why:?}");
     assert!(why.stderr.contains(" --grant-tokens "), "{why:?}");
+    let tree = place.entourage(&["tree"]).good().stdout;
+    assert!(tree.starts_with("◌ saver waits for a budget agt_"), "{tree}");
     assert_eq!(
         place.entourage(&["budget"]).good().stdout,
         "budget of the tree: 50 tokens of 50 tokens left\n"
