@@ -218,9 +218,11 @@ impl From<types::EventBody> for EventBody {
 #[into_params(parameter_in = Query)]
 pub struct Begin {
     /// Begin after the event with this number. A stream begins with the first event that is kept by default, and
-    /// `Last-Event-ID` takes precedence; a page has the last events by default.
+    /// `Last-Event-ID` takes precedence; a page has the last events by default. Both are refused with
+    /// `cursor-gone` if no event has this number yet, or if events right after it were pruned.
     pub after: Option<u64>,
-    /// Pages only: the last events before the event with this number.
+    /// Pages only: the last events before the event with this number; refused with `cursor-gone` if that event was
+    /// pruned.
     pub before: Option<u64>,
     /// Pages only: only events about this agent.
     #[param(value_type = Option<schema::AgentId>)]

@@ -35,6 +35,7 @@ pub mod responses;
 mod restart;
 mod retention;
 mod retry;
+mod room;
 mod run;
 mod schedules;
 mod schemas;

@@ -127,7 +127,8 @@ impl Engine {
         unusable
     }
 
-    /// Reads the kinds again. New runs take the new versions; open runs keep theirs.
+    /// Reads the kinds again. New runs take the new versions; open runs keep theirs. Agents that wait for a budget of
+    /// which a kind allows more now go on.
     ///
     /// # Errors
     /// [`Error::Kinds`] names every mistake with file and line, a missing guardrail, or a limit in money that
@@ -141,7 +142,11 @@ impl Engine {
         let read = tokio::task::spawn_blocking(move || source()).await;
         let (kinds, findings) =
             read.map_err(|died| Error::Kinds(format!("reading them crashed: {died}")))??;
-        self.renew(kinds, findings)
+        let reloaded = self.renew(kinds, findings)?;
+        // Beside the answer: many may wait.
+        let engine = self.clone();
+        tokio::spawn(async move { engine.wake_where_room().await });
+        Ok(reloaded)
     }
 
     /// Replaces the kinds by these, which the caller has read. New runs take the new versions; open runs keep

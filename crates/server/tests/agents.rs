@@ -1,7 +1,8 @@
 //! Agents, their conversation, their transcript and their runs, read over HTTP as the engine has them.
 
 use entourage_api::{Agent, Item, Run, Step};
-use entourage_types::{AgentId, ShownStatus};
+use entourage_engine::Kinds;
+use entourage_types::{AgentId, Kind, Limits, ShownStatus};
 use serde_json::json;
 
 use crate::site::Site;
@@ -58,6 +59,17 @@ async fn an_agent_may_be_put_below_another_one() {
     let gone = site.get(&format!("/v1/agents/{id}")).await.expect(200);
     assert_eq!(gone["status"], "cancelled");
     site.post("/v1/agents", &json!({"parent": above, "message": "x"})).await.problem(409, "agent-cancelled");
+}
+
+/// The response is described as a conflict of this operation, as every response of these tests is.
+#[tokio::test]
+async fn an_agent_below_one_whose_limits_leave_no_room_is_a_described_conflict() {
+    let limits = Limits { max_depth: 0, ..Limits::default() };
+    let site = Site::of_kinds(Kinds::none().with(Kind { limits, ..Kind::bare("assistant") })).await;
+    let above = site.make("one").await;
+    let refused = site.post("/v1/agents", &json!({"parent": above, "message": "two"})).await;
+    let detail = refused.problem(409, "not-now").detail;
+    assert!(detail.contains("as deep in its tree as its kind's limits allow"), "{detail}");
 }
 
 /// An agent that has ended is removed from a tree that lives on, and what it came to stays.

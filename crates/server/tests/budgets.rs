@@ -49,6 +49,8 @@ async fn a_met_budget_says_why_and_a_grant_lets_the_agent_go_on() {
     let budget = &site.get(&path).await.expect(200)["data"][0];
     assert_eq!(budget["of"], json!({ "scope": "tree", "root": id }));
     assert_eq!((&budget["allowance"]["tokens"], &budget["spent"]["tokens"]), (&json!(10), &json!(0)));
+    let refused = site.post(&path, &json!({ "tokens": u64::MAX })).await.problem(422, "invalid-request");
+    assert!(refused.detail.contains(&format!("grant at most {} tokens", i64::MAX)), "{}", refused.detail);
     let granted = site.post(&path, &json!({ "tokens": 100_000 })).await.expect(200);
     assert_eq!(granted["data"][0]["granted"]["tokens"], 100_000);
     once(&site, &id, "the agent goes on after the grant", |agent| agent["status"] == "succeeded").await;

@@ -295,7 +295,10 @@ impl Answer {
         };
         let (status, media) = (self.status.as_str(), self.headers.get("content-type"));
         let responses = &operation["responses"];
-        let described = responses.get(status).or(responses.get("default")).unwrap_or(&Value::Null);
+        // What only some operations answer is described at each of them, and is not anything else.
+        let is_special = matches!(self.status, StatusCode::CONFLICT | StatusCode::GONE);
+        let other = responses.get("default").filter(|_| !is_special);
+        let described = responses.get(status).or(other).unwrap_or(&Value::Null);
         let named =
             described["$ref"].as_str().and_then(|name| DESCRIPTION.pointer(name.trim_start_matches('#')));
         let described = named.unwrap_or(described);

@@ -23,7 +23,7 @@ pub enum BudgetChange {
         /// Whether that is all; otherwise the rest of the reservation counts as used, too.
         is_all: bool,
     },
-    /// A person grants a tree more. Only an outsider may write this.
+    /// A person grants a tree more, up to [what is counted](Budget::grantable). Only an outsider may write this.
     Grant {
         /// The root of the tree.
         tree: AgentId,

@@ -1,6 +1,8 @@
 //! What can go wrong in a store, by what the caller can do about it.
 
-use entourage_types::{AgentId, Allowance, BudgetId, CommitId, EntityKind, RunId, Step, Wakeup};
+use entourage_types::{
+    AgentId, Allowance, Amount, BudgetId, CommitId, Dollars, EntityKind, RunId, Step, Wakeup,
+};
 
 /// What can go wrong in a store.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -155,6 +157,14 @@ pub enum Error {
     HasRoom {
         /// Which budget.
         budget: BudgetId,
+    },
+    /// A grant would raise the sum of what was granted beyond what is counted.
+    #[error("budget {budget} can be granted at most {} and {} tokens more", Dollars(.most.cost), .most.tokens)]
+    TooMuchGranted {
+        /// Which budget.
+        budget: BudgetId,
+        /// The most that can still be granted.
+        most: Amount,
     },
     /// The disk is full; nothing was written.
     #[error("the disk is full: {0}. Free some space; nothing was lost, and work resumes where it stopped")]

@@ -26,6 +26,12 @@ impl Amount {
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether it is no more than this, in money and in tokens.
+    #[must_use]
+    pub fn is_within(&self, most: Self) -> bool {
+        self.cost <= most.cost && self.tokens <= most.tokens
+    }
 }
 
 impl AddAssign for Amount {
@@ -133,6 +139,15 @@ impl Budget {
         let mut gone = self.spent;
         gone += self.presumed;
         gone
+    }
+
+    /// The most that people can still grant: the sum of all grants is kept as integers that any database has.
+    #[must_use]
+    pub const fn grantable(&self) -> Amount {
+        const MOST: u64 = i64::MAX.cast_unsigned();
+        let Amount { cost, tokens } = self.granted;
+        let cost = Cost::from_nanos(MOST.saturating_sub(cost.nanos()));
+        Amount { cost, tokens: MOST.saturating_sub(tokens) }
     }
 
     /// What an allowance leaves beside what is spent and what is reserved.

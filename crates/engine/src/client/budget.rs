@@ -4,14 +4,11 @@ use std::collections::HashSet;
 
 use entourage_store::{AgentQuery, BudgetChange, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
-    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Owner, ShownStatus, StepState, Wakeup,
+    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Dollars, Owner, ShownStatus, Wakeup,
 };
 
 use super::Client;
-use crate::{Error, Result};
-
-/// How many agents the commit of a grant wakes; each of the others is woken in a commit of its own.
-const WOKEN_AT_ONCE: usize = 1_000;
+use crate::{Error, Result, room::WOKEN_AT_ONCE};
 
 /// A budget that limits an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +62,8 @@ impl Client {
     /// `key`, however often the request is sent.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is granted; [`Error::NotNow`] if the tree has no budget in
-    /// what is granted; [`Error::KeyReused`].
+    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is granted, or more than can be counted together with earlier
+    /// grants; [`Error::NotNow`] if the tree has no budget in what is granted; [`Error::KeyReused`].
     pub async fn grant_budget(
         &self,
         id: AgentId,
@@ -96,6 +93,9 @@ impl Client {
                 Err(Error::NotFound { .. } | Error::Gone(_)) if self.agent(tree).await.is_ok() => {
                     woken.clear()
                 }
+                Err(Error::Store(StoreError::TooMuchGranted { most, .. })) => {
+                    return Err(Error::Invalid(too_much(more, most)));
+                }
                 done => {
                     done?;
                     break;
@@ -123,17 +123,10 @@ impl Client {
 
     /// Wakes each agent of a tree that waits for this budget, but for those that are woken already.
     async fn wake_waiting(&self, root: AgentId, budget: &BudgetId, woken: &HashSet<AgentId>) -> Result<()> {
-        for agent in self.waiting_for(root, budget).await? {
-            if woken.contains(&agent.id) {
-                continue;
-            }
-            let now = self.engine.now();
-            let wakeup = Wakeup::new(agent.id, agent.owner, now);
-            let commit = Commit::new(now).write(Write::ScheduleWakeup(wakeup));
-            match self.engine.commit(commit).await {
-                Ok(_) | Err(StoreError::NoAgent { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+        let mut waiting = self.waiting_for(root, budget).await?;
+        waiting.retain(|agent| !woken.contains(&agent.id));
+        for agents in waiting.chunks(WOKEN_AT_ONCE) {
+            self.engine.wake_at_once(agents.to_vec()).await?;
         }
         Ok(())
     }
@@ -145,18 +138,18 @@ impl Client {
         let query = AgentQuery { root: Some(root), status, page: Page::all(), ..AgentQuery::default() };
         let mut waiting = Vec::new();
         for agent in self.engine.store().agents(&self.scope, query).await? {
-            let Some(run) = self.open_run(&agent).await? else { continue };
-            let lacks = |state: &StepState| match state {
-                StepState::Retry(retry) => {
-                    retry.shortage.as_ref().is_some_and(|lacks| lacks.budget == *budget)
-                }
-                _ => false,
-            };
-            let steps = self.engine.store().steps(&self.scope, run.id).await?;
-            if steps.iter().any(|step| lacks(&step.state)) {
+            if self.engine.shortages_of(&agent).await?.iter().any(|lacking| lacking.budget == *budget) {
                 waiting.push(agent);
             }
         }
         Ok(waiting)
     }
+}
+
+/// Why such a grant is refused: what of it is more than the most that can be granted.
+fn too_much(more: Amount, most: Amount) -> String {
+    let cost = (more.cost > most.cost).then(|| Dollars(most.cost).to_string());
+    let tokens = (more.tokens > most.tokens).then(|| format!("{} tokens", most.tokens));
+    let most: Vec<String> = cost.into_iter().chain(tokens).collect();
+    format!("grant at most {}: more cannot be counted beside what was granted before", most.join(" and "))
 }

@@ -43,13 +43,19 @@ impl Client {
     /// A page of the events of the tree that an agent belongs to: by default its last events.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::CursorGone`] if events right after `after` were pruned.
+    /// As for [`Client::watch`]: [`Error::NotFound`]; [`Error::CursorGone`] if the events right after `after` were
+    /// pruned, or the one with the number `before`; [`Error::CursorAhead`] if no event has the number `after` yet.
     pub async fn event_page(&self, of: AgentId, filter: EventFilter) -> Result<EventPage> {
         let (root, store) = (self.agent(of).await?.root, self.engine.store());
         let EventFilter { after, before, agent, name, limit } = filter;
         let last = store.last_event(&self.scope, root).await?;
         let first = store.events(&self.scope, root, 0, 1).await?.first().map_or(0, |event| event.seq);
-        if let Some(after) = after.filter(|after| first > after + 1) {
+        if let Some(after) = after.filter(|after| *after > last) {
+            return Err(Error::CursorAhead { root, after });
+        }
+        // A page before pruned events would lead on from there to events that are not kept.
+        let begins = after.or(before.map(|before| before.saturating_sub(1)));
+        if let Some(after) = begins.filter(|after| first > after.saturating_add(1)) {
             return Err(Error::CursorGone { root, after, first });
         }
         let scanned = if agent.is_some() || name.is_some() { SCANNED } else { u64::from(limit) };

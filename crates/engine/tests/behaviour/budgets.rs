@@ -3,19 +3,19 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
-use entourage_engine::{Budgets, Cause, Client, Interrupt, Kinds, NewAgent, Run};
+use entourage_engine::{Budgets, Cause, Client, Error, Interrupt, Kinds, NewAgent, Run};
 use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page};
+use entourage_store::{MemoryStore, Page, RecordFilter};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, AgentId, Amount, Budget, BudgetId, Cost, Event, EventBody, ItemBody, Kind, Limits,
-    ModelUse, NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn,
+    Action, Agent, AgentId, Amount, Budget, BudgetId, Cost, Event, EventBody, ItemBody, JobRun, Kind, Limits,
+    ModelUse, NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn, Wakeup,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -320,6 +320,27 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
     assert_eq!(rebuilt.doubt, None, "the limit on the answer is part of what is proved");
 }
 
+/// Sums of grants are counted exactly: what would go beyond that changes nothing, and its key is not used up.
+#[tokio::test]
+async fn a_grant_beyond_what_can_be_counted_is_refused_and_changes_nothing() {
+    let world = World::builder(answering()).kinds(limited(1_000_000)).start().await;
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    let tokens = |tokens| Amount { tokens, ..Amount::default() };
+    person(&world).grant_budget(root.id, tokens(7), None).await.unwrap();
+    let most = i64::MAX.cast_unsigned() - 7;
+    for more in [most + 1, u64::MAX] {
+        let refused = person(&world).grant_budget(root.id, tokens(more), Some("more")).await.unwrap_err();
+        assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
+        assert!(refused.to_string().starts_with(&format!("grant at most {most} tokens: ")), "{refused}");
+        let budget = world.client().budgets(root.id).await.unwrap().remove(0).budget;
+        assert_eq!(budget.granted, tokens(7));
+    }
+    let states = person(&world).grant_budget(root.id, tokens(most), Some("more")).await.unwrap();
+    assert_eq!(states[0].budget.granted, tokens(i64::MAX.cast_unsigned()));
+    assert!(world.audit().await.is_empty());
+}
+
 /// The provider may have worked on a call that timed out.
 #[tokio::test]
 async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_as_nothing() {
@@ -516,6 +537,87 @@ async fn a_budget_holds_although_its_kind_is_gone() {
     let more = Amount { tokens: 100_000, ..Amount::default() };
     person(&world).grant_budget(root.id, more, None).await.unwrap();
     world.ended(root.id).await;
+}
+
+async fn wakeups(world: &World, agent: &Agent) -> Vec<Wakeup> {
+    let mut all = world.store().due(Time::LAST, None, 100).await.unwrap();
+    all.retain(|wakeup| wakeup.agent == agent.id);
+    all
+}
+
+/// Begins what an engine does beside its agents, and waits until it has looked at those that wait.
+async fn kept_up(world: &World) {
+    let engine = world.engine().clone();
+    tokio::spawn(async move { engine.keep_up().await });
+    // Its jobs are on record after that.
+    let jobs = async || world.store().records(&Scope::All, RecordFilter::<JobRun>::default()).await.unwrap();
+    eventually("it keeps up", jobs, |jobs| !jobs.is_empty()).await;
+}
+
+/// No time passes: it does not wait for its next look, and nothing is written for one without room.
+#[tokio::test]
+async fn a_start_with_a_larger_budget_of_the_day_wakes_who_waits_for_it() {
+    let allowed = Arc::new(Mutex::new(dollars("$0.0001")));
+    let by_settings = Arc::clone(&allowed);
+    let with_budget = move |engine: entourage_engine::Builder| {
+        let per_owner_per_day = Some(*by_settings.lock().unwrap());
+        engine.budgets(Budgets { per_owner_per_day, ..Budgets::default() })
+    };
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).engine(with_budget).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    let before = wakeups(&world, &root).await;
+    let world = world.restart(Faults::default()).await;
+    kept_up(&world).await;
+    asleep_over_budget(&world, &root).await;
+    assert_eq!(wakeups(&world, &root).await, before);
+    *allowed.lock().unwrap() = dollars("$1");
+    let world = world.restart(Faults::default()).await;
+    kept_up(&world).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let today = world.client().budget_today().await.unwrap().unwrap().budget;
+    assert_eq!((today.spent.cost, today.reserved), (dollars("$0.0003"), Amount::default()));
+    assert_eq!(world.audit().await, []);
+}
+
+/// Likewise for a tree; another one, of which the files allow no more than before, sleeps on.
+#[tokio::test]
+async fn a_reload_of_a_kind_that_allows_more_wakes_who_waits_for_that() {
+    let is_raised = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&is_raised);
+    let kinds = move || {
+        let of = |budget| Limits {
+            max_tree_cost: Some(dollars(budget)),
+            max_answer_tokens: Some(100),
+            ..Limits::default()
+        };
+        let budget = if raised.load(Ordering::Relaxed) { "$1" } else { "$0.0001" };
+        let other = Kind { limits: of("$0.0001"), ..bare("other") };
+        one_kind(|kind| kind.limits = of(budget)).with(other)
+    };
+    let with_kinds = move |engine: entourage_engine::Builder| {
+        let read = kinds.clone();
+        engine.kinds(kinds()).kinds_from(Arc::new(move || Ok((read(), Vec::new()))))
+    };
+    let world = World::builder(answering()).engine(with_kinds).start().await;
+    let new = |kind: &str| NewAgent {
+        kind: Some(kind.to_owned()),
+        message: Some("Go.".into()),
+        ..NewAgent::default()
+    };
+    let other = person(&world).create(new("other"), None).await.unwrap();
+    asleep_over_budget(&world, &other).await;
+    let asleep = wakeups(&world, &other).await;
+    let root = person(&world).create(new("assistant"), None).await.unwrap();
+    asleep_over_budget(&world, &root).await;
+    is_raised.store(true, Ordering::Relaxed);
+    assert_eq!(world.engine().reload().await.unwrap().changed, ["assistant"]);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let spent = world.client().budgets(root.id).await.unwrap().remove(0).budget.spent;
+    assert_eq!(spent.cost, dollars("$0.0003"));
+    asleep_over_budget(&world, &other).await;
+    assert_eq!(wakeups(&world, &other).await, asleep);
+    assert_eq!(world.audit().await, []);
 }
 
 /// What reaches an agent while it lacks room leaves one wake-up, that of the time at which it looks again.

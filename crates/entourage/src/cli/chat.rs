@@ -347,8 +347,9 @@ impl Conversation<'_> {
         let is_at_work = true;
         let tree = self.backend.tree(root).await?;
         let questions = self.backend.questions(Some(root)).await?;
-        let total = tree.total;
-        tree::show(&tree.into_agents(), &total, &questions, is_at_work)
+        let (total, agents) = (tree.total, tree.into_agents());
+        let over_budget = tree::over_budget(&self.backend, &agents).await?;
+        tree::show(&agents, &total, &questions, (&over_budget, is_at_work))
     }
 
     async fn farewell(&self) {

@@ -10,8 +10,13 @@ use super::{paint::Paint, text::Text};
 
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
+/// How much of a name is shown, in characters.
+const NAME: usize = 60;
 /// The arguments that say most about a call; the first that is present is shown.
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
+
+/// What an agent does whose next model call has no room in a budget.
+pub(crate) const WAITS_FOR_BUDGET: &str = "waits for a budget";
 
 /// The sign of a status.
 pub(crate) const fn sign(status: ShownStatus) -> &'static str {
@@ -71,16 +76,21 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// A name on one line: a model, or whoever sends a trigger, may have made it up.
+pub(crate) fn name(text: &str) -> String {
+    cut(text, NAME)
+}
+
 /// A call with its most telling argument.
 pub(crate) fn call(call: &ToolCall) -> String {
-    let telling = TELLING.iter().find_map(|name| call.arguments.get(name));
+    let telling = TELLING.iter().find_map(|telling| call.arguments.get(telling));
     let first = || {
         call.arguments.as_object().and_then(|arguments| arguments.values().find(|value| value.is_string()))
     };
     match telling.or_else(first) {
-        Some(Value::String(text)) => format!("{} {}", call.tool, cut(text, 60)),
-        Some(Value::Number(number)) => format!("{} {number}", call.tool),
-        _ => call.tool.clone(),
+        Some(Value::String(text)) => format!("{} {}", name(&call.tool), cut(text, 60)),
+        Some(Value::Number(number)) => format!("{} {number}", name(&call.tool)),
+        _ => name(&call.tool),
     }
 }
 
@@ -169,15 +179,17 @@ pub(crate) fn event(event: &Event) -> Option<String> {
 
 fn body(body: &ItemBody) -> Option<String> {
     Some(match body {
-        ItemBody::Message { from, text, .. } => format!("reads from {}: {}", author(from), short(text)),
+        ItemBody::Message { from, text, .. } => format!("reads from {}: {}", name(author(from)), short(text)),
         ItemBody::Turn { text, calls, .. } if calls.is_empty() => format!("says: {}", short(text)),
         ItemBody::Turn { calls, .. } => {
             format!("calls {}", calls.iter().map(call).collect::<Vec<_>>().join(", "))
         }
-        ItemBody::Output { tool, text, error: true, .. } => format!("{tool} failed: {}", short(text)),
-        ItemBody::Output { tool, text, .. } => format!("{tool} returned: {}", short(text)),
-        ItemBody::Decision { name, value, why, .. } => {
-            format!("decides {name}: {}", short(&decision(value.as_ref(), why.as_deref())))
+        ItemBody::Output { tool, text, error, .. } => {
+            let how = if *error { "failed" } else { "returned" };
+            format!("{} {how}: {}", name(tool), short(text))
+        }
+        ItemBody::Decision { name: of, value, why, .. } => {
+            format!("decides {}: {}", name(of), short(&decision(value.as_ref(), why.as_deref())))
         }
         ItemBody::Notice { text, .. } => short(text),
         ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),

@@ -56,19 +56,22 @@ fn head(agent: &Agent, is_at_work: bool) -> String {
     format!("# {title}\n\n{kind}, {status}, begun {created}, `{id}`\n")
 }
 
-/// An item with its heading. What is not prose is in a fence that its text cannot end.
+/// An item with its heading. Prose is quoted, and what is none is in a fence that its text cannot end: no text passes for
+/// a heading.
 fn section(item: &Item, kind: &str) -> String {
     match &item.body {
-        ItemBody::Message { from, text, .. } => format!("## {}\n\n{text}\n", describe::author(from)),
+        ItemBody::Message { from, text, .. } => {
+            format!("## {}\n\n{}\n", describe::name(describe::author(from)), quoted(text))
+        }
         ItemBody::Turn { text, calls, .. } => {
             let mut said = format!("## {kind}\n");
             if !text.is_empty() {
-                said.push_str(&format!("\n{text}\n"));
+                said.push_str(&format!("\n{}\n", quoted(text)));
             }
             for call in calls {
                 said.push_str(&format!(
                     "\nCalls `{}`:\n\n{}\n",
-                    call.tool,
+                    describe::name(&call.tool),
                     fenced(&describe::arguments(&call.arguments))
                 ));
             }
@@ -76,20 +79,27 @@ fn section(item: &Item, kind: &str) -> String {
         }
         ItemBody::Output { tool, text, error, .. } => {
             let how = if *error { "failed" } else { "returned" };
-            format!("### `{tool}` {how}\n\n{}\n", fenced(text))
+            format!("### `{}` {how}\n\n{}\n", describe::name(tool), fenced(text))
         }
         ItemBody::Decision { name, value, why, .. } => {
             format!(
-                "### decides `{name}`\n\n{}\n",
+                "### decides `{}`\n\n{}\n",
+                describe::name(name),
                 fenced(&describe::decision(value.as_ref(), why.as_deref()))
             )
         }
-        ItemBody::Notice { text, .. } => format!("> {}\n", text.replace('\n', "\n> ")),
-        ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{text}\n"),
+        ItemBody::Notice { code, text, .. } => format!("### notice: {code}\n\n{}\n", quoted(text)),
+        ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{}\n", quoted(text)),
         ItemBody::Context { entries } => {
             format!("### context\n\n{}\n", fenced(&describe::context(entries, "\n")))
         }
     }
+}
+
+/// A text as a quotation.
+fn quoted(text: &str) -> String {
+    let line = |line: &str| if line.is_empty() { ">".to_owned() } else { format!("> {line}") };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// A text between fences that are longer than any in it.

@@ -1,5 +1,7 @@
 //! `entourage show`: shows an agent's whole transcript.
 
+use std::io::{self, IsTerminal};
+
 use clap::Args;
 use entourage_api::{Item, ItemBody};
 use entourage_types::AgentId;
@@ -10,8 +12,8 @@ use super::{
     failure::Exit,
     globals::Globals,
     id_input::IdInput,
-    out,
-    text::{Text, text},
+    out, screen,
+    text::{Text, margined, text},
 };
 
 const AFTER_HELP: &str = "\
@@ -65,38 +67,35 @@ pub(super) async fn each_item(
     }
 }
 
-/// An item in full, under a line that names its author.
+/// An item in full, under a line that names its author. What others wrote is behind a margin, in which no text passes
+/// for such a line.
 fn shown(item: &Item) -> Text {
     let paint = out::stdout();
+    let columns = io::stdout().is_terminal().then(screen::columns);
+    let full = |text: &str| margined(text, columns);
     let (who, body) = match &item.body {
-        ItemBody::Message { from, text, .. } => (describe::author(from).to_owned(), Text::from(text)),
+        ItemBody::Message { from, text, .. } => (describe::name(describe::author(from)), full(text)),
         ItemBody::Turn { text, calls, .. } => {
-            let mut body = Text::from(text);
-            for call in calls {
-                let lead = if text.is_empty() && body == Text::default() { "" } else { "\n" };
-                body.push(text![
-                    lead,
-                    paint.cyan("→ "),
-                    &call.tool,
-                    " ",
-                    describe::arguments(&call.arguments)
-                ]);
-            }
-            ("says".to_owned(), body)
+            let called = calls.iter().map(|call| {
+                let (tool, arguments) = (describe::name(&call.tool), describe::arguments(&call.arguments));
+                text!["\n", paint.cyan("→ "), tool, full(&arguments)]
+            });
+            ("says".to_owned(), std::iter::once(full(text)).chain(called).collect())
         }
         ItemBody::Output { tool, text, error, .. } => {
             let how = if *error { "failed" } else { "returned" };
-            (format!("{tool} {how}"), Text::from(text))
+            (format!("{} {how}", describe::name(tool)), full(text))
         }
-        ItemBody::Decision { name, value, why, .. } => {
-            (format!("decides {name}"), Text::from(describe::decision(value.as_ref(), why.as_deref())))
-        }
-        ItemBody::Notice { code, text, .. } => (format!("notice: {code}"), Text::from(text)),
+        ItemBody::Decision { name, value, why, .. } => (
+            format!("decides {}", describe::name(name)),
+            full(&describe::decision(value.as_ref(), why.as_deref())),
+        ),
+        ItemBody::Notice { code, text, .. } => (format!("notice: {code}"), full(text)),
         ItemBody::Digest { from, text, .. } => {
-            (format!("sums up what is older than item {from}"), Text::from(text))
+            (format!("sums up what is older than item {from}"), full(text))
         }
-        ItemBody::Context { entries } => ("context".to_owned(), Text::from(describe::context(entries, "\n"))),
+        ItemBody::Context { entries } => ("context".to_owned(), full(&describe::context(entries, "\n"))),
     };
     let head = paint.dim(format!("── {} {} ", item.seq, item.at));
-    text!["\n", head, paint.bold(who), "\n", body]
+    text!["\n", head, paint.bold(who), body]
 }

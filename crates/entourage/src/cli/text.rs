@@ -310,5 +310,15 @@ pub(super) fn block(foreign: &str, columns: usize) -> Vec<String> {
     rows.into_iter().map(|row| format!("{MARGIN}{row}")).collect()
 }
 
+/// The same for a text that is shown as it is: with its own lines, and on a terminal of so many columns in rows that
+/// fit, since the terminal would wrap a line to below the margin. Each row begins with the end of the line before.
+pub(super) fn margined(foreign: &str, columns: Option<usize>) -> Text {
+    let rows = match columns {
+        Some(columns) => rows(foreign, columns.saturating_sub(MARGIN.width())),
+        None => Text::from(foreign).0.lines().map(str::to_owned).collect(),
+    };
+    rows.into_iter().map(|row| text!["\n", MARGIN, row]).collect()
+}
+
 #[cfg(test)]
 mod tests;

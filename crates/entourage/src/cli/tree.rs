@@ -1,12 +1,14 @@
 //! `entourage tree`: shows the agents of a tree, their status and their usage, now or as of an event.
 
+use std::collections::HashSet;
+
 use clap::Args;
-use entourage_api::{Agent, PastTree, Question, TreeUsage};
-use entourage_types::{AgentId, Cost, Usage, WaitingOn};
+use entourage_api::{Agent, Cause, PastTree, Question, TreeUsage};
+use entourage_types::{AgentId, Cost, ShownStatus, Usage, WaitingOn};
 use serde_json::json;
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Backend, Purpose, Result},
     describe,
     failure::Exit,
     globals::Globals,
@@ -56,7 +58,8 @@ impl Tree {
             let TreeUsage { usage, cost, .. } = total;
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
-            show(&agents, &total, &questions, is_at_work)?;
+            let over_budget = over_budget(&backend, &agents).await?;
+            show(&agents, &total, &questions, (&over_budget, is_at_work))?;
             if !globals.quiet {
                 let is_paused = |agent: &&Agent| agent.waiting_on == Some(WaitingOn::Resume);
                 let paused: Vec<AgentId> = agents.iter().filter(is_paused).map(|agent| agent.id).collect();
@@ -74,16 +77,41 @@ impl Tree {
     }
 }
 
-/// Writes a tree for a user. `is_at_work` says whether a process works on it.
+/// Which agents of a tree wait for a budget: their status does not tell that from another retry.
+pub(super) async fn over_budget(backend: &Backend, agents: &[Agent]) -> Result<HashSet<AgentId>> {
+    let mut over_budget = HashSet::new();
+    let waits =
+        |agent: &&Agent| (agent.status, agent.waiting_on) == (ShownStatus::Waiting, Some(WaitingOn::Retry));
+    let waiting: Vec<&Agent> = agents.iter().filter(waits).collect();
+    let Some(first) = waiting.first() else { return Ok(over_budget) };
+    // All agents of a tree have the same budgets. Where there are none, it is the model that they wait for.
+    if backend.budgets(first.id).await?.is_empty() {
+        return Ok(over_budget);
+    }
+    for agent in waiting {
+        // One that was forgotten meanwhile waits for nothing.
+        let Ok(why) = backend.why(agent.id).await else { continue };
+        if why.chain.first().is_some_and(|link| matches!(link.cause, Cause::Budget { .. })) {
+            over_budget.insert(agent.id);
+        }
+    }
+    Ok(over_budget)
+}
+
+/// Writes a tree for a user. `over_budget` are the agents that wait for a budget, and `is_at_work` says whether a
+/// process works on the tree.
 pub(super) fn show(
     agents: &[Agent],
     total: &TreeUsage,
     questions: &[Question],
-    is_at_work: bool,
+    (over_budget, is_at_work): (&HashSet<AgentId>, bool),
 ) -> Result<()> {
     let paint = out::stdout();
     for (branch, agent) in describe::branches(agents, describe::place) {
-        let (sign, status) = describe::standing(agent, is_at_work, paint);
+        let (sign, mut status) = describe::standing(agent, is_at_work, paint);
+        if over_budget.contains(&agent.id) {
+            status = paint.status(agent.status, describe::WAITS_FOR_BUDGET);
+        }
         let (kind, title) = (paint.bold(&agent.kind), describe::cut(&agent.title, 60));
         let tail = paint.dim(format!("{} · {title}", agent.id));
         out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;

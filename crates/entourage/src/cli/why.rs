@@ -76,7 +76,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Question { .. } => "waits for an answer",
         Cause::Retry { .. } => "waits to ask the model again",
         Cause::Gate { .. } => "waits for its model's gate",
-        Cause::Budget { .. } => "waits for a budget",
+        Cause::Budget { .. } => describe::WAITS_FOR_BUDGET,
         Cause::Timer { .. } => "sleeps",
         Cause::Task { .. } => "waits for another agent",
         Cause::Pause { .. } => "paused",

@@ -327,6 +327,38 @@ mod tests {
     }
 
     #[test]
+    fn every_key_of_the_budget_is_shown_as_it_is_set() {
+        let file = r#"
+            [budget]
+            per_owner_per_day = "$5.00"
+            unpriced = { input = 1.5, output = 2.0 }
+            [budget.owners."ann@example.org"]
+            per_day = "$20"
+        "#;
+        let path = Path::new("/etc/entourage.toml");
+        let variables = [("BUDGET__UNPRICED__CACHED".to_owned(), "0.5".to_owned())];
+        let given = Given::new(file, path, &variables, &BTreeMap::new());
+        let given = Settings { given, ..Settings::default() };
+        let of_budget = |settings: &Settings| {
+            let shown = settings.in_force().into_iter().filter(|setting| setting.key.starts_with("budget."));
+            shown.map(|setting| (setting.key, setting.value)).collect::<Vec<_>>()
+        };
+        let expected = [
+            (r#"budget.owners."ann@example.org".per_day"#, Some(r#""$20""#)),
+            ("budget.per_owner_per_day", Some(r#""$5.00""#)),
+            ("budget.unpriced.cache_written", None),
+            ("budget.unpriced.cached", Some("0.5")),
+            ("budget.unpriced.input", Some("1.5")),
+            ("budget.unpriced.output", Some("2.0")),
+        ];
+        let owned = |(key, value): (&str, Option<&str>)| (key.to_owned(), value.map(str::to_owned));
+        assert_eq!(of_budget(&given), expected.map(owned));
+        // Without it, one line says that no price is assumed.
+        let unset = of_budget(&Settings::default());
+        assert!(unset.contains(&("budget.unpriced".into(), None)), "{unset:?}");
+    }
+
+    #[test]
     fn no_value_that_may_be_a_secret_is_kept() {
         let settings = settings();
         assert!(FILE.matches("canary").count() > 8);

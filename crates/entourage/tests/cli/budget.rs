@@ -47,6 +47,8 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
     assert!(why.stdout.contains("the next call may take"), "{why:?}");
     assert!(why.stderr.contains("calls with: entourage budget agt_"), "{why:?}");
     assert!(why.stderr.contains(" --grant-tokens "), "{why:?}");
+    let tree = place.entourage(&["tree"]).good().stdout;
+    assert!(tree.starts_with("◌ saver waits for a budget agt_"), "{tree}");
     assert_eq!(
         place.entourage(&["budget"]).good().stdout,
         "budget of the tree: 50 tokens of 50 tokens left\n"
@@ -71,6 +73,7 @@ fn a_grant_that_no_budget_takes_is_refused() {
     for (arguments, why) in [
         (&["budget", "--grant", "0.50"][..], "its tree has no such budget"),
         (&["budget", "--grant-tokens", "0"], "nothing is granted"),
+        (&["budget", "--grant-tokens", "18446744073709551615"], "grant at most 9223372036854775807 tokens"),
         (&["budget", "--grant", "half"], "half"),
     ] {
         let refused = place.entourage(arguments);

@@ -116,6 +116,30 @@ pub async fn a_grant_adds_to_a_budget(place: impl Backing) -> Result<()> {
     Ok(())
 }
 
+/// What all grants come to is counted exactly: one that would go beyond what can be counted changes nothing.
+pub async fn a_grant_beyond_what_can_be_counted_is_refused(place: impl Backing) -> Result<()> {
+    const MOST: u64 = i64::MAX.cast_unsigned();
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let tree = BudgetId::Tree(root.id);
+    let grant = async |amount| {
+        let grant = BudgetChange::Grant { tree: root.id, owner: owner(), amount };
+        store.commit(Commit::new(at(3)).write(Write::Budget(grant))).await
+    };
+    grant(amount(MOST - 2, 7)).await?;
+    for more in [amount(3, 0), amount(u64::MAX, 0), amount(0, MOST - 6), amount(2, u64::MAX)] {
+        let refused = grant(more).await;
+        assert!(
+            matches!(&refused, Err(Error::TooMuchGranted { most, .. }) if *most == amount(2, MOST - 7)),
+            "{more:?}: {refused:?}"
+        );
+        assert_eq!(read(&store, &tree).await?.granted, amount(MOST - 2, 7));
+    }
+    grant(amount(2, MOST - 7)).await?;
+    assert_eq!(read(&store, &tree).await?.granted, amount(MOST, MOST));
+    Ok(())
+}
+
 /// An activation reserves and settles in the budgets of its own tree and owner alone, and only an outsider grants.
 pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) -> Result<()> {
     let store = place.open().await?;

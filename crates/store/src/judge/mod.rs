@@ -171,7 +171,7 @@ impl<F: Facts> Judge<'_, F> {
 
     /// Refuses writes that the existing rows forbid: a second agent of one id or key, a post to an agent that
     /// does not exist, a run or record that would change its agent or owner, the removal of a parent before its
-    /// children.
+    /// children, a grant beyond what is counted.
     fn check_writes(&mut self) -> Result<(), F> {
         let writes = &self.commit.writes;
         for (at, write) in writes.iter().enumerate() {
@@ -202,10 +202,15 @@ impl<F: Facts> Judge<'_, F> {
                 Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
                 Write::PruneAgent(agent) => self.check_no_dependents(*agent, before)?,
                 Write::Record(record, _) => self.check_record(record, before)?,
-                Write::Budget(BudgetChange::Grant { tree: root, owner, .. }) => {
+                Write::Budget(BudgetChange::Grant { tree: root, owner, amount }) => {
                     let is_own = read(self.facts.agent(*root))?.is_some_and(|agent| agent.owner == *owner);
                     if !is_own {
                         return Err(Error::NoAgent { agent: *root }.into());
+                    }
+                    let id = BudgetId::Tree(*root);
+                    let most = budget(self.facts, &id, None)?.grantable();
+                    if !amount.is_within(most) {
+                        return Err(Error::TooMuchGranted { budget: id, most }.into());
                     }
                 }
                 _ => {}

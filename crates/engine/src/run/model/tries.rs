@@ -15,8 +15,8 @@ use crate::{
 /// How many characters of the error of a failed attempt are stored.
 const ERROR: usize = 500;
 
-/// A grant wakes those that wait for one. Without one they look again after this time: the kind or the settings may
-/// allow more by then.
+/// A grant wakes those that wait for one, and so do a reload of the kinds and the next start, where these or the
+/// settings allow more. Beside that they look again after this time: they may have fallen asleep at that very moment.
 const LOOKS_AGAIN: Duration = Duration::from_secs(15 * 60);
 
 /// The progress of a call over its failed attempts.

@@ -146,6 +146,8 @@ fn wide_characters_take_two_columns() {
     assert_eq!(rows("one two three", 8), ["one two", "three"]);
     assert_eq!(Text::from("👩‍👩‍👧!").cut(2).as_str(), "👩‍👩‍👧");
     assert_eq!(block("first\nsecond", 40), ["  │ first", "  │ second"]);
+    assert_eq!(margined("  one two\n\n\tthree\n", None).as_str(), "\n  │   one two\n  │ \n  │ \tthree");
+    assert_eq!(margined("one two", Some(9)).as_str(), "\n  │ one\n  │ two");
 }
 
 /// A model's answer is streamed in pieces, which may begin anywhere.

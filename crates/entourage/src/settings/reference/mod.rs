@@ -80,7 +80,8 @@ fn walk(schema: &Value, path: &mut Vec<String>, keys: &mut Vec<Key>) {
     };
     let choices = choices(schema);
     let tables: Vec<&Value> = choices.iter().copied().filter(|choice| is_table(choice)).collect();
-    if tables.len() < choices.len() {
+    // Whoever leaves out a table of which each key is needed wants to know what that means.
+    if tables.len() < choices.len() || (is_table(schema) && schema["type"] != "object") {
         keys.push(key(schema, path, &choices));
     }
     for table in tables {
@@ -109,8 +110,10 @@ fn choices(schema: &Value) -> Vec<&Value> {
     }
 }
 
+/// Whether a value is a table, or a table that may be left out.
 fn is_table(schema: &Value) -> bool {
-    schema["type"] == "object"
+    let sort = &schema["type"];
+    sort == "object" || sort.as_array().is_some_and(|sorts| sorts.iter().any(|sort| sort == "object"))
 }
 
 /// Whether a value is a number, a yes or no, or one of a few words.

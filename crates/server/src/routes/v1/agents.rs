@@ -51,6 +51,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 201, description = "The agent, at work if it has a message.", body = Agent,
          headers(("Location" = String, description = "The path of the agent."))),
         Failures,
+        Conflict,
     )
 )]
 async fn create(
