@@ -539,10 +539,11 @@ async fn a_budget_holds_although_its_kind_is_gone() {
     world.ended(root.id).await;
 }
 
-async fn wakeups(world: &World, agent: &Agent) -> Vec<Wakeup> {
-    let mut all = world.store().due(Time::LAST, None, 100).await.unwrap();
-    all.retain(|wakeup| wakeup.agent == agent.id);
-    all
+/// The row of an agent, which counts how often it was claimed, and what will wake it.
+async fn undisturbed(world: &World, agent: &Agent) -> (Agent, Vec<Wakeup>) {
+    let mut wakeups = world.store().due(Time::LAST, None, 100).await.unwrap();
+    wakeups.retain(|wakeup| wakeup.agent == agent.id);
+    (world.client().agent(agent.id).await.unwrap(), wakeups)
 }
 
 /// Begins what an engine does beside its agents, and waits until it has looked at those that wait.
@@ -566,11 +567,11 @@ async fn a_start_with_a_larger_budget_of_the_day_wakes_who_waits_for_it() {
     let world = World::builder(answering()).kinds(one_kind(|_| {})).engine(with_budget).start().await;
     let root = world.ask("Go.").await;
     asleep_over_budget(&world, &root).await;
-    let before = wakeups(&world, &root).await;
+    let before = undisturbed(&world, &root).await;
     let world = world.restart(Faults::default()).await;
     kept_up(&world).await;
     asleep_over_budget(&world, &root).await;
-    assert_eq!(wakeups(&world, &root).await, before);
+    assert_eq!(undisturbed(&world, &root).await, before);
     *allowed.lock().unwrap() = dollars("$1");
     let world = world.restart(Faults::default()).await;
     kept_up(&world).await;
@@ -607,7 +608,7 @@ async fn a_reload_of_a_kind_that_allows_more_wakes_who_waits_for_that() {
     };
     let other = person(&world).create(new("other"), None).await.unwrap();
     asleep_over_budget(&world, &other).await;
-    let asleep = wakeups(&world, &other).await;
+    let asleep = undisturbed(&world, &other).await;
     let root = person(&world).create(new("assistant"), None).await.unwrap();
     asleep_over_budget(&world, &root).await;
     is_raised.store(true, Ordering::Relaxed);
@@ -616,7 +617,7 @@ async fn a_reload_of_a_kind_that_allows_more_wakes_who_waits_for_that() {
     let spent = world.client().budgets(root.id).await.unwrap().remove(0).budget.spent;
     assert_eq!(spent.cost, dollars("$0.0003"));
     asleep_over_budget(&world, &other).await;
-    assert_eq!(wakeups(&world, &other).await, asleep);
+    assert_eq!(undisturbed(&world, &other).await, asleep);
     assert_eq!(world.audit().await, []);
 }
 
