@@ -79,7 +79,8 @@ async fn agents_get_shared_instructions_and_send_message_only_with_peers() {
     let request = &model.requests()[0];
     assert!(request.system.starts_with("Be kind.\n\nYou are Ceo."), "{}", request.system);
     let offered: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(offered, ["send_message"]);
+    // Answers can be too long to be shown whole: what reads on is there from the start.
+    assert_eq!(offered, ["send_message", "read_output"]);
     let reviewer = model.requests().into_iter().find(|request| is(request, "Reviewer")).unwrap();
     assert!(!reviewer.tools.iter().any(|tool| tool.name == "send_message"), "it has nobody to write to");
     assert_eq!(reviewer.messages, [Message::User("Build it.".into())]);
