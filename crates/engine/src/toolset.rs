@@ -43,10 +43,8 @@ pub(crate) struct Position {
     pub(crate) works_for: WorksFor,
     /// Whether it has closed sessions.
     pub(crate) has_sessions: bool,
-    /// Whether something in its session is, or may become, too long to be shown whole. Outputs become that, so
-    /// for a kind with tools it does not depend on the session: what the model is offered stays as it is when the
-    /// first output is cut, and the provider's cache with it.
-    pub(crate) may_have_cuts: bool,
+    /// Whether something in its session was too long to be shown whole.
+    pub(crate) has_cuts: bool,
     /// Whether its program makes the calls, and not its model.
     pub(crate) by_program: bool,
 }
@@ -57,8 +55,7 @@ impl Position {
         Self {
             works_for: agent.works_for,
             has_sessions: agent.session > 1,
-            may_have_cuts: kind.tools.as_ref().is_none_or(|listed| !listed.is_empty())
-                || items.iter().any(|item| is_cut(&item.body, kind.limits.max_output_chars)),
+            has_cuts: items.iter().any(|item| is_cut(&item.body, kind.limits.max_output_chars)),
             by_program: false,
         }
     }
@@ -173,8 +170,7 @@ impl Toolsets {
         away: Vec<String>,
     ) -> Toolset {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
-        let Position { works_for, has_sessions, may_have_cuts, by_program } = position;
-        let caller = Caller { kind, peers: &peers, works_for, has_sessions, may_have_cuts };
+        let Position { works_for, has_sessions, has_cuts, by_program } = position;
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
@@ -182,7 +178,15 @@ impl Toolsets {
         let calls = |name: &str| program.is_some_and(|program| program.tools().contains(&name));
         let is_offered =
             |name: &str| (wants(kind, name) || calls(name)) && !withheld.iter().any(|other| other == name);
-        for tool in self.tools().iter().filter(|tool| is_offered(tool.name())) {
+        let all = self.tools();
+        let (own, others): (Vec<_>, Vec<_>) =
+            all.iter().filter(|tool| is_offered(tool.name())).partition(|tool| OWN.contains(&tool.name()));
+        for tool in others.into_iter().chain(own) {
+            // Outputs become too long. What reads on is there from the start, beside any other tool, so that the first
+            // one which does leaves the tools as they are, and the provider's cache with them; but not for a kind
+            // that reads its latest messages alone, whose requests begin anew each time.
+            let may_have_cuts = has_cuts || (!specs.is_empty() && kind.context.messages.is_none());
+            let caller = Caller { kind, peers: &peers, works_for, has_sessions, may_have_cuts };
             let Some(spec) = tool.offer(&caller) else { continue };
             match ArgumentValidator::new(&spec) {
                 Ok(checker) => {
@@ -292,17 +296,13 @@ mod tests {
     use std::sync::Weak;
 
     use async_trait::async_trait;
-    use entourage_tools::{Context, Outcome, Result as ToolResult};
+    use entourage_tools::{Context, Outcome, ReadOutput, Result as ToolResult};
     use serde_json::json;
 
     use super::*;
 
-    const TOP: Position = Position {
-        works_for: WorksFor::Person,
-        has_sessions: false,
-        may_have_cuts: false,
-        by_program: false,
-    };
+    const TOP: Position =
+        Position { works_for: WorksFor::Person, has_sessions: false, has_cuts: false, by_program: false };
 
     /// A tool during whose first offer the kinds change.
     #[derive(Default)]
@@ -374,6 +374,24 @@ mod tests {
         let none = || (Arc::new(Kinds::none()), Vec::new());
         let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
         assert_eq!(offer.effect("pay"), Some(Effect::Unsafe));
+    }
+
+    #[test]
+    fn what_reads_on_is_offered_from_the_start_where_that_keeps_a_prefix() {
+        let offers = Toolsets::new(Toolbox::new(), Arc::default());
+        assert!(offers.add(vec![Arc::new(ReadOutput), Arc::new(Own)]).is_empty());
+        let reads_on = |tools: &[&str], messages: Option<u32>, has_cuts: bool| {
+            let mut kind =
+                Kind { tools: Some(tools.iter().map(ToString::to_string).collect()), ..Kind::bare("a") };
+            kind.context.messages = messages;
+            kind.version = format!("{tools:?} {messages:?}");
+            let none = || (Arc::new(Kinds::none()), Vec::new());
+            offers.of(&Arc::new(kind), Position { has_cuts, ..TOP }, &Owner::local(), none).has("read_output")
+        };
+        let own = ["cashier/pay"];
+        assert_eq!([reads_on(&own, None, false), reads_on(&own, Some(10), false)], [true, false]);
+        assert_eq!([reads_on(&[], None, false), reads_on(&["mcp__bank"], None, false)], [false, false]);
+        assert_eq!([reads_on(&[], None, true), reads_on(&own, Some(10), true)], [true, true]);
     }
 
     #[test]

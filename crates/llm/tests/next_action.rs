@@ -313,11 +313,14 @@ async fn final_answer_is_offered_once_and_ask_user_only_without_other_tools() {
         description: "Does it.".into(),
         parameters: json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
     };
-    let [fetch, ends, asks] = [tools()[0].clone(), tool("final_answer"), tool("ask_user")];
+    let [fetch, ends, asks, reads_on] =
+        [tools()[0].clone(), tool("final_answer"), tool("ask_user"), tool("read_output")];
     for (offered, expected) in [
         (vec![fetch.clone(), ends.clone()], vec!["fetch_url", "final_answer"]),
         (vec![asks.clone(), fetch, ends], vec!["fetch_url", "final_answer"]),
-        (vec![asks], vec!["ask_user", "final_answer"]),
+        (vec![asks.clone()], vec!["ask_user", "final_answer"]),
+        // What reads on is no other way to go on.
+        (vec![asks, reads_on], vec!["ask_user", "final_answer"]),
     ] {
         let scripted = ScriptedModel::new([Script::text(r#"{"action": "final_answer", "text": "A."}"#)]);
         let request = Request { tools: offered.into(), ..ask(vec![Message::User("Ask a.example.".into())]) };

@@ -86,6 +86,7 @@ macro_rules! id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                const { assert!($prefix.len() + 33 <= LONGEST) };
                 f.write_str(written($prefix, self.0, &mut [0; LONGEST]))
             }
         }

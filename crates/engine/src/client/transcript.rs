@@ -143,41 +143,52 @@ impl Client {
         Ok((entries, next))
     }
 
-    /// The questions of an agent and of all below it that were asked from `since` on and
-    /// before `until`, newest first: those of this page, and one more if there are more.
+    /// The questions of an agent and of all below it that were asked from `since` on and before `until`, newest first:
+    /// those of this page, and one more if there are more. It looks at a part of the tree's questions at a time, and at
+    /// none that are older.
     async fn questions_between(
         &self,
         top: &Agent,
-        mut page: Page,
+        page: Page,
         since: Option<Time>,
         mut until: Option<Time>,
     ) -> Result<Vec<Question>> {
         let (most, mut room) = (page.limit as usize, PageLimit::of(page.bytes));
-        page.limit = page.limit.min(QUESTIONS);
-        // A root's are those of its tree.
-        let (root, branch) = (Some(top.root), top.parent.map(|_| top.id));
+        let tree = RecordFilter::<Question> { root: Some(top.root), ..RecordFilter::default() };
         let mut between = Vec::new();
+        let mut page = Page { limit: page.limit.min(QUESTIONS), ..page };
         loop {
-            let filter = RecordFilter { root, branch, page: page.clone(), ..RecordFilter::default() };
-            let found: Vec<Question> = self.records(filter).await?;
-            let Some(last) = found.last() else { return Ok(between) };
-            page.after = Some(last.id.to_string());
-            for question in found {
-                if until.is_some_and(|until| question.created >= until) {
-                    continue;
-                }
-                // From here on the order decides: the times of two questions that were asked at once may
-                // contradict it.
-                until = None;
-                if since.is_some_and(|since| question.created < since) {
-                    return Ok(between);
-                }
-                let fits = between.len() < most && room.takes(question.text.len());
-                between.push(question);
-                if !fits {
-                    return Ok(between);
+            let last = Page { skip: QUESTIONS - 1, limit: 1, ..page.clone() };
+            let last = self.records(RecordFilter { page: last, ..tree.clone() }).await?.pop();
+            page.until = last.as_ref().map(|last| last.id.to_string());
+            loop {
+                let (branch, page_of_branch) = (Some(top.id), page.clone());
+                let found =
+                    self.records(RecordFilter { branch, page: page_of_branch, ..tree.clone() }).await?;
+                let Some(end) = found.last() else { break };
+                page.after = Some(end.id.to_string());
+                for question in found {
+                    if until.is_some_and(|until| question.created >= until) {
+                        continue;
+                    }
+                    // From here on the order decides: the times of two questions that were asked at once may
+                    // contradict it.
+                    until = None;
+                    if since.is_some_and(|since| question.created < since) {
+                        return Ok(between);
+                    }
+                    let fits = between.len() < most && room.takes(question.text.len());
+                    between.push(question);
+                    if !fits {
+                        return Ok(between);
+                    }
                 }
             }
+            let Some(last) = last else { return Ok(between) };
+            if since.is_some_and(|since| last.created < since) {
+                return Ok(between);
+            }
+            page.after = page.until.take();
         }
     }
 

@@ -62,10 +62,9 @@ impl Offered {
 }
 
 impl Run<'_> {
-    /// Offers the tool that reads a whole item, once the prompt shows an item cut. Only a kind without tools, whose
-    /// program makes the calls, is not offered it from the start.
+    /// Offers the tool that reads a whole item, once the prompt shows an item cut, if it was not offered before.
     pub(super) fn offer_for(&mut self, item: &Item) {
-        if !self.offered.position.may_have_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
+        if !self.offered.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
             self.renew_offer();
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::kit::{WorldBuilderExt, bare, first_tools};
+use crate::kit::{WorldBuilderExt, bare, eventually, first_tools};
 use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
@@ -52,12 +52,15 @@ fn ceo_and_dev() -> WorldBuilder {
             Some(Message::User(text)) if text == "tell me" => {
                 Script::call("send_message", json!({"recipient": "user", "message": "told"}))
             }
+            Some(Message::User(text)) if text == "ask me" => {
+                Script::call("ask_user", json!({"question": "Which?"}))
+            }
             _ => Script::text(format!("{} messages", request.messages.len())),
         }))
     });
     let kind = |name: &str, peers: &[&str]| Kind {
         instructions: format!("You are {name}."),
-        tools: Some(vec!["send_message".into()]),
+        tools: Some(vec!["send_message".into(), "ask_user".into()]),
         peers: peers.iter().map(ToString::to_string).collect(),
         conversational: true,
         limits: Limits { max_children: 1, ..Limits::default() },
@@ -98,6 +101,23 @@ async fn threads_that_people_open_have_no_parent() {
     assert_eq!(tops.len(), 4);
     assert_eq!(world.client().tree(below.id).await.unwrap().len(), 5);
     assert_eq!(world.audit().await, []);
+}
+
+/// A thread shows its own questions and those of its children, and none of its siblings.
+#[tokio::test]
+async fn a_thread_shows_no_question_of_another_thread() {
+    let world = ceo_and_dev().start().await;
+    let ceo = world.client().speak(speech("ceo", "ask me"), None).await.unwrap();
+    let dev = world.client().speak(speech("dev", "ask me"), None).await.unwrap();
+    let open = async || world.client().questions(Some(ceo.root), None, Page::default()).await.unwrap();
+    eventually("both have asked", open, |open| open.len() == 2).await;
+    for thread in [ceo.agent, dev.agent] {
+        let own = world.client().questions_of(thread).await.unwrap();
+        let shown = world.client().transcript(thread).await.unwrap();
+        let shown: Vec<_> = shown.into_iter().filter_map(|entry| entry.question).collect();
+        assert_eq!(shown, own.iter().map(|question| question.id).collect::<Vec<_>>());
+        assert_eq!(shown.len(), 1);
+    }
 }
 
 /// Deleting the thread that was opened first deletes its children, and none of its siblings.

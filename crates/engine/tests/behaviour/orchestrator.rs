@@ -163,6 +163,8 @@ async fn the_orchestrator_sees_the_last_ten_messages_and_its_agents_results() {
         })
         .collect();
     assert_eq!(conversation(&last), expected, "ten messages, and nothing before them");
+    // What it read would be the answer to the user.
+    assert!(!last.tools.iter().any(|tool| tool.name == "read_output"));
     let worker = workers(&world, chat.id).await.remove(0);
     let task = &tasks(&world, chat.id).await[0];
     let tail = contexts(&last);

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use entourage_types::ToolCall;
 use serde_json::json;
 
-use super::form::{FINAL, READS_ON};
+use super::form::FINAL;
 use crate::{Message, Request};
 
 /// A request is repeated up to so many characters.
@@ -42,10 +42,13 @@ pub(super) fn has_address(request: &Request) -> bool {
         })
 }
 
+/// What a text says where something was left out of it; the name of the tool alone stands in other texts, too.
+const LEFT_OUT: &str = "; read_output with item ";
+
 /// Whether a text says that something was left out of it, and how to read on.
 pub(super) fn has_cuts(request: &Request) -> bool {
     request.messages.iter().any(|message| match message {
-        Message::Notice(text) | Message::Output { text, .. } | Message::User(text) => text.contains(READS_ON),
+        Message::Notice(text) | Message::Output { text, .. } | Message::User(text) => text.contains(LEFT_OUT),
         Message::Context(_) | Message::Assistant { .. } => false,
     })
 }

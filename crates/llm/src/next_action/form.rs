@@ -20,7 +20,7 @@ const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
 const IN_TURN: &str = "send_message";
 
 /// The tool that reads what was left out of a text. Where something was, the text says how to call it.
-pub(super) const READS_ON: &str = "read_output";
+const READS_ON: &str = "read_output";
 
 /// Tools that reach nothing outside: notes, learnings, earlier messages, other agents.
 const AT_HAND: [&str; 11] = [
@@ -47,7 +47,7 @@ pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
     let all: Vec<&ToolSpec> = tools.iter().filter(is_worth).collect();
     let few: Vec<&ToolSpec> =
         all.iter().copied().filter(|tool| !INSTEAD.contains(&tool.name.as_str())).collect();
-    if few.is_empty() { all } else { few }
+    if few.iter().all(|tool| tool.name == READS_ON) { all } else { few }
 }
 
 /// Returns the tools that can be used now: a weak model makes up an address, or a part that was left out, if the

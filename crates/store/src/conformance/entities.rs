@@ -57,24 +57,35 @@ pub async fn entities_are_found_by_kind_tree_agent_and_status(place: impl Backin
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let child = new_child(&store, &one).await?;
     let below = new_child(&store, &child).await?;
+    // In the tree, and below nobody, like the threads of a chat.
+    let sibling = Agent { root: one.id, ..Agent::root(owner(), "helper", "helps", at(0)) };
+    store.commit(Commit::new(at(0)).write(Write::NewAgent(sibling.clone()))).await?;
     let [a, b, c] = [task(&one, child.id), task(&child, one.id), task(&two, two.id)];
-    let d = task(&below, one.id);
+    let [d, e] = [task(&below, one.id), task(&sibling, one.id)];
     let done = Task { status: Status::Succeeded, ..b.clone() };
-    for task in [&a, &b, &c, &d, &done] {
+    for task in [&a, &b, &c, &d, &e, &done] {
         store.commit(Commit::new(at(1)).write(Write::record(&task.clone())?)).await?;
     }
     let all = EntityQuery::records::<Task>();
-    let [a, b, c, d] = [a, b, c, d].map(|task| task.id.to_string());
+    let [a, b, c, d, e] = [a, b, c, d, e].map(|task| task.id.to_string());
     for (query, expected) in [
-        (all.clone(), vec![&a, &b, &c, &d]),
+        (all.clone(), vec![&a, &b, &c, &d, &e]),
         (EntityQuery::records::<Note>(), vec![]),
-        (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b, &d]),
+        (EntityQuery { root: Some(one.id), ..all.clone() }, vec![&a, &b, &d, &e]),
         (EntityQuery { parent: Some(child.id.into()), ..all.clone() }, vec![&b]),
         (EntityQuery { branch: Some(one.id), ..all.clone() }, vec![&a, &b, &d]),
         (EntityQuery { branch: Some(child.id), ..all.clone() }, vec![&b, &d]),
         (EntityQuery { root: Some(one.id), branch: Some(below.id), ..all.clone() }, vec![&d]),
         (EntityQuery { root: Some(two.id), branch: Some(child.id), ..all.clone() }, vec![]),
-        (EntityQuery::in_status::<Task>(Status::Queued), vec![&a, &c, &d]),
+        (
+            EntityQuery {
+                branch: Some(child.id),
+                page: Page { limit: 1, newest_first: true, ..Page::default() },
+                ..all.clone()
+            },
+            vec![&d],
+        ),
+        (EntityQuery::in_status::<Task>(Status::Queued), vec![&a, &c, &d, &e]),
         (EntityQuery { root: Some(one.id), ..EntityQuery::in_status::<Task>(Status::Succeeded) }, vec![&b]),
         (EntityQuery { root: Some(two.id), parent: Some(one.id.into()), ..all }, vec![]),
     ] {
