@@ -29,6 +29,12 @@ impl Problem {
         self.kind == "urn:entourage:problem:shutting-down"
     }
 
+    /// Whether what was asked for does not exist, or is not the caller's.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.kind == "urn:entourage:problem:not-found"
+    }
+
     /// Whether an answer was refused because its question is no longer open.
     #[must_use]
     pub fn is_not_open(&self) -> bool {

@@ -135,20 +135,35 @@ impl Engine {
     pub(crate) async fn still_short(
         &self,
         agent: &Agent,
-        Shortage { budget: id, needs, .. }: &Shortage,
+        shortage: &Shortage,
     ) -> Result<Option<Unaffordable>, StoreError> {
-        let limiting = self.budgets_of(agent, self.now()).await?;
-        let Some((_, allowance)) = limiting.into_iter().find(|(of, _)| of == id) else { return Ok(None) };
-        let amount =
-            Amount { cost: needs.cost.unwrap_or_default(), tokens: needs.tokens.unwrap_or_default() };
-        let found = self.store().budget(&Scope::from(&agent.owner), id).await?;
-        let found = found.unwrap_or_else(|| Budget::unused(id.clone(), agent.owner.clone()));
+        let (id, amount) = (&shortage.budget, shortage.needed());
+        let Some((allowance, found)) = self.limiting(agent, id).await? else { return Ok(None) };
         let left = found.left(allowance);
         if left.holds(amount) {
             return Ok(None);
         }
         let may_have_room = found.left_at_best(allowance).holds(amount);
         Ok(Some(Unaffordable::new((id.clone(), allowance), left, amount, may_have_room)))
+    }
+
+    /// What a budget leaves an agent; no limit once the budget does not limit it any more.
+    pub(crate) async fn left_of(&self, agent: &Agent, id: &BudgetId) -> Result<Allowance, StoreError> {
+        let limiting = self.limiting(agent, id).await?;
+        Ok(limiting.map(|(allowance, found)| found.left(allowance)).unwrap_or_default())
+    }
+
+    /// A budget and its allowance, if it limits an agent at this moment.
+    async fn limiting(
+        &self,
+        agent: &Agent,
+        id: &BudgetId,
+    ) -> Result<Option<(Allowance, Budget)>, StoreError> {
+        let limiting = self.budgets_of(agent, self.now()).await?;
+        let Some((_, allowance)) = limiting.into_iter().find(|(of, _)| of == id) else { return Ok(None) };
+        let found = self.store().budget(&Scope::from(&agent.owner), id).await?;
+        let found = found.unwrap_or_else(|| Budget::unused(id.clone(), agent.owner.clone()));
+        Ok(Some((allowance, found)))
     }
 
     /// The most that a request can use, without its limit on the answer if it has none; no money if no price is known

@@ -20,6 +20,7 @@ use crate::{
     outbox::Outbox,
     programs::{Program, Programs},
     restart::Restarts,
+    room::Looks,
     run::TaintCache,
     schemas::Schemas,
     servers::Servers,
@@ -59,6 +60,8 @@ pub(crate) struct Inner {
     pub(crate) programs: Arc<Programs>,
     /// Held during a job run, so that job runs do not overlap.
     pub(crate) job_lock: tokio::sync::Mutex<()>,
+    /// The looks at the agents that wait for a budget.
+    pub(crate) looks: Looks,
     /// Consecutive restarts without progress after which the engine ends a run.
     pub(crate) give_up_after: u32,
     /// What owners may spend in a day.
@@ -271,6 +274,7 @@ impl Builder {
                 tracer: self.tracer,
                 guardrails: self.guardrails,
                 job_lock: tokio::sync::Mutex::default(),
+                looks: Looks::default(),
                 give_up_after: self.give_up_after,
                 budgets: self.budgets,
                 restarts: Restarts::default(),

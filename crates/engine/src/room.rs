@@ -1,13 +1,40 @@
 //! Agents that wait for room in a budget, and how they are woken once it has some: by a grant, or because the kinds or
 //! the settings allow more than when they fell asleep.
 
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
 use entourage_store::{AgentQuery, Commit, Error as StoreError, Write};
-use entourage_types::{Agent, Scope, Shortage, ShownStatus, StepState, WaitingOn, Wakeup};
+use entourage_types::{
+    Agent, Allowance, BudgetId, Scope, Shortage, ShownStatus, StepState, WaitingOn, Wakeup,
+};
 
 use crate::{Engine, pages::pages};
 
 /// How many agents a commit wakes; the others are woken in further commits.
 pub(crate) const WOKEN_AT_ONCE: usize = 1_000;
+
+/// What each budget that a look has met still has room for: what it left then, without what those need that were woken.
+#[derive(Default)]
+struct Room(HashMap<BudgetId, Allowance>);
+
+/// Looks at the agents that wait, one at a time.
+#[derive(Default)]
+pub(crate) struct Looks {
+    alone: tokio::sync::Mutex<()>,
+    is_wanted: AtomicBool,
+}
+
+impl Looks {
+    /// Waits until no other look is going on; none if one that began after this call has ended by then.
+    async fn begin(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        self.is_wanted.store(true, Ordering::SeqCst);
+        let alone = self.alone.lock().await;
+        self.is_wanted.swap(false, Ordering::SeqCst).then_some(alone)
+    }
+}
 
 impl Engine {
     /// What the next model call of an agent lacks, in whichever budgets it waits for.
@@ -36,25 +63,39 @@ impl Engine {
         Ok(())
     }
 
-    /// Has all agents go on that wait for a budget which has room for them, after the kinds or the settings may have
-    /// come to allow more; those without room are left alone. Otherwise each looks again by itself, within minutes:
-    /// nothing is lost if this fails.
-    pub(crate) async fn wake_where_room(&self) {
+    /// Has those agents go on that wait for a budget which has room for them, after the kinds or the settings may have
+    /// come to allow more: as many of them as it has room for, the oldest first. The others are left alone. Each looks
+    /// again by itself, within 15 minutes: nothing is lost if this fails, or ends early because the engine is
+    /// [stopping](Engine::stopping).
+    ///
+    /// Returns once all have been looked at. Calls at the same time share a look.
+    pub async fn wake_where_room(&self) {
+        let Some(_alone) = self.inner.looks.begin().await else { return };
         if let Err(error) = self.wake_those_with_room().await {
             tracing::warn!(%error, "the agents that wait for their budgets were not looked at; they look again later");
         }
     }
 
     async fn wake_those_with_room(&self) -> Result<(), StoreError> {
+        self.inner.versions.look_for_budgets(&**self.store()).await?;
+        if !self.has_budgets() {
+            return Ok(());
+        }
         // One that is paused looks again once it is resumed.
         let (status, waiting_on) = (Some(ShownStatus::Waiting), Some(WaitingOn::Retry));
         let waiting = AgentQuery { status, waiting_on, ..AgentQuery::default() };
         let mut waiting = pages(&**self.store(), &Scope::All, waiting);
-        let mut with_room = Vec::new();
-        while let Some(page) = waiting.next().await? {
+        let (mut room, mut with_room) = (Room::default(), Vec::new());
+        while !self.stopping().is_cancelled()
+            && let Some(page) = waiting.next().await?
+        {
             for agent in page {
-                if self.has_room_again(&agent).await? {
-                    with_room.push(agent);
+                match self.finds_room(&agent, &mut room).await {
+                    Ok(true) => with_room.push(agent),
+                    Ok(false) => {}
+                    Err(error) => tracing::warn!(
+                        agent = %agent.id, %error, "what budget this agent waits for cannot be read; it looks again later"
+                    ),
                 }
                 if with_room.len() == WOKEN_AT_ONCE {
                     self.wake_at_once(std::mem::take(&mut with_room)).await?;
@@ -64,10 +105,14 @@ impl Engine {
         self.wake_at_once(with_room).await
     }
 
-    /// Whether an agent waits for a budget that has room for what it needs.
-    async fn has_room_again(&self, agent: &Agent) -> Result<bool, StoreError> {
+    /// Whether an agent waits for a budget that has room for what it needs, which is taken then.
+    async fn finds_room(&self, agent: &Agent, room: &mut Room) -> Result<bool, StoreError> {
         for shortage in self.shortages_of(agent).await? {
-            if self.still_short(agent, &shortage).await?.is_none() {
+            let left = match room.0.entry(shortage.budget.clone()) {
+                Entry::Occupied(met) => met.into_mut(),
+                Entry::Vacant(new) => new.insert(self.left_of(agent, &shortage.budget).await?),
+            };
+            if left.take(shortage.needed()) {
                 return Ok(true);
             }
         }
@@ -77,11 +122,14 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{
+        sync::{Arc, atomic::AtomicUsize},
+        time::Duration,
+    };
 
     use entourage_llm::ScriptedModel;
-    use entourage_store::MemoryStore;
-    use entourage_types::{Owner, Time};
+    use entourage_store::{Layered, MemoryStore, RecordFilter, StoreLayer};
+    use entourage_types::{JobRun, Owner, Time};
 
     use super::*;
 
@@ -98,5 +146,60 @@ mod tests {
         let mut woken: Vec<_> = woken.into_iter().map(|wakeup| wakeup.agent).collect();
         woken.sort();
         assert_eq!(woken, kept.map(|agent| agent.id));
+    }
+
+    /// Counts what reaches the store.
+    #[derive(Clone, Default)]
+    struct Counts(Arc<AtomicUsize>);
+
+    #[async_trait::async_trait]
+    impl StoreLayer for Counts {
+        async fn pass(&self) -> Result<(), StoreError> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    /// Beside the versions of kinds, which are read once.
+    #[tokio::test]
+    async fn without_any_budget_nothing_is_read_of_those_that_wait() {
+        let reads = Counts::default();
+        let store = Layered::new(Arc::new(MemoryStore::default()), reads.clone());
+        let engine = Engine::builder(Arc::new(store), Arc::new(ScriptedModel::new([]))).build();
+        engine.wake_where_room().await;
+        let before = reads.0.load(Ordering::SeqCst);
+        engine.wake_where_room().await;
+        assert_eq!(reads.0.load(Ordering::SeqCst), before);
+    }
+
+    #[tokio::test]
+    async fn looks_that_are_wanted_during_one_share_the_next() {
+        let looks = Looks::default();
+        let first = looks.begin().await.unwrap();
+        let one = async { looks.begin().await.is_some() };
+        let other = async { looks.begin().await.is_some() };
+        let (one, other, ()) = tokio::join!(one, other, async { drop(first) });
+        assert!(one && !other, "the second finds it done");
+        assert!(looks.begin().await.is_some(), "it is wanted anew");
+    }
+
+    #[tokio::test]
+    async fn no_job_of_maintenance_waits_for_a_look() {
+        let engine =
+            Engine::builder(Arc::new(MemoryStore::default()), Arc::new(ScriptedModel::new([]))).build();
+        let _look = engine.inner.looks.begin().await;
+        let on_record = async {
+            let jobs = RecordFilter::<JobRun>::default;
+            while engine.store().records(&Scope::All, jobs()).await.unwrap().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        let begun = async {
+            tokio::select! {
+                () = engine.keep_up() => false,
+                () = on_record => true,
+            }
+        };
+        assert_eq!(tokio::time::timeout(Duration::from_secs(60), begun).await, Ok(true));
     }
 }

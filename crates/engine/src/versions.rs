@@ -52,6 +52,14 @@ pub struct Reloaded {
     pub remarks: Vec<Finding>,
 }
 
+impl Reloaded {
+    /// Whether any kind is other than before.
+    #[must_use]
+    pub const fn has_changes(&self) -> bool {
+        !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty())
+    }
+}
+
 impl Versions {
     pub(crate) fn new(kinds: Kinds, source: Option<Arc<Source>>) -> Self {
         let has_budget = kinds.iter().any(|kind| kind.limits.have_budget()).into();
@@ -143,14 +151,17 @@ impl Engine {
         let (kinds, findings) =
             read.map_err(|died| Error::Kinds(format!("reading them crashed: {died}")))??;
         let reloaded = self.renew(kinds, findings)?;
-        // Beside the answer: many may wait.
-        let engine = self.clone();
-        tokio::spawn(async move { engine.wake_where_room().await });
+        if reloaded.has_changes() {
+            // Beside the answer: many may wait.
+            let engine = self.clone();
+            tokio::spawn(async move { engine.wake_where_room().await });
+        }
         Ok(reloaded)
     }
 
     /// Replaces the kinds by these, which the caller has read. New runs take the new versions; open runs keep
-    /// theirs.
+    /// theirs. Agents that wait for a budget look by themselves, within 15 minutes, whether these kinds allow more of
+    /// it; [`wake_where_room`](Engine::wake_where_room), called after this, has them go on at once.
     ///
     /// # Errors
     /// [`Error::Kinds`] if a finding is a mistake, unless the engine already works without that file; nothing

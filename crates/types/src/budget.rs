@@ -185,6 +185,16 @@ impl Allowance {
         self.cost.is_none_or(|cost| amount.cost <= cost)
             && self.tokens.is_none_or(|tokens| amount.tokens <= tokens)
     }
+
+    /// Takes an amount out of it, if it has room for that. Returns whether it has.
+    pub fn take(&mut self, amount: Amount) -> bool {
+        let has_room = self.holds(amount);
+        if has_room {
+            self.cost = self.cost.map(|cost| Cost::from_nanos(cost.nanos() - amount.cost.nanos()));
+            self.tokens = self.tokens.map(|tokens| tokens - amount.tokens);
+        }
+        has_room
+    }
 }
 
 /// As people read it: `$0.50 and 1000 tokens`.
@@ -208,6 +218,15 @@ pub struct Shortage {
     pub needs: Allowance,
     /// What is left.
     pub left: Allowance,
+}
+
+impl Shortage {
+    /// What the call may use at most, and nothing of what the budget does not limit.
+    #[must_use]
+    pub fn needed(&self) -> Amount {
+        let Allowance { cost, tokens } = self.needs;
+        Amount { cost: cost.unwrap_or_default(), tokens: tokens.unwrap_or_default() }
+    }
 }
 
 impl fmt::Display for Shortage {
@@ -249,5 +268,19 @@ mod tests {
         assert_eq!(budget.left_at_best(allowance).tokens, Some(10));
         assert!(left.holds(amount(3, 0)) && !left.holds(amount(4, 0)) && !left.holds(amount(0, 1)));
         assert!(Allowance::default().holds(amount(u64::MAX, u64::MAX)));
+    }
+
+    #[test]
+    fn an_allowance_gives_whole_amounts_while_it_has_room_for_them() {
+        let amount = |cost, tokens| Amount { cost: Cost::from_nanos(cost), tokens };
+        let mut both = Allowance { cost: Some(Cost::from_nanos(5)), tokens: Some(50) };
+        assert!(both.take(amount(3, 10)));
+        for too_much in [amount(3, 0), amount(0, 41)] {
+            assert!(!both.take(too_much));
+            assert_eq!(both, Allowance { cost: Some(Cost::from_nanos(2)), tokens: Some(40) });
+        }
+        assert!(both.take(amount(2, 40)) && !both.take(amount(1, 0)));
+        let mut unlimited = Allowance::default();
+        assert!(unlimited.take(amount(u64::MAX, u64::MAX)) && unlimited.is_unlimited());
     }
 }

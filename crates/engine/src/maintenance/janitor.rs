@@ -26,12 +26,16 @@ impl StoredJob {
 }
 
 impl Engine {
-    /// Runs every job when it is due, until the engine is [stopping](Engine::stopping). Before that it wakes the agents
-    /// for which the budgets of this process have room: they may be larger than those of the process before.
+    /// Runs every job when it is due, until the engine is [stopping](Engine::stopping). At its start it also wakes the
+    /// agents for which the budgets of this process have room: they may be larger than those of the process before.
     ///
     /// A job run that fails is logged and tried again later: maintenance never ends the engine.
     pub async fn keep_up(&self) {
-        self.wake_where_room().await;
+        // No job waits for that: many agents may.
+        tokio::join!(self.wake_where_room(), self.run_jobs());
+    }
+
+    async fn run_jobs(&self) {
         while !self.stopping().is_cancelled() {
             let next = self.due_jobs().await.unwrap_or_else(|error| {
                 tracing::error!(%error, "maintenance could not be done");

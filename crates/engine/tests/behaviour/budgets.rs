@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -11,11 +11,11 @@ use std::{
 
 use entourage_engine::{Budgets, Cause, Client, Error, Interrupt, Kinds, NewAgent, Run};
 use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page, RecordFilter};
+use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, AgentId, Amount, Budget, BudgetId, Cost, Event, EventBody, ItemBody, JobRun, Kind, Limits,
-    ModelUse, NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn, Wakeup,
+    Action, Agent, AgentId, Amount, Budget, BudgetId, Cost, Event, EventBody, ItemBody, Kind, Limits,
+    ModelUse, NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -35,14 +35,14 @@ pub(crate) fn person(world: &World) -> Client {
 /// How many workers there are.
 const WORKERS: u64 = 64;
 /// How many there are where each commit fails once.
-const FEW: u64 = 8;
+pub(crate) const FEW: u64 = 8;
 
 /// A dollar for a million tokens, in or out: a thousandth of a cent buys ten.
 fn price() -> Price {
     Price { input: 1.0, output: 1.0, cached: None, cache_written: None }
 }
 
-fn dollars(text: &str) -> Cost {
+pub(crate) fn dollars(text: &str) -> Cost {
     text.parse().unwrap()
 }
 
@@ -51,7 +51,7 @@ fn cost(text: &str) -> Amount {
 }
 
 /// Answers that use 300 tokens each.
-fn answering() -> ScriptedModel {
+pub(crate) fn answering() -> ScriptedModel {
     let used = Usage { input: 200, output: 100, ..Usage::default() };
     ScriptedModel::deciding(move |_| Some(Ok(Script::text("done").using(used)))).priced(price())
 }
@@ -70,7 +70,7 @@ fn joins<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
     join_all(run, WORKERS).boxed()
 }
 
-fn joins_few<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
+pub(crate) fn joins_few<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
     join_all(run, FEW).boxed()
 }
 
@@ -81,8 +81,14 @@ fn crowd(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
 
 /// A leader with this budget, and workers, whose answers are short.
 fn led(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
+    let kinds = team_within(dollars(budget));
+    World::builder(model).kinds(kinds).dispatchers(at_once(WORKERS as usize + 1))
+}
+
+/// The kinds of a leader with this budget, and of workers.
+pub(crate) fn team_within(budget: Cost) -> Kinds {
     let limits = Limits {
-        max_tree_cost: Some(dollars(budget)),
+        max_tree_cost: Some(budget),
         max_children: 100,
         max_answer_tokens: Some(100),
         ..Limits::default()
@@ -92,7 +98,7 @@ fn led(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
         let kind = kinds.get(name).unwrap();
         kinds.add(Kind { limits: limits.clone(), version: String::new(), ..(*kind).clone() });
     }
-    World::builder(model).kinds(kinds).dispatchers(at_once(WORKERS as usize + 1))
+    kinds
 }
 
 async fn waiting(world: &World, root: &Agent) -> usize {
@@ -101,7 +107,7 @@ async fn waiting(world: &World, root: &Agent) -> usize {
 }
 
 /// How many of these agents wait until more is granted.
-async fn lacking(world: &World, tree: &[Agent]) -> usize {
+pub(crate) async fn lacking(world: &World, tree: &[Agent]) -> usize {
     let mut count = 0;
     for agent in tree.iter().filter(|agent| agent.waiting_on == Some(WaitingOn::Retry)) {
         let why = world.client().why(agent.id).await.unwrap();
@@ -537,88 +543,6 @@ async fn a_budget_holds_although_its_kind_is_gone() {
     let more = Amount { tokens: 100_000, ..Amount::default() };
     person(&world).grant_budget(root.id, more, None).await.unwrap();
     world.ended(root.id).await;
-}
-
-/// The row of an agent, which counts how often it was claimed, and what will wake it.
-async fn undisturbed(world: &World, agent: &Agent) -> (Agent, Vec<Wakeup>) {
-    let mut wakeups = world.store().due(Time::LAST, None, 100).await.unwrap();
-    wakeups.retain(|wakeup| wakeup.agent == agent.id);
-    (world.client().agent(agent.id).await.unwrap(), wakeups)
-}
-
-/// Begins what an engine does beside its agents, and waits until it has looked at those that wait.
-async fn kept_up(world: &World) {
-    let engine = world.engine().clone();
-    tokio::spawn(async move { engine.keep_up().await });
-    // Its jobs are on record after that.
-    let jobs = async || world.store().records(&Scope::All, RecordFilter::<JobRun>::default()).await.unwrap();
-    eventually("it keeps up", jobs, |jobs| !jobs.is_empty()).await;
-}
-
-/// No time passes: it does not wait for its next look, and nothing is written for one without room.
-#[tokio::test]
-async fn a_start_with_a_larger_budget_of_the_day_wakes_who_waits_for_it() {
-    let allowed = Arc::new(Mutex::new(dollars("$0.0001")));
-    let by_settings = Arc::clone(&allowed);
-    let with_budget = move |engine: entourage_engine::Builder| {
-        let per_owner_per_day = Some(*by_settings.lock().unwrap());
-        engine.budgets(Budgets { per_owner_per_day, ..Budgets::default() })
-    };
-    let world = World::builder(answering()).kinds(one_kind(|_| {})).engine(with_budget).start().await;
-    let root = world.ask("Go.").await;
-    asleep_over_budget(&world, &root).await;
-    let before = undisturbed(&world, &root).await;
-    let world = world.restart(Faults::default()).await;
-    kept_up(&world).await;
-    asleep_over_budget(&world, &root).await;
-    assert_eq!(undisturbed(&world, &root).await, before);
-    *allowed.lock().unwrap() = dollars("$1");
-    let world = world.restart(Faults::default()).await;
-    kept_up(&world).await;
-    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let today = world.client().budget_today().await.unwrap().unwrap().budget;
-    assert_eq!((today.spent.cost, today.reserved), (dollars("$0.0003"), Amount::default()));
-    assert_eq!(world.audit().await, []);
-}
-
-/// Likewise for a tree; another one, of which the files allow no more than before, sleeps on.
-#[tokio::test]
-async fn a_reload_of_a_kind_that_allows_more_wakes_who_waits_for_that() {
-    let is_raised = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&is_raised);
-    let kinds = move || {
-        let of = |budget| Limits {
-            max_tree_cost: Some(dollars(budget)),
-            max_answer_tokens: Some(100),
-            ..Limits::default()
-        };
-        let budget = if raised.load(Ordering::Relaxed) { "$1" } else { "$0.0001" };
-        let other = Kind { limits: of("$0.0001"), ..bare("other") };
-        one_kind(|kind| kind.limits = of(budget)).with(other)
-    };
-    let with_kinds = move |engine: entourage_engine::Builder| {
-        let read = kinds.clone();
-        engine.kinds(kinds()).kinds_from(Arc::new(move || Ok((read(), Vec::new()))))
-    };
-    let world = World::builder(answering()).engine(with_kinds).start().await;
-    let new = |kind: &str| NewAgent {
-        kind: Some(kind.to_owned()),
-        message: Some("Go.".into()),
-        ..NewAgent::default()
-    };
-    let other = person(&world).create(new("other"), None).await.unwrap();
-    asleep_over_budget(&world, &other).await;
-    let asleep = undisturbed(&world, &other).await;
-    let root = person(&world).create(new("assistant"), None).await.unwrap();
-    asleep_over_budget(&world, &root).await;
-    is_raised.store(true, Ordering::Relaxed);
-    assert_eq!(world.engine().reload().await.unwrap().changed, ["assistant"]);
-    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let spent = world.client().budgets(root.id).await.unwrap().remove(0).budget.spent;
-    assert_eq!(spent.cost, dollars("$0.0003"));
-    asleep_over_budget(&world, &other).await;
-    assert_eq!(undisturbed(&world, &other).await, asleep);
-    assert_eq!(world.audit().await, []);
 }
 
 /// What reaches an agent while it lacks room leaves one wake-up, that of the time at which it looks again.

@@ -48,6 +48,7 @@ mod restarts;
 mod retention;
 mod retries;
 mod riding;
+mod room;
 mod sessions;
 mod stop;
 mod stuck;

@@ -348,7 +348,7 @@ impl Conversation<'_> {
         let tree = self.backend.tree(root).await?;
         let questions = self.backend.questions(Some(root)).await?;
         let (total, agents) = (tree.total, tree.into_agents());
-        let over_budget = tree::over_budget(&self.backend, &agents).await?;
+        let over_budget = tree::over_budget(&self.backend, root, &agents).await?;
         tree::show(&agents, &total, &questions, (&over_budget, is_at_work))
     }
 

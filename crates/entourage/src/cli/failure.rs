@@ -41,6 +41,8 @@ enum FailureCause {
     Other,
     /// An engine that is gone, and its name: another may start. It may have received the last request.
     EngineGone { who: String, heard: bool },
+    /// Something that does not exist, or not any more.
+    NotFound,
     /// A question that is not open any more.
     NotOpen,
     /// A cursor before or behind the events that the database has.
@@ -88,6 +90,11 @@ impl Failure {
         self
     }
 
+    /// Something was asked for that does not exist, or not any more.
+    pub(crate) fn not_found(text: impl Into<String>) -> Self {
+        Self { met: FailureCause::NotFound, ..Self::usage(text) }
+    }
+
     /// A question was answered that is not open any more.
     pub(crate) fn not_open(text: impl Into<String>) -> Self {
         Self { met: FailureCause::NotOpen, ..Self::usage(text) }
@@ -126,6 +133,11 @@ impl Failure {
     /// Whether the engine may have executed the request all the same.
     pub(crate) fn may_be_done(&self) -> bool {
         matches!(self.met, FailureCause::EngineGone { heard: true, .. })
+    }
+
+    /// Whether what was asked for does not exist, or not any more.
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self.met, FailureCause::NotFound)
     }
 
     /// Whether a question was answered that is not open any more.
@@ -173,20 +185,21 @@ impl From<entourage_engine::Error> for Failure {
         match error {
             Error::Store(error) => error.into(),
             Error::NotFound { noun: "agent", .. } => {
-                Self::usage(format!("{text}. `entourage agents` lists them"))
+                Self::not_found(format!("{text}. `entourage agents` lists them"))
             }
             Error::NotFound { noun: "question", .. } => {
-                Self::usage(format!("{text}. `entourage tree` shows the open ones"))
+                Self::not_found(format!("{text}. `entourage tree` shows the open ones"))
             }
             Error::NotFound { noun: "grant", .. } => {
-                Self::usage(format!("{text}. `entourage grants` lists those in force"))
+                Self::not_found(format!("{text}. `entourage grants` lists those in force"))
             }
             Error::NotFound { noun: "job", .. } => {
-                Self::usage(format!("{text}. `entourage jobs` lists them"))
+                Self::not_found(format!("{text}. `entourage jobs` lists them"))
             }
             Error::NotFound { noun: "receiver", .. } => {
-                Self::usage(format!("{text}. `entourage webhooks` lists them"))
+                Self::not_found(format!("{text}. `entourage webhooks` lists them"))
             }
+            Error::NotFound { .. } => Self::not_found(text),
             Error::Kinds(mistakes) => {
                 Self::usage(format!("{mistakes}. `entourage kinds check` checks the files again"))
             }

@@ -26,6 +26,9 @@ Examples:
 
 As of an event, the usage of a run under way is that of when it last began, woke or went to sleep.";
 
+/// How many agents are asked what they wait for: each is a request of its own.
+const LOOKED_AT: usize = 50;
+
 /// Show a tree of agents: parents and sub-agents, their status and usage
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -58,7 +61,7 @@ impl Tree {
             let TreeUsage { usage, cost, .. } = total;
             out::json(&json!({ "agents": agents, "questions": questions, "usage": usage, "cost": cost }))?;
         } else {
-            let over_budget = over_budget(&backend, &agents).await?;
+            let over_budget = over_budget(&backend, root, &agents).await?;
             show(&agents, &total, &questions, (&over_budget, is_at_work))?;
             if !globals.quiet {
                 let is_paused = |agent: &&Agent| agent.waiting_on == Some(WaitingOn::Resume);
@@ -77,25 +80,35 @@ impl Tree {
     }
 }
 
-/// Which agents of a tree wait for a budget: their status does not tell that from another retry.
-pub(super) async fn over_budget(backend: &Backend, agents: &[Agent]) -> Result<HashSet<AgentId>> {
+/// Which of the first agents of a tree that wait to ask their model wait for a budget: their status does not tell that.
+pub(super) async fn over_budget(
+    backend: &Backend,
+    root: AgentId,
+    agents: &[Agent],
+) -> Result<HashSet<AgentId>> {
     let mut over_budget = HashSet::new();
     let waits =
         |agent: &&Agent| (agent.status, agent.waiting_on) == (ShownStatus::Waiting, Some(WaitingOn::Retry));
-    let waiting: Vec<&Agent> = agents.iter().filter(waits).collect();
-    let Some(first) = waiting.first() else { return Ok(over_budget) };
+    let mut waiting = agents.iter().filter(waits).take(LOOKED_AT).peekable();
     // All agents of a tree have the same budgets. Where there are none, it is the model that they wait for.
-    if backend.budgets(first.id).await?.is_empty() {
+    if waiting.peek().is_none() || found(backend.budgets(root).await)?.is_none_or(|none| none.is_empty()) {
         return Ok(over_budget);
     }
     for agent in waiting {
-        // One that was forgotten meanwhile waits for nothing.
-        let Ok(why) = backend.why(agent.id).await else { continue };
-        if why.chain.first().is_some_and(|link| matches!(link.cause, Cause::Budget { .. })) {
+        let first = found(backend.why(agent.id).await)?.and_then(|why| why.chain.into_iter().next());
+        if first.is_some_and(|link| matches!(link.cause, Cause::Budget { .. })) {
             over_budget.insert(agent.id);
         }
     }
     Ok(over_budget)
+}
+
+/// What was asked for of an agent; none if the agent was forgotten meanwhile.
+fn found<T>(asked: Result<T>) -> Result<Option<T>> {
+    match asked {
+        Err(failure) if failure.is_not_found() => Ok(None),
+        asked => asked.map(Some),
+    }
 }
 
 /// Writes a tree for a user. `over_budget` are the agents that wait for a budget, and `is_at_work` says whether a
@@ -143,3 +156,6 @@ fn show_past(past: &PastTree) -> Result<()> {
     }
     out::result(paint.dim(describe::spent(usage, cost)))
 }
+
+#[cfg(test)]
+mod tests;

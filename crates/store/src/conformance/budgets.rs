@@ -140,6 +140,31 @@ pub async fn a_grant_beyond_what_can_be_counted_is_refused(place: impl Backing) 
     Ok(())
 }
 
+/// Grants of one commit are counted together: each may fit where all of them do not.
+pub async fn grants_of_a_commit_are_counted_together(place: impl Backing) -> Result<()> {
+    const MOST: u64 = i64::MAX.cast_unsigned();
+    let store = place.open().await?;
+    let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let tree = BudgetId::Tree(root.id);
+    let grant =
+        |to: &Agent, amount| Write::Budget(BudgetChange::Grant { tree: to.id, owner: owner(), amount });
+    let commit = async |last| {
+        let first = Commit::new(at(3)).write(grant(&root, amount(MOST - 2, 7)));
+        store.commit(first.write(grant(&other, amount(MOST, MOST))).write(grant(&root, last))).await
+    };
+    for more in [amount(3, 0), amount(0, MOST - 6)] {
+        let refused = commit(more).await;
+        assert!(
+            matches!(&refused, Err(Error::TooMuchGranted { budget, most }) if (budget, *most) == (&tree, amount(2, MOST - 7))),
+            "{more:?}: {refused:?}"
+        );
+        assert_eq!(store.budget(&Scope::All, &tree).await?, None);
+    }
+    commit(amount(2, MOST - 7)).await?;
+    assert_eq!(read(&store, &tree).await?.granted, amount(MOST, MOST));
+    Ok(())
+}
+
 /// An activation reserves and settles in the budgets of its own tree and owner alone, and only an outsider grants.
 pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) -> Result<()> {
     let store = place.open().await?;

@@ -191,6 +191,7 @@ macro_rules! conformance {
                 a_lost_reservation_of_the_writer_is_gone,
                 a_grant_adds_to_a_budget,
                 a_grant_beyond_what_can_be_counted_is_refused,
+                grants_of_a_commit_are_counted_together,
                 a_budget_is_changed_by_its_own_agents_alone,
                 a_budget_is_removed_with_its_tree,
                 budgets_of_days_long_past_are_removed,

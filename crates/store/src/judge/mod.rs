@@ -6,7 +6,7 @@ mod facts;
 mod records;
 mod rules;
 
-use entourage_types::{Agent, AgentId, Budget, BudgetId, EventBody, Owner, Status};
+use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, EventBody, Owner, Status};
 
 pub use facts::{Facts, RecordState, Rejection};
 
@@ -73,6 +73,14 @@ fn budget<F: Facts>(facts: &mut F, id: &BudgetId, writer: Option<&Agent>) -> Res
         budget.presumed += held;
     }
     Ok(budget)
+}
+
+/// What these writes grant a tree.
+fn granted(root: AgentId, writes: &[Write]) -> impl Iterator<Item = Amount> {
+    writes.iter().filter_map(move |write| match write {
+        Write::Budget(BudgetChange::Grant { tree, amount, .. }) if *tree == root => Some(*amount),
+        _ => None,
+    })
 }
 
 /// A commit, and the rows by which it is judged.
@@ -208,7 +216,11 @@ impl<F: Facts> Judge<'_, F> {
                         return Err(Error::NoAgent { agent: *root }.into());
                     }
                     let id = BudgetId::Tree(*root);
-                    let most = budget(self.facts, &id, None)?.grantable();
+                    let mut most = budget(self.facts, &id, None)?.grantable();
+                    // The row does not have the grants before this one yet.
+                    for earlier in granted(*root, before) {
+                        most -= earlier;
+                    }
                     if !amount.is_within(most) {
                         return Err(Error::TooMuchGranted { budget: id, most }.into());
                     }

@@ -178,6 +178,7 @@ impl Backend {
         let detail = match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) if problem.is_shutting_down() => return self.place.lost("it is shutting down"),
             Ok(problem) if problem.is_not_open() => return Failure::not_open(problem.detail),
+            Ok(problem) if problem.is_not_found() => return Failure::not_found(problem.detail),
             // The title is only the general form of the detail.
             Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),
             Ok(problem) => problem.detail,
