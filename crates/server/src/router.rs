@@ -31,7 +31,7 @@ use crate::{
     deadline::deadline,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
-    routes::{chats, openapi, operations, v1, webhook},
+    routes::{Routes, chats, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -47,9 +47,19 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(openapi::Description::openapi())
         .merge(operations::routes())
         .merge(operations::measured())
-        .merge(webhook::routes())
-        .merge(v1::routes())
-        .merge(chats::routes())
+        .merge(all(webhook::ROUTES))
+        .merge(all(v1::ROUTES))
+        .merge(all(chats::ROUTES))
+}
+
+fn all(routes: &[Routes]) -> OpenApiRouter<AppState> {
+    routes.iter().fold(OpenApiRouter::new(), |all, routes| all.merge(routes()))
+}
+
+/// The routes without their descriptions, each of which is dropped before the next one is made: all together are
+/// most of what a start allocates.
+fn served(routes: &[Routes]) -> Router<AppState> {
+    routes.iter().fold(Router::new(), |all, routes| all.merge(routes().split_for_parts().0))
 }
 
 /// Returns all routes of an engine, as a service without a listener. Once `shutdown` is cancelled, streams
@@ -72,18 +82,16 @@ pub(crate) fn router_of(
 ) -> Result<Router> {
     let senders = Senders::new(&settings.webhooks)?;
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
-    let served = AppState { engine, senders, installation, heartbeat: settings.heartbeat, streams, shutdown };
+    let state = AppState { engine, senders, installation, heartbeat: settings.heartbeat, streams, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
-    let (mut known, mut open) = (v1::routes().merge(chats::routes()), webhook::routes());
+    let (mut known, mut open) = (served(v1::ROUTES).merge(served(chats::ROUTES)), served(webhook::ROUTES));
     if settings.metrics_need_token {
-        known = known.merge(operations::measured());
+        known = known.merge(served(&[operations::measured]));
     } else {
-        open = open.merge(operations::measured());
+        open = open.merge(served(&[operations::measured]));
     }
-    let (v1, _) = known.split_for_parts();
-    let (open, _) = open.split_for_parts();
-    let (probes, _) = operations::routes().split_for_parts();
-    let mut routes = v1
+    let probes = served(&[operations::routes]);
+    let mut routes = known
         .layer(from_fn_with_state(bearer_state, bearer))
         .merge(open.merge(openapi::routes()).layer(from_fn(stranger)))
         // Probes are answered even if there are too many connections.
@@ -104,7 +112,7 @@ pub(crate) fn router_of(
         .layer(from_fn(measure))
         .layer(CompressionLayer::new().compress_when(LargeResponses::default()))
         .layer(CatchPanicLayer::custom(panicked));
-    Ok(routes.layer(layers).with_state(served))
+    Ok(routes.layer(layers).with_state(state))
 }
 
 /// Removes a request id that is too long or not text; the request then gets a new one.

@@ -7,3 +7,10 @@ pub(crate) mod operations;
 pub(crate) mod sse;
 pub(crate) mod v1;
 pub(crate) mod webhook;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::state::AppState;
+
+/// Makes the routes of a group, with their description.
+pub(crate) type Routes = fn() -> OpenApiRouter<AppState>;

@@ -12,10 +12,12 @@ mod tool_calls;
 use axum::Json;
 use entourage_engine::Client;
 use entourage_types::{Agent, AgentId};
-use utoipa_axum::router::OpenApiRouter;
 
-use super::failures::{Conflict, Failures, Gone};
-use crate::{Problem, state::AppState};
+use super::{
+    Routes,
+    failures::{Conflict, Failures, Gone},
+};
+use crate::Problem;
 
 /// The kind of agent that leads a chat.
 const ORCHESTRATOR: &str = "orchestrator";
@@ -23,15 +25,14 @@ const ORCHESTRATOR: &str = "orchestrator";
 /// What every handler returns.
 type Answer<T> = Result<Json<T>, Problem>;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .merge(manage::routes())
-        .merge(messages::routes())
-        .merge(events::routes())
-        .merge(tasks::routes())
-        .merge(sub_agents::routes())
-        .merge(tool_calls::routes())
-}
+pub(crate) const ROUTES: &[Routes] = &[
+    manage::routes,
+    messages::routes,
+    events::routes,
+    tasks::routes,
+    sub_agents::routes,
+    tool_calls::routes,
+];
 
 /// Returns the orchestrator of a chat.
 async fn chat(client: &Client, id: AgentId) -> Result<Agent, Problem> {

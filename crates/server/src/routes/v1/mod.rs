@@ -20,31 +20,32 @@ mod webhooks;
 mod work;
 
 use axum::Json;
-use utoipa_axum::router::OpenApiRouter;
 
-use super::failures::{Conflict, Failures, Gone, Reserved};
-use crate::{Problem, state::AppState};
+use super::{
+    Routes,
+    failures::{Conflict, Failures, Gone, Reserved},
+};
+use crate::Problem;
 
 /// What every handler returns.
 type Answer<T> = Result<Json<T>, Problem>;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .merge(agents::routes())
-        .merge(agencies::routes())
-        .merge(budgets::routes())
-        .merge(messages::routes())
-        .merge(interventions::routes())
-        .merge(events::routes())
-        .merge(news::routes())
-        .merge(runs::routes())
-        .merge(usage::routes())
-        .merge(questions::routes())
-        .merge(grants::routes())
-        .merge(work::routes())
-        .merge(memory::routes())
-        .merge(kinds::routes())
-        .merge(webhooks::routes())
-        .merge(jobs::routes())
-        .merge(server::routes())
-}
+pub(crate) const ROUTES: &[Routes] = &[
+    agents::routes,
+    agencies::routes,
+    budgets::routes,
+    messages::routes,
+    interventions::routes,
+    events::routes,
+    news::routes,
+    runs::routes,
+    usage::routes,
+    questions::routes,
+    grants::routes,
+    work::routes,
+    memory::routes,
+    kinds::routes,
+    webhooks::routes,
+    jobs::routes,
+    server::routes,
+];

@@ -25,23 +25,24 @@ use utoipa::{
         schema::{ObjectBuilder, Type},
     },
 };
-use utoipa_axum::router::OpenApiRouter;
 
-use super::failures::{Conflict, Failures};
-use crate::{Problem, state::AppState, views::chats::ChatMessageView, webhook::Signed};
+use super::{
+    Routes,
+    failures::{Conflict, Failures},
+};
+use crate::{Problem, views::chats::ChatMessageView, webhook::Signed};
 
 /// What every handler returns.
 type Answer = Result<Json<Outcome>, Problem>;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .merge(orchestrator::routes())
-        .merge(agent_init::routes())
-        .merge(agent_loop::routes())
-        .merge(tool_runner::routes())
-        .merge(finalize::routes())
-        .merge(notify::routes())
-}
+pub(crate) const ROUTES: &[Routes] = &[
+    orchestrator::routes,
+    agent_init::routes,
+    agent_loop::routes,
+    tool_runner::routes,
+    finalize::routes,
+    notify::routes,
+];
 
 /// The outcome of a webhook.
 #[derive(Debug, Serialize, ToSchema)]
