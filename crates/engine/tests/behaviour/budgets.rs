@@ -230,8 +230,13 @@ async fn met(at: u64, fault: Fault) -> u64 {
     faults.commits()
 }
 
+/// Looks in a row that find everything as it was, after which time passes all the same: an agent that a process which
+/// is dead has claimed last is taken up when the dispatcher looks again, by a clock that stands otherwise.
+const QUIET: u32 = 500;
+
 /// Lets time pass, whenever nobody is at work, until the tree is so; meanwhile never more than this is gone or reserved.
 async fn passing(world: &World, root: AgentId, is_so: impl AsyncFn(&[Agent]) -> bool, allowed: Cost) {
+    let (mut before, mut quiet) = (None, 0);
     loop {
         let Budget { spent, presumed, reserved, .. } =
             world.client().budgets(root).await.unwrap().remove(0).budget;
@@ -247,7 +252,12 @@ async fn passing(world: &World, root: AgentId, is_so: impl AsyncFn(&[Agent]) -> 
             agent.status.is_terminal()
                 || matches!(agent.status, Status::Waiting) && agent.waiting_on.is_some()
         };
-        if tree.iter().all(rests) && reserved.is_zero() {
+        let is_at_rest = tree.iter().all(rests) && reserved.is_zero();
+        let now = Some((tree, taken));
+        quiet = if now == before { quiet + 1 } else { 0 };
+        before = now;
+        if is_at_rest || quiet == QUIET {
+            quiet = 0;
             world.clock().advance(Duration::from_secs(2));
         }
         tokio::task::yield_now().await;
