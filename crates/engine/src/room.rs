@@ -49,7 +49,7 @@ impl Engine {
         Ok(lacking.collect())
     }
 
-    /// Wakes these agents in one commit. Whoever was forgotten meanwhile keeps no other from being woken.
+    /// Wakes these agents in one commit. An agent that was forgotten meanwhile is left out, and the others are woken.
     pub(crate) async fn wake_at_once(&self, mut agents: Vec<Agent>) -> Result<(), StoreError> {
         while !agents.is_empty() {
             let now = self.now();

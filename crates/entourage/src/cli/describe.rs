@@ -76,7 +76,7 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// A name on one line: a model, or whoever sends a trigger, may have made it up.
+/// A name on one line: a model, or the sender of a trigger, may have made it up.
 pub(crate) fn name(text: &str) -> String {
     cut(text, NAME)
 }

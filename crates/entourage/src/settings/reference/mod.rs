@@ -80,7 +80,7 @@ fn walk(schema: &Value, path: &mut Vec<String>, keys: &mut Vec<Key>) {
     };
     let choices = choices(schema);
     let tables: Vec<&Value> = choices.iter().copied().filter(|choice| is_table(choice)).collect();
-    // Whoever leaves out a table of which each key is needed wants to know what that means.
+    // A table that may be left out has a line of its own, which says what leaving it out means.
     if tables.len() < choices.len() || (is_table(schema) && schema["type"] != "object") {
         keys.push(key(schema, path, &choices));
     }
