@@ -43,7 +43,7 @@ impl Engine {
                 overdue = self.overdue(agent, entered.pulse()) => {
                     // What was in progress ends here; what it has committed stays.
                     drop(entered);
-                    return self.stop_overdue(agent, overdue).await;
+                    return Box::pin(self.stop_overdue(agent, overdue)).await;
                 }
             };
             match done {
@@ -88,7 +88,8 @@ impl Engine {
             return self.serve(claim, by).await;
         }
         if is_deleted(&claim) {
-            return self.delete_entered(agent, entered).await;
+            // What seldom happens is boxed, here and below: each agent at work holds the largest of what it may await.
+            return Box::pin(self.delete_entered(agent, entered)).await;
         }
         let mut run = Run::open(self, (claim, chain), by, entered).await?.alone(alone);
         let span = run.log_span();
@@ -126,7 +127,7 @@ impl Engine {
         let Some((claim, chain)) = self.claim(agent).await? else { return Ok(()) };
         // An agent that a person deleted meanwhile is deleted and does not fail.
         if is_deleted(&claim) {
-            return self.delete_entered(agent, &entered).await;
+            return Box::pin(self.delete_entered(agent, &entered)).await;
         }
         // There is no run to end: the agent was about to rest, or to close a session.
         if claim.run.is_none() && claim.inbox.is_empty() {

@@ -2,7 +2,7 @@
 
 use entourage_store::{AgentQuery, words::title_words};
 use entourage_types::{Agent, AgentId, Epoch, Owner, Scope, ShownStatus, Status, Time};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use crate::{
     fault::Result,
@@ -228,23 +228,37 @@ pub(crate) fn insert(connection: &Connection, row: i64, agent: &Agent) -> Result
     Ok(())
 }
 
-/// Writes what an activation may change of its agent, the activation's epoch, and whether the agent lives.
-pub(crate) fn update(connection: &Connection, agent: &Agent, living: bool) -> Result<()> {
-    let mut statement = connection.prepare_cached(
-        "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, updated = ?6, \
-         epoch = ?7, stop_reason = ?8, living = ?9 WHERE id = ?1",
-    )?;
-    statement.execute(params![
-        agent.id.to_string(),
-        agent.title,
-        agent.status.as_str(),
-        agent.waiting_on.map(|what| what.as_str()),
-        agent.session,
-        agent.updated.micros(),
-        int(agent.epoch.number),
-        agent.stop_reason.map(|reason| reason.as_str()),
-        living,
-    ])?;
+/// Writes what an activation may change of its agent, the activation's epoch, and whether the agent lives, if that
+/// may have changed.
+pub(crate) fn update(connection: &Connection, agent: &Agent, living: Option<bool>) -> Result<()> {
+    macro_rules! update {
+        ($living:literal) => {
+            concat!(
+                "UPDATE agents SET title = ?2, status = ?3, waiting_on = ?4, session = ?5, updated = ?6, \
+                 epoch = ?7, stop_reason = ?8",
+                $living,
+                " WHERE id = ?1"
+            )
+        };
+    }
+    let id = agent.id.to_string();
+    let values: [&dyn ToSql; 8] = [
+        &id,
+        &agent.title,
+        &agent.status.as_str(),
+        &agent.waiting_on.map(|what| what.as_str()),
+        &agent.session,
+        &agent.updated.micros(),
+        &int(agent.epoch.number),
+        &agent.stop_reason.map(|reason| reason.as_str()),
+    ];
+    match living {
+        // An update that does not name a column leaves the indexes of that column alone.
+        None => connection.prepare_cached(update!(""))?.execute(&values[..])?,
+        Some(living) => connection
+            .prepare_cached(update!(", living = ?9"))?
+            .execute(&[&values[..], &[&living]].concat()[..])?,
+    };
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
 use entourage_types::{Entity, EntityKind, Owner, Parent, Scope};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::{
     fault::Result,
@@ -202,25 +202,33 @@ pub(crate) fn holder_of_name(
 
 /// Writes an entity, new or changed.
 pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO entities (kind, id, owner, root, parent, status, created, updated, text, body, name) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
-         ON CONFLICT (kind, id) DO UPDATE SET root = ?4, parent = ?5, status = ?6, created = ?7, \
-         updated = ?8, text = ?9, body = ?10, name = ?11, version = version + 1",
-    )?;
-    statement.execute(params![
-        entity.kind.as_str(),
-        entity.id,
-        entity.owner.as_str(),
-        entity.root.map(|root| root.to_string()),
-        entity.parent.as_ref().map(ToString::to_string),
-        entity.status,
-        entity.created.micros(),
-        entity.updated.micros(),
-        entity.text,
-        entity.body,
-        entity.name,
-    ])?;
+    let root = entity.root.map(|root| root.to_string());
+    let parent = entity.parent.as_ref().map(ToString::to_string);
+    let values: [&dyn ToSql; 11] = [
+        &entity.kind.as_str(),
+        &entity.id,
+        &entity.owner.as_str(),
+        &root,
+        &parent,
+        &entity.status,
+        &entity.created.micros(),
+        &entity.updated.micros(),
+        &entity.text,
+        &entity.body,
+        &entity.name,
+    ];
+    // Most changes keep place and name, and an update that does not name these columns leaves their indexes alone.
+    let in_place = "INSERT INTO entities \
+                    (kind, id, owner, root, parent, status, created, updated, text, body, name) \
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+                    ON CONFLICT (kind, id) DO UPDATE SET status = ?6, created = ?7, updated = ?8, text = ?9, \
+                    body = ?10, version = version + 1 WHERE root IS ?4 AND parent IS ?5 AND name IS ?11";
+    if connection.prepare_cached(in_place)?.execute(&values[..])? == 0 {
+        let moved = "UPDATE entities SET root = ?3, parent = ?4, status = ?5, created = ?6, updated = ?7, \
+                     text = ?8, body = ?9, name = ?10, version = version + 1 WHERE kind = ?1 AND id = ?2";
+        let values = [&values[..2], &values[3..]].concat();
+        connection.prepare_cached(moved)?.execute(&values[..])?;
+    }
     Ok(())
 }
 

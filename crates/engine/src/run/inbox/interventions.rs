@@ -54,7 +54,7 @@ impl Run<'_> {
                 // `receive` reads its text as a message.
                 Action::Modify => {
                     self.control.hurry();
-                    self.cancel_work(&CancelScope::BY_NEW_WORK).await?;
+                    Box::pin(self.cancel_work(&CancelScope::BY_NEW_WORK)).await?;
                     continue;
                 }
                 Action::Stop => match self.concerns(of) {
@@ -74,7 +74,7 @@ impl Run<'_> {
         }
         if !stops.is_empty() {
             // A stop is consumed with the end of the run and not before: until then a crash must find it.
-            self.cancel_work(&CancelScope::BY_STOP).await?;
+            Box::pin(self.cancel_work(&CancelScope::BY_STOP)).await?;
             for (post, id) in stops {
                 self.mark_applied(&post, id).await?;
             }

@@ -112,7 +112,8 @@ impl Run<'_> {
         }
         match (&result, cause) {
             (TaskResult::Error(text), Some(cause)) => {
-                self.close_open_calls(&format!("the run ended ({text})"), &mut writes).await?;
+                let why = format!("the run ended ({text})");
+                Box::pin(self.close_open_calls(&why, &mut writes)).await?;
                 let notice = Notice::new(NoticeCode::Ended(reason), text);
                 let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
                 writes.push(self.append(ItemBody::Notice(notice), at));
@@ -120,7 +121,8 @@ impl Run<'_> {
             }
             // A limit without an answer, which its kind takes for an end like any other: no error is shown.
             (TaskResult::Text(_), Some(cause)) => {
-                self.close_open_calls(&format!("the run ended ({cause})"), &mut writes).await?;
+                let why = format!("the run ended ({cause})");
+                Box::pin(self.close_open_calls(&why, &mut writes)).await?;
             }
             (_, None) => self.close_calls_not_made(),
         }

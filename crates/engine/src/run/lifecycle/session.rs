@@ -51,7 +51,7 @@ impl Run<'_> {
             false => return Ok(()),
         };
         // Without a message or turn there is nothing to close.
-        if self.items().iter().any(is_said) { self.archive(reason).await } else { Ok(()) }
+        if self.items().iter().any(is_said) { Box::pin(self.archive(reason)).await } else { Ok(()) }
     }
 
     /// Whether a person asked to close the session; that intervention is applied with the next commit.

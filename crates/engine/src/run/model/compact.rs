@@ -55,7 +55,7 @@ impl Run<'_> {
         let anew = self.whole_context().await?;
         let read = View::of(self.items(), &self.kind).weight_of_contexts();
         if weight + anew.saturating_sub(read) > room {
-            self.compact(room.saturating_sub(anew), DIGEST.min(window / DIGEST_PART)).await?;
+            Box::pin(self.compact(room.saturating_sub(anew), DIGEST.min(window / DIGEST_PART))).await?;
         }
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Run<'_> {
     /// Returns whether anything could be shortened.
     pub(in crate::run) async fn shorten(&mut self) -> Result<bool> {
         let weight = View::of(self.items(), &self.kind).weight();
-        self.compact(weight / 2, DIGEST.min(weight / 2 / DIGEST_PART)).await
+        Box::pin(self.compact(weight / 2, DIGEST.min(weight / 2 / DIGEST_PART))).await
     }
 
     /// Writes a digest so that the conversation fits into `room` bytes. Returns whether anything could be

@@ -262,7 +262,7 @@ impl Run<'_> {
             Ok(Outcome::Ask(ask)) => {
                 self.ask(call, QuestionRequest::information(ask.text, ask.options), vec![]).await
             }
-            Ok(Outcome::Delegate(delegate)) => self.delegate(calls, index, delegate).await,
+            Ok(Outcome::Delegate(delegate)) => Box::pin(self.delegate(calls, index, delegate)).await,
             Ok(Outcome::Await(time)) => {
                 let at = self.engine.now();
                 let due = at + time;
