@@ -148,7 +148,8 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
 fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
     let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
     let columns = columns(query);
-    let select = Select::new(&format!("SELECT {columns} FROM {from} WHERE entity_text MATCH ?")).bind(words);
+    let sought = within(scope, query, &words);
+    let select = Select::new(&format!("SELECT {columns} FROM {from} WHERE entity_text MATCH ?")).bind(sought);
     let select = restrict(select, scope, query);
     match query.page.newest_first {
         true => select.page_of_matches(query.records.kind().as_str(), scope, &query.page),
@@ -164,6 +165,19 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .only("parent = ?", query.parent.as_ref())
         .only(IN_BRANCH, query.branch)
         .only("status = ?", query.records.status())
+}
+
+/// Narrows a full-text query to an owner and a tree, by the words that stand for these in the index. The rows are
+/// compared as well.
+fn within(scope: &Scope, query: &EntityQuery, words: &str) -> String {
+    let noun = query.records.kind().as_str();
+    let of = |place: &str| {
+        let word: String = format!("{noun}/{place}").bytes().map(|byte| format!("{byte:02x}")).collect();
+        format!("scope : \"{word}\" AND ")
+    };
+    let owner = scope.owner().map(|owner| of(owner.as_str())).unwrap_or_default();
+    let tree = query.root.map(|root| of(&root.to_string())).unwrap_or_default();
+    format!("{owner}{tree}text : ({words})")
 }
 
 /// Returns a full-text query for entities with all of these words, the last one as a prefix; none if there

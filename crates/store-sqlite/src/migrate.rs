@@ -39,6 +39,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0030_usage_by_hour.sql"),
     include_str!("../migrations/0031_schedules.sql"),
     include_str!("../migrations/0032_sums_of_agents.sql"),
+    include_str!("../migrations/0033_search_of_an_owner.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

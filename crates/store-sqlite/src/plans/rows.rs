@@ -73,10 +73,22 @@ pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::Tem
 /// Creates a database with so many notes of one owner, each with the word `trains` in its text.
 pub(super) fn database_with_notes(notes: u32) -> (tempfile::TempDir, Connection) {
     let (directory, connection) = database();
-    let columns = "kind, id, owner, status, created, updated, body, text";
-    let values = "'note', 'note_' || i, 'local', 'kept', i, i, '{}', 'trains to place ' || i";
-    insert(&connection, notes, "entities", columns, values);
+    add_notes(&connection, "local", notes);
     (directory, connection)
+}
+
+/// The same of two owners.
+pub(super) fn database_with_notes_of_two(own: u32, others: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database_with_notes(own);
+    add_notes(&connection, "other", others);
+    (directory, connection)
+}
+
+fn add_notes(connection: &Connection, owner: &str, notes: u32) {
+    let columns = "kind, id, owner, status, created, updated, body, text";
+    let id = if owner == "local" { "note_".to_owned() } else { format!("note_{owner}_") };
+    let values = format!("'note', '{id}' || i, '{owner}', 'kept', i, i, '{{}}', 'trains to place ' || i");
+    insert(connection, notes, "entities", columns, &values);
 }
 
 /// The number of an agent as its id.

@@ -11,7 +11,10 @@ use entourage_types::{AgentId, Note, Owner, Scope, ShownStatus, StopReason, Wait
 use rusqlite::Connection;
 
 use super::{
-    rows::{database_with_ended_rows, database_with_notes, database_with_tree, tree_id},
+    rows::{
+        database_with_ended_rows, database_with_notes, database_with_notes_of_two, database_with_tree,
+        tree_id,
+    },
     up_to,
 };
 use crate::{agents, entities, runs, select::Select, subtrees};
@@ -180,5 +183,24 @@ fn a_page_of_a_search_reads_no_match_behind_its_end() {
             before > 0 && after <= before * 2 + 200,
             "{before} steps with few, {after} with many: {what}"
         );
+    }
+}
+
+#[test]
+fn a_search_reads_no_match_of_another_owner() {
+    let [(_few, mut few), (_many, mut many)] =
+        [database_with_notes_of_two(20, FEW), database_with_notes_of_two(20, MANY)];
+    for newest_first in [false, true] {
+        let page = Page { newest_first, limit: 50, ..Page::default() };
+        let query =
+            EntityQuery { text: Some("trains to pla".into()), page, ..EntityQuery::records::<Note>() };
+        let steps = |connection: &mut Connection| {
+            steps_of(connection, |connection| {
+                assert_eq!(entities::list(connection, &own(), &query).unwrap().len(), 20);
+            })
+        };
+        let (before, after) = (steps(&mut few), steps(&mut many));
+        // The index of words itself has more parts to read where it is larger.
+        assert!(before > 0 && after <= before * 2 + 200, "{before} steps beside few, {after} beside many");
     }
 }

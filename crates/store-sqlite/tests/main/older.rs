@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 32] = [
+pub(crate) const MIGRATIONS: [&str; 33] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -38,6 +38,7 @@ pub(crate) const MIGRATIONS: [&str; 32] = [
     include_str!("../../migrations/0030_usage_by_hour.sql"),
     include_str!("../../migrations/0031_schedules.sql"),
     include_str!("../../migrations/0032_sums_of_agents.sql"),
+    include_str!("../../migrations/0033_search_of_an_owner.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -54,7 +55,12 @@ pub(crate) fn undo_later(file: &Connection) {
          ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;
          DROP TRIGGER sums_go_with_their_agent; DROP TABLE subtrees;
          DROP TABLE budgets; DROP TABLE reservations;
-         ALTER TABLE wakeups DROP COLUMN schedule;",
+         ALTER TABLE wakeups DROP COLUMN schedule;
+         DROP TRIGGER entity_text_added; DROP TRIGGER entity_text_dropped; DROP TRIGGER entity_text_changed;
+         DROP TABLE entity_text; ALTER TABLE entities DROP COLUMN scope;
+         CREATE VIRTUAL TABLE entity_text USING fts5 (
+             text, content = 'entities', content_rowid = 'n', tokenize = 'unicode61 remove_diacritics 2'
+         );",
     )
     .unwrap();
 }

@@ -251,6 +251,36 @@ pub async fn search_finds_a_changed_entity_by_its_new_text(place: impl Backing) 
     Ok(())
 }
 
+/// Search finds an entity in the tree where it is, also after it has moved, and never another owner's.
+pub async fn search_finds_an_entity_of_its_owner_where_it_is(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let here = new_root(&store, owner()).await?;
+    let (there, theirs) = (new_root(&store, owner()).await?, new_root(&store, stranger()).await?);
+    let mut entity = note(&here, "Shed", "green").entity()?;
+    keep(&store, &entity).await?;
+    keep_notes(&store, &theirs, &[("Barn", "green")]).await?;
+    let found = async |of: &Owner, root| {
+        let query = EntityQuery { text: Some("green".into()), root, ..EntityQuery::records::<Note>() };
+        Ok::<_, Error>(store.entities(&Scope::Owner(of.clone()), query).await?.len())
+    };
+    for (of, root, expected) in [
+        (owner(), None, 1),
+        (owner(), Some(here.id), 1),
+        (owner(), Some(there.id), 0),
+        (owner(), Some(theirs.id), 0),
+        (stranger(), None, 1),
+    ] {
+        assert_eq!(found(&of, root).await?, expected, "{of} in {root:?}");
+    }
+    let all = EntityQuery { text: Some("green".into()), ..EntityQuery::records::<Note>() };
+    assert_eq!(store.entities(&Scope::All, all).await?.len(), 2);
+    (entity.root, entity.parent) = (Some(there.id), Some(there.id.into()));
+    keep(&store, &entity).await?;
+    assert_eq!(found(&owner(), Some(here.id)).await?, 0);
+    assert_eq!(found(&owner(), Some(there.id)).await?, 1);
+    Ok(())
+}
+
 /// A page ends with the row at which it reaches the requested number of bytes, so that it is never empty.
 pub async fn a_page_ends_at_the_requested_number_of_bytes(place: impl Backing) -> Result<()> {
     let store = place.open().await?;

@@ -176,6 +176,7 @@ macro_rules! conformance {
                 search_ignores_diacritics_of_latin_letters,
                 search_text_is_never_query_syntax,
                 search_finds_a_changed_entity_by_its_new_text,
+                search_finds_an_entity_of_its_owner_where_it_is,
             ];
             records: [
                 records_are_found_by_the_record_that_they_belong_to,
