@@ -1,12 +1,14 @@
 //! Budgets: what is reserved, settled and granted, and who may do that.
 
-use entourage_types::{Agent, Allowance, Amount, Budget, BudgetId, Cost, Owner, Scope};
+use entourage_types::{
+    Agent, Allowance, Amount, Budget, BudgetId, Cost, EventBody, Owner, Scope, Status, WaitingOn,
+};
 
 use super::{
     Backing,
     handles::Handles,
     races::{Orders, ROUNDS, both, one_of, two},
-    sample::{at, claim, new_child, new_root, owner},
+    sample::{at, claim, new_child, new_root, owner, task},
 };
 use crate::{BudgetChange, Commit, Committed, DAYS_KEPT, Error, Expect, Result, Store, Write};
 
@@ -257,6 +259,38 @@ pub async fn two_calls_cannot_both_reserve_the_last_of_a_budget<P: Handles>(plac
         one_of(&outcomes, |refusal| matches!(refusal, Error::OverBudget { may_have_room: true, .. }));
         orders.saw(outcomes.0.is_ok());
         assert_eq!(read(store, &budget).await?.reserved, amount(7, 10));
+    }
+    Ok(())
+}
+
+/// An agent goes to sleep because a budget lacks room, while somebody grants more: it sleeps before the grant, which
+/// finds it then, or not at all.
+pub async fn nobody_falls_asleep_over_a_budget_behind_a_grant(place: impl Handles) -> Result<()> {
+    let (handles, mut orders) = (two(&place).await?, Orders::default());
+    for round in 0..ROUNDS {
+        let store = &*handles[0];
+        let root = new_root(store, owner()).await?;
+        let own = claim(store, root.id).await?.agent;
+        let lacks = Expect::Lacks(BudgetId::Tree(root.id), allowance(1, 100), amount(3, 0));
+        let asleep = Agent { status: Status::Waiting, waiting_on: Some(WaitingOn::Retry), ..own.clone() };
+        let sleep = Commit::fenced(&own, at(2)).expect(lacks).write(Write::Agent(asleep));
+        // With a task, whose event says when that was.
+        let granted = BudgetChange::Grant { tree: root.id, owner: owner(), amount: amount(2, 0) };
+        let grant = Commit::new(at(2)).write(Write::Budget(granted));
+        let grant = grant.write(Write::record(&task(&root, root.id))?);
+        let (slept, granted) = both(&handles, round, sleep, grant).await?;
+        granted?;
+        orders.saw(slept.is_ok());
+        let events = store.events(&Scope::All, root.id, 0, 100).await?;
+        let granted = events.iter().position(|event| matches!(event.body, EventBody::Task { .. }));
+        let slept_at = events
+            .iter()
+            .position(|event| matches!(event.body, EventBody::AgentStatus { status: Status::Waiting, .. }));
+        match slept {
+            Ok(_) => assert!(slept_at.is_some() && slept_at < granted, "{events:?}"),
+            Err(Error::HasRoom { .. }) => assert_eq!(slept_at, None),
+            Err(other) => panic!("{other:?}"),
+        }
     }
     Ok(())
 }

@@ -85,7 +85,10 @@ macro_rules! conformance_of_handles {
                 two_writers_may_write_two_trees_in_opposite_order,
                 a_handle_sends_hints_of_its_own_commits_only,
             ];
-            budgets: [two_calls_cannot_both_reserve_the_last_of_a_budget];
+            budgets: [
+                two_calls_cannot_both_reserve_the_last_of_a_budget,
+                nobody_falls_asleep_over_a_budget_behind_a_grant,
+            ];
             record_races: [
                 two_writers_cannot_both_take_a_name,
                 numbered_records_get_each_number_once,
