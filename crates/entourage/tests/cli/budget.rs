@@ -1,16 +1,24 @@
 //! Budgets from the command line: what is left, why an agent waits, a grant from another terminal.
 
 use std::{
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use super::data_dir::{DataDir, Ended, Patience, id};
+use super::{
+    data_dir::{DataDir, Ended, Patience, id},
+    model::Model,
+};
 
 /// A place with a kind whose tree may use no more tokens than this.
 fn with_budget(tokens: u64) -> DataDir {
+    with_limit(&format!("max_tree_tokens: {tokens}"))
+}
+
+/// A place with a kind whose tree has this limit.
+fn with_limit(limit: &str) -> DataDir {
     let place = DataDir::new();
-    let limits = format!("limits: {{max_tree_tokens: {tokens}, max_answer_tokens: 100}}");
+    let limits = format!("limits: {{{limit}, max_answer_tokens: 100}}");
     place.write(
         "data/kinds/saver.md",
         &format!("---\nname: saver\ndescription: Saves.\ntools: []\n{limits}\n---\nYou save.\n"),
@@ -19,7 +27,17 @@ fn with_budget(tokens: u64) -> DataDir {
 }
 
 fn working(place: &DataDir) -> Child {
+    started(place.process(&["run", "--kind", "saver", "Say hello."]))
+}
+
+/// The same with a model that a test answers for.
+fn asking(place: &DataDir, model: &Model) -> Child {
     let mut command = place.process(&["run", "--kind", "saver", "Say hello."]);
+    model.ask(&mut command);
+    started(command)
+}
+
+fn started(mut command: Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 
@@ -100,4 +118,44 @@ fn the_settings_limit_what_an_owner_spends_in_a_day() {
     assert!(shown.starts_with("budget of 20") && shown.contains(" of $20.00"), "{shown}");
     let used = place.entourage(&["usage"]).good().stdout;
     assert!(used.lines().last().unwrap().starts_with("budget of 20"), "{used}");
+}
+
+#[test]
+fn a_grant_in_money_lets_work_that_lacks_money_go_on() {
+    let (place, model) = (with_limit("max_tree_cost: $0.00001"), Model::new());
+    let price = "{ input = 1.0, output = 1.0 }";
+    place.write("data/entourage.toml", &format!("[models.prices]\n\"compatible::scripted\" = {price}\n"));
+    let mut running = asking(&place, &model);
+    let _patience = Patience::with(&running);
+    let why = until(&place, &["why"], |why| why.stdout.contains("the tree's budget has $0.000010 left"));
+    assert!(why.stderr.contains(" --grant "), "{why:?}");
+    let granted = place.entourage(&["budget", "--grant", "0.50"]).good().stdout;
+    assert_eq!(granted, "budget of the tree: $0.500010 of $0.500010 left · $0.500000 of that granted\n");
+    model.next().text("Hello.").end();
+    assert!(running.wait().expect("it ends").success());
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    assert_eq!(
+        (&budget["allowance"]["cost"], &budget["granted"]["cost"]),
+        (&10_000.into(), &500_000_000.into())
+    );
+}
+
+#[test]
+fn a_budget_shows_what_a_call_under_way_reserves() {
+    let (place, model) = (with_budget(100_000), Model::new());
+    let mut running = asking(&place, &model);
+    let _patience = Patience::with(&running);
+    let asked = model.next();
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    let reserved = budget["reserved"]["tokens"].as_u64().expect("tokens");
+    assert!(reserved > 100, "the prompt and the longest answer: {budget}");
+    let left = 100_000 - reserved;
+    assert_eq!(
+        place.entourage(&["budget"]).good().stdout,
+        format!("budget of the tree: {left} tokens of 100000 tokens left · reserved {reserved} tokens\n")
+    );
+    asked.text("Hello.").end();
+    assert!(running.wait().expect("it ends").success());
+    let after = place.entourage(&["budget"]).good().stdout;
+    assert!(after.contains(" of 100000 tokens left · ") && !after.contains("reserved"), "{after}");
 }
