@@ -199,6 +199,48 @@ async fn an_open_schema_asks_for_a_json_object_where_schemas_are_strict() {
     }
 }
 
+/// Where a provider has a strict mode, it is asked for with a closed schema, and never with an open one or with tools,
+/// whose optional arguments would become required ones.
+#[tokio::test]
+async fn a_closed_schema_is_strict_where_the_provider_supports_that_and_nothing_else_is() {
+    let closed = json!({"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"],
+                        "additionalProperties": false});
+    let open = json!({"type": "object", "properties": {"yes": {"type": "boolean"}}});
+    for provider in Provider::ALL {
+        let sent = async |schema: Option<&Value>| {
+            let request = Request {
+                output_schema: schema.cloned().map(Arc::new),
+                open_schema: schema == Some(&open),
+                ..conversation(provider)
+            };
+            // With a schema, Ollama uses chat completions.
+            let chats = provider == Provider::Ollama && schema.is_some();
+            let wire = if chats { Provider::OpenAi } else { provider };
+            let server = Server::start([Says::text(r#"{"yes": true}"#).answer(wire)]).await;
+            model(provider, &server).call(request, &mut NoDeltas).await.expect("a reply");
+            let body = server.seen().remove(0).body;
+            (serde_json::from_str::<Value>(&body).expect("JSON"), body.contains(r#""strict":true"#))
+        };
+        let place = match provider {
+            // Its schemas are strict, and it has no word for that.
+            Provider::Anthropic => None,
+            Provider::OpenAiResp => Some("/text/format/strict"),
+            _ => Some("/response_format/json_schema/strict"),
+        };
+        let (body, is_strict) = sent(Some(&closed)).await;
+        assert_eq!(is_strict, place.is_some(), "{provider}: {body}");
+        let said = place.and_then(|place| body.pointer(place));
+        assert_eq!(said, place.map(|_| &json!(true)), "{provider}: {body}");
+        let (body, is_strict) = sent(None).await;
+        assert!(!is_strict, "{provider} without a schema: {body}");
+        // Local servers follow an open schema as it is.
+        if !matches!(provider, Provider::Ollama | Provider::Compatible) {
+            let (body, is_strict) = sent(Some(&open)).await;
+            assert!(!is_strict, "{provider} with an open schema: {body}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_model_name_is_sent_unchanged_and_adds_no_other_field() {
     for provider in Provider::ALL {

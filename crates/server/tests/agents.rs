@@ -1,11 +1,16 @@
 //! Agents, their conversation, their transcript and their runs, read over HTTP as the engine has them.
 
+use std::sync::Arc;
+
 use entourage_api::{Agent, Item, Run, Step};
 use entourage_engine::Kinds;
+use entourage_llm::{Message, Price, Script, ScriptedModel};
+use entourage_server::Settings;
+use entourage_store_sqlite::SqliteStore;
 use entourage_types::{AgentId, Kind, Limits, ShownStatus};
 use serde_json::json;
 
-use crate::site::Site;
+use crate::site::{Site, asking};
 
 #[tokio::test]
 async fn a_created_agent_can_be_read_and_answers_its_message() {
@@ -208,4 +213,49 @@ async fn a_tree_is_served_nested_with_the_summed_usage_of_its_runs() {
     let below = child["id"].as_str().unwrap();
     assert_eq!(site.get(&format!("/v1/agents/{below}/tree")).await.expect(200), tree);
     assert_eq!(site.get(&format!("/v1/agents/{below}/usage")).await.expect(200), usage);
+}
+
+/// An agent below a child counts to that child's branch, and the agent above does not.
+#[tokio::test]
+async fn a_child_is_listed_with_the_open_questions_and_the_cost_of_its_branch() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "ask" => {
+                Script::call("ask_user", json!({"question": "Which?"}))
+            }
+            _ => Script::text("Done."),
+        }))
+    });
+    // A dollar for a million tokens; an answer uses 15.
+    let model = model.priced(Price { input: 1.0, output: 1.0, cached: None, cache_written: None });
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let kinds = Kinds::none().with(Kind::bare("assistant"));
+    let site = Site::serving(asking(Arc::new(model), store, kinds), Settings::default()).await;
+    site.work();
+    let top = site.done("hello").await;
+    let mut above = top.clone();
+    for _ in 0..2 {
+        let put = site.post("/v1/agents", &json!({"parent": above, "message": "ask"})).await.expect(201);
+        above = put["id"].as_str().unwrap().to_owned();
+        site.follow(&top, 0).await.until(|frame| frame.is_status_of(&above, "waiting")).await;
+    }
+    let branch = async || {
+        let page = site.get(&format!("/v1/agents/{top}/children")).await.expect(200);
+        assert_eq!(page["data"].as_array().unwrap().len(), 1, "{page}");
+        page["data"][0]["subtree"].clone()
+    };
+    let subtree = branch().await;
+    assert_eq!((&subtree["agents"], &subtree["open_questions"]), (&json!({"waiting": 2}), &json!(2)));
+    assert_eq!((&subtree["used"]["calls"], &subtree["used"]["cost"]), (&json!(2), &json!(30_000)));
+
+    let open = site.get(&format!("/v1/questions?status=open&agent={above}")).await.expect(200);
+    let question = open["data"][0]["id"].as_str().unwrap();
+    site.post(&format!("/v1/questions/{question}/answer"), &json!({"answer": "This one."})).await.expect(200);
+    site.follow(&top, 0).await.until(|frame| frame.is_status_of(&above, "succeeded")).await;
+    let subtree = branch().await;
+    assert_eq!(
+        (&subtree["agents"], &subtree["open_questions"]),
+        (&json!({"waiting": 1, "succeeded": 1}), &json!(1))
+    );
+    assert_eq!((&subtree["used"]["calls"], &subtree["used"]["cost"]), (&json!(3), &json!(45_000)));
 }

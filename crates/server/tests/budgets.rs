@@ -1,10 +1,19 @@
 //! Budgets over HTTP: what is left, a grant, and errors that name the cause.
 
+use std::sync::Arc;
+
 use entourage_engine::Kinds;
+use entourage_llm::{Model, Price, Script, ScriptedModel};
+use entourage_server::Settings;
+use entourage_store_sqlite::SqliteStore;
+use entourage_testkit::HeldModel;
 use entourage_types::{Kind, Limits};
 use serde_json::{Value, json};
 
-use crate::{site::Site, stream::within};
+use crate::{
+    site::{Site, asking},
+    stream::within,
+};
 
 #[tokio::test]
 async fn an_agent_without_a_budget_has_none_to_raise() {
@@ -54,4 +63,65 @@ async fn a_met_budget_says_why_and_a_grant_lets_the_agent_go_on() {
     let granted = site.post(&path, &json!({ "tokens": 100_000 })).await.expect(200);
     assert_eq!(granted["data"][0]["granted"]["tokens"], 100_000);
     once(&site, &id, "the agent goes on after the grant", |agent| agent["status"] == "succeeded").await;
+}
+
+/// A site whose agents have this model and these limits.
+async fn limited(model: impl Model, limits: Limits) -> Site {
+    let kinds = Kinds::none().with(Kind { limits, ..Kind::bare("assistant") });
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let site = Site::serving(asking(Arc::new(model), store, kinds), Settings::default()).await;
+    site.work();
+    site
+}
+
+/// A dollar for a million tokens: 1000 billionths for each.
+const PRICE: Price = Price { input: 1.0, output: 1.0, cached: None, cache_written: None };
+
+/// The tokens of a scripted answer.
+const USED: u64 = 15;
+
+#[tokio::test]
+async fn a_grant_in_money_lets_an_agent_that_lacks_money_go_on() {
+    let model = ScriptedModel::new([Script::text("Hello.")]).priced(PRICE);
+    let allowed = Some("$0.00001".parse().unwrap());
+    let limits = Limits { max_tree_cost: allowed, max_answer_tokens: Some(50), ..Limits::default() };
+    let site = limited(model, limits).await;
+    let id = site.make("hello").await;
+    once(&site, &id, "the agent lacks money and waits", |agent| agent["waiting_on"] == "retry").await;
+    let why = site.get(&format!("/v1/agents/{id}/why")).await.expect(200);
+    assert_eq!((&why["on"], &why["left"]), (&json!("budget"), &json!({ "cost": 10_000 })), "{why}");
+    let path = format!("/v1/agents/{id}/budget");
+    let granted = site.post(&path, &json!({ "cost": "$0.50" })).await.expect(200)["data"][0].clone();
+    assert_eq!(granted["granted"], json!({ "cost": 500_000_000, "tokens": 0 }), "{granted}");
+    once(&site, &id, "the agent goes on after the grant", |agent| agent["status"] == "succeeded").await;
+    let budget = &site.get(&path).await.expect(200)["data"][0];
+    assert_eq!(
+        (&budget["allowance"], &budget["granted"], &budget["spent"]),
+        (&json!({ "cost": 10_000 }), &granted["granted"], &json!({ "cost": USED * 1000, "tokens": USED }))
+    );
+    assert_eq!(budget["left"], json!({ "cost": 500_010_000 - USED * 1000 }), "{budget}");
+}
+
+#[tokio::test]
+async fn what_a_call_under_way_reserves_is_shown_beside_what_is_spent_and_left() {
+    let script = [Script::call("create_note", json!({"title": "t", "content": "c"})), Script::text("Noted.")];
+    let held = HeldModel::new(ScriptedModel::new(script).priced(PRICE));
+    let limits = Limits { max_tree_tokens: Some(100_000), max_answer_tokens: Some(50), ..Limits::default() };
+    let site = limited(held.clone(), limits).await;
+    let id = site.make("hello").await;
+    let path = format!("/v1/agents/{id}/budget");
+    for spent in [0, USED] {
+        held.begun().await;
+        let budget = &site.get(&path).await.expect(200)["data"][0];
+        let reserved = budget["reserved"]["tokens"].as_u64().unwrap();
+        assert!(reserved > 50, "the prompt and the longest answer: {budget}");
+        assert_eq!(budget["reserved"]["cost"], reserved * 1000, "{budget}");
+        assert_eq!(budget["spent"], json!({ "cost": spent * 1000, "tokens": spent }), "{budget}");
+        assert_eq!(budget["left"], json!({ "tokens": 100_000 - spent - reserved }), "{budget}");
+        held.let_go(1);
+    }
+    once(&site, &id, "the answers come", |agent| agent["status"] == "succeeded").await;
+    let budget = &site.get(&path).await.expect(200)["data"][0];
+    assert_eq!(budget["reserved"], json!({ "cost": 0, "tokens": 0 }), "{budget}");
+    assert_eq!(budget["left"], json!({ "tokens": 100_000 - 2 * USED }), "{budget}");
 }

@@ -1,18 +1,20 @@
 //! Kinds over HTTP: which versions open runs have, and reloading.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use entourage_engine::{Engine, Kinds};
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_llm::{Connection, Error as ModelError, Gated, Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
+use entourage_testkit::{HeldModel, quiet};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
     auth::{settings, token_of},
-    site::{Answer, Site, send},
+    site::{Answer, Site, asking, send},
+    stream::within,
 };
 
 fn write(directory: &Path, name: &str, front: &str) {
@@ -192,4 +194,53 @@ async fn the_operator_sees_the_places_of_the_server() {
     let server = operator.get("/v1/server").await.expect(200);
     assert_eq!(server["places"]["limit"], 1024, "{server}");
     other.get("/v1/server").await.problem(403, "operator-only");
+}
+
+/// Reads the one gate of a server until it is as wanted.
+async fn gate(site: &Site, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    let read = async {
+        loop {
+            let server = site.get("/v1/server").await.expect(200);
+            let gates = server["gates"].as_array().expect("a list");
+            assert!(gates.len() <= 1, "one model, one gate: {server}");
+            if let Some(gate) = gates.first().filter(|gate| fits(gate)) {
+                return gate.clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(what, read).await
+}
+
+#[tokio::test]
+async fn the_operator_sees_the_version_and_the_gate_of_each_model_that_was_asked() {
+    let refusing = ScriptedModel::deciding(|_| {
+        let retry_after = Some(Duration::from_secs(60));
+        Some(Err(ModelError::RateLimited { model: "m".into(), retry_after }))
+    });
+    let held = HeldModel::new(refusing);
+    let connection = Connection { concurrency: Some(1), ..Connection::default() };
+    let model = Arc::new(Gated::new(held.clone(), connection));
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let site = Site::serving(asking(model, store, quiet(Kinds::builtin())), Settings::default()).await;
+    site.work();
+    let server = site.get("/v1/server").await.expect(200);
+    assert_eq!((&server["version"], &server["gates"]), (&json!(env!("CARGO_PKG_VERSION")), &json!([])));
+
+    // One call is with the provider, and one waits for its place.
+    for text in ["one", "two"] {
+        site.make(text).await;
+    }
+    held.begun().await;
+    let open = gate(&site, "the second call waits", |gate| gate["waiting"] == 1).await;
+    assert_eq!(
+        open,
+        json!({"model": "default", "door": "open", "opens_in_ms": null, "in_flight": 1, "waiting": 1,
+               "blocked_owners": 0})
+    );
+    // The provider refuses the first call and names a pause, which holds back the second one as well.
+    held.let_go(1);
+    let paused = gate(&site, "the gate closes", |gate| gate["door"] == "paused").await;
+    let left = paused["opens_in_ms"].as_u64().expect("a time");
+    assert!((30_000..=60_000).contains(&left), "{paused}");
 }

@@ -1,16 +1,21 @@
 //! What a model received can be rebuilt from rows and is proved by the digest in its turn.
 
 use std::{
+    collections::VecDeque,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use axum::{Router, extract::State, http::StatusCode};
+use axum::{
+    Router,
+    extract::State,
+    http::{Method, StatusCode},
+};
 use entourage_engine::{Client, Clock, NewAgent};
 use entourage_llm::{
     Connection, Delta, Deltas, Error as ModelError, Model, NoDeltas, Provider, ProviderModel, Reply, Request,
-    Script, ScriptedModel,
+    Router as Models, Script, ScriptedModel, Settings,
 };
 use entourage_store::Page;
 use entourage_testkit::World;
@@ -29,11 +34,57 @@ async fn provider() -> (String, Received) {
         StatusCode::BAD_REQUEST
     }
     let received = Received::default();
-    let app = Router::new().fallback(receive).with_state(Arc::clone(&received));
+    let url = serve(Router::new().fallback(receive).with_state(Arc::clone(&received))).await;
+    (url, received)
+}
+
+/// Serves on a port of its own, and returns the address.
+async fn serve(app: Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });
-    (url, received)
+    url
+}
+
+/// A server of a weak model that keeps what it receives, and answers with these texts.
+#[derive(Clone, Default)]
+struct WeakModel {
+    received: Received,
+    texts: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl WeakModel {
+    /// The model behind the router, which offers tools as a schema of next actions.
+    async fn router(&self) -> Models {
+        async fn answer(State(this): State<WeakModel>, method: Method, body: String) -> (StatusCode, String) {
+            if method != Method::POST {
+                return (StatusCode::NOT_FOUND, String::new());
+            }
+            this.received.lock().unwrap().push(body);
+            let Some(text) = this.texts.lock().unwrap().pop_front() else {
+                return (StatusCode::BAD_REQUEST, String::new());
+            };
+            let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": "stop"});
+            let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+            let (said, used) = (json!({"choices": [choice]}), json!({"choices": [], "usage": usage}));
+            (StatusCode::OK, format!("data: {said}\n\ndata: {used}\n\ndata: [DONE]\n\n"))
+        }
+        entourage_llm::install_tls();
+        let url = serve(Router::new().fallback(answer).with_state(self.clone())).await;
+        let connection = Connection { base_url: Some(url), ..Connection::default() };
+        let providers = [(Provider::Compatible, connection)].into();
+        Models::new(Settings { providers, ..Settings::default() }, "compatible::tiny-1b").unwrap()
+    }
+
+    /// What it answers next.
+    fn says(&self, texts: &[&str]) {
+        self.texts.lock().unwrap().extend(texts.iter().map(ToString::to_string));
+    }
+
+    /// What it received since it was asked this last.
+    fn took(&self) -> Vec<String> {
+        std::mem::take(&mut self.received.lock().unwrap())
+    }
 }
 
 /// Every provider, over its own wire.
@@ -189,6 +240,61 @@ async fn a_rebuilt_request_is_to_the_byte_what_the_provider_received_on_every_wi
     assert!(other.request(turns[0].0, 1).await.is_err(), "another user does not find it");
     assert!(client.request(turns[0].0, 9).await.is_err() && client.request(RunId::new(), 1).await.is_err());
     assert_eq!(world.audit().await, []);
+}
+
+/// What a weak model is sent, its tools as a schema of next actions, comes from the request alone: the rebuilt one leads
+/// to the same bytes, those of a repeated attempt included.
+#[tokio::test]
+async fn a_rebuilt_request_leads_to_the_bytes_that_the_provider_of_a_weak_model_received() {
+    const COPIED: &str = r#"{"action": "final_answer", "text": "the answer"}"#;
+    let acts = [
+        r#"{"action": "look", "arguments": {"n": 0.5, "text": "\"<\u00e9>\""}}"#,
+        COPIED,
+        r#"{"action": "create_note", "arguments": {"title": "t", "content": "c"}}"#,
+        r#"{"action": "final_answer", "text": "It is <blue>."}"#,
+        r#"{"action": "look", "arguments": {}}"#,
+        r#"{"action": "final_answer", "text": "Still blue."}"#,
+    ];
+    // With a schema of its own, the answer is no action.
+    let answers = ["no JSON", "{\"a\": 1, \"b\": 2}", "{\"a\": 2}"];
+    for (texts, has_schema, calls) in [(&acts[..], false, 5), (&answers, true, 3)] {
+        let weak = WeakModel::default();
+        let router = Arc::new(weak.router().await);
+        let look = TestTool::answering("look", Effect::Pure, &Effects::default(), |_, arguments| {
+            Ok(Outcome::text(format!("{arguments} {}", "long ".repeat(200))))
+        });
+        let kinds = one_kind(|kind| {
+            kind.context.sections = vec![Section::Time, Section::Notes];
+            kind.output_schema =
+                has_schema.then(|| json!({"type": "object", "properties": {"a": {"type": "number"}}}));
+            (kind.guardrails.attempts, kind.limits.max_output_chars) = (3, 400);
+        });
+        weak.says(texts);
+        let model = Arc::clone(&router);
+        let world = World::builder(model).tools(first_tools().with(look)).kinds(kinds).start().await;
+        let root = world.ask("Is it <blue> & \"clear\"?").await;
+        world.ended(root.id).await;
+        world.clock().advance(Duration::from_secs(3_600));
+        world.client().send(root.id, "And now?", None).await.unwrap();
+        world.ended(root.id).await;
+        let received = weak.took();
+        assert_eq!(received.len(), texts.len(), "every text was asked for: {received:?}");
+        for body in &received {
+            assert_eq!(body.contains(r#""anyOf""#), !has_schema, "{body}");
+            assert!(!body.contains(r#""tools""#), "{body}");
+        }
+
+        let client = world.client();
+        let turns = turns(&client, root.id).await;
+        assert_eq!(turns.len(), calls);
+        weak.says(texts);
+        for (run, number, turn) in &turns {
+            let rebuilt = client.request(*run, *number).await.unwrap();
+            assert_eq!(rebuilt.doubt, None, "item {}", turn.seq);
+            router.call(rebuilt.request, &mut NoDeltas).await.unwrap();
+        }
+        assert_eq!(weak.took(), received);
+    }
 }
 
 /// A model that lets time pass at a gate and before its first token, and fails first.

@@ -1,16 +1,24 @@
 //! Budgets from the command line: what is left, why an agent waits, a grant from another terminal.
 
 use std::{
-    process::{Child, Stdio},
+    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use super::data_dir::{DataDir, Ended, Patience, id};
+use super::{
+    data_dir::{DataDir, Ended, Patience, id},
+    model::Model,
+};
 
 /// A place with a kind whose tree may use no more tokens than this.
 fn with_budget(tokens: u64) -> DataDir {
+    with_limit(&format!("max_tree_tokens: {tokens}"))
+}
+
+/// A place with a kind whose tree has this limit.
+fn with_limit(limit: &str) -> DataDir {
     let place = DataDir::new();
-    let limits = format!("limits: {{max_tree_tokens: {tokens}, max_answer_tokens: 100}}");
+    let limits = format!("limits: {{{limit}, max_answer_tokens: 100}}");
     place.write(
         "data/kinds/saver.md",
         &format!("---\nname: saver\ndescription: Saves.\ntools: []\n{limits}\n---\nYou save.\n"),
@@ -18,9 +26,41 @@ fn with_budget(tokens: u64) -> DataDir {
     place
 }
 
-fn working(place: &DataDir) -> Child {
+/// A run beside the test; it ends with the test, also with one that fails.
+struct Running {
+    child: Child,
+    _patience: Patience,
+}
+
+impl Running {
+    fn of(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().expect("it starts");
+        let patience = Patience::with(&child);
+        Self { child, _patience: patience }
+    }
+
+    fn succeeds(mut self) {
+        assert!(self.child.wait().expect("it ends").success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn working(place: &DataDir) -> Running {
+    Running::of(place.process(&["run", "--kind", "saver", "Say hello."]))
+}
+
+/// The same with a model that a test answers for.
+fn asking(place: &DataDir, model: &Model) -> Running {
     let mut command = place.process(&["run", "--kind", "saver", "Say hello."]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+    model.ask(&mut command);
+    Running::of(command)
 }
 
 /// Repeats a command until its result is as wanted.
@@ -40,8 +80,7 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
     let place = with_budget(50);
     let shown = place.entourage(&["kinds", "show", "saver"]).good().stdout;
     assert!(shown.lines().any(|line| line.trim() == "budget     50 tokens"), "{shown}");
-    let mut running = working(&place);
-    let _patience = Patience::with(&running);
+    let running = working(&place);
     let is_short = |why: &Ended| why.stdout.contains("the tree's budget has 50 tokens left");
     let why = until(&place, &["why"], is_short);
     assert!(why.stdout.contains("the next call may take"), "{why:?}");
@@ -58,7 +97,7 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
         granted,
         "budget of the tree: 100050 tokens of 100050 tokens left · 100000 tokens of that granted\n"
     );
-    assert!(running.wait().expect("it ends").success());
+    running.succeeds();
     let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
     assert_eq!((&budget["allowance"]["tokens"], &budget["granted"]["tokens"]), (&50.into(), &100_000.into()));
     let agents = place.entourage(&["agents", "--json"]).good().stdout;
@@ -100,4 +139,42 @@ fn the_settings_limit_what_an_owner_spends_in_a_day() {
     assert!(shown.starts_with("budget of 20") && shown.contains(" of $20.00"), "{shown}");
     let used = place.entourage(&["usage"]).good().stdout;
     assert!(used.lines().last().unwrap().starts_with("budget of 20"), "{used}");
+}
+
+#[test]
+fn a_grant_in_money_lets_work_that_lacks_money_go_on() {
+    let (place, model) = (with_limit("max_tree_cost: $0.00001"), Model::new());
+    let price = "{ input = 1.0, output = 1.0 }";
+    place.write("data/entourage.toml", &format!("[models.prices]\n\"compatible::scripted\" = {price}\n"));
+    let running = asking(&place, &model);
+    let why = until(&place, &["why"], |why| why.stdout.contains("the tree's budget has $0.000010 left"));
+    assert!(why.stderr.contains(" --grant "), "{why:?}");
+    let granted = place.entourage(&["budget", "--grant", "0.50"]).good().stdout;
+    assert_eq!(granted, "budget of the tree: $0.500010 of $0.500010 left · $0.500000 of that granted\n");
+    model.next().text("Hello.").end();
+    running.succeeds();
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    assert_eq!(
+        (&budget["allowance"]["cost"], &budget["granted"]["cost"]),
+        (&10_000.into(), &500_000_000.into())
+    );
+}
+
+#[test]
+fn a_budget_shows_what_a_call_under_way_reserves() {
+    let (place, model) = (with_budget(100_000), Model::new());
+    let running = asking(&place, &model);
+    let asked = model.next();
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    let reserved = budget["reserved"]["tokens"].as_u64().expect("tokens");
+    assert!(reserved > 100, "the prompt and the longest answer: {budget}");
+    let left = 100_000 - reserved;
+    assert_eq!(
+        place.entourage(&["budget"]).good().stdout,
+        format!("budget of the tree: {left} tokens of 100000 tokens left · reserved {reserved} tokens\n")
+    );
+    asked.text("Hello.").end();
+    running.succeeds();
+    let after = place.entourage(&["budget"]).good().stdout;
+    assert!(after.contains(" of 100000 tokens left · ") && !after.contains("reserved"), "{after}");
 }

@@ -179,3 +179,85 @@ fn request_shows_what_a_model_received() {
     let of_item = place.entourage(&["request", &run, &number, "--item", "--json"]).good().json();
     assert_eq!(of_item, json);
 }
+
+/// With or without a place to look, as a text or for programs; the last word may be the beginning of one.
+#[test]
+fn search_finds_a_note_a_learning_and_a_closed_session_by_their_words() {
+    let place = DataDir::new();
+    let tools = "[create_note, save_learning]";
+    place.write("data/kinds/keeper.md", &format!("---\nname: keeper\ntools: {tools}\n---\nKeep it.\n"));
+    let keeps = |tool, arguments| {
+        let model = Model::calling_once(tool, &arguments);
+        let run = &["run", "Keep it.", "--kind", "keeper", "--quiet"];
+        Ended::of(model.asked_by(&mut place.command(run))).good();
+    };
+    keeps("create_note", json!({ "title": "The keyword", "content": "It is marzipan." }));
+    keeps("save_learning", json!({ "text": "They like marzipan cake." }));
+    let found = |arguments: &[&str]| {
+        let lines = place.entourage(&[&["search"], arguments].concat()).good().stdout;
+        lines.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let everywhere = found(&["marzi"]);
+    let [note, learning] = &everywhere[..] else { panic!("{everywhere:?}") };
+    assert!(note.starts_with("note agt_") && note.ends_with(" The keyword: It is marzipan."), "{note}");
+    assert!(learning.starts_with("learning agt_"), "{learning}");
+    assert!(learning.ends_with(" They like marzipan cake."), "{learning}");
+    assert_eq!(found(&["--in", "notes", "marzipan keyword"]), [note.clone()]);
+    assert_eq!(found(&["--in", "learnings", "marzipan"]), [learning.clone()]);
+    assert_eq!(found(&["--in", "sessions", "marzipan"]), [""; 0]);
+    let json = place.entourage(&["search", "--json", "marzipan"]).good().json();
+    assert_eq!((json.len(), &json[0]["title"]), (2, &json!("The keyword")), "{json:?}");
+    assert_eq!(json[1]["text"], "They like marzipan cake.");
+    for arguments in [&["nougat"][..], &["--in", "notes", "nougat"], &["--in", "notes", "cake"]] {
+        let nothing = place.entourage(&[&["search"], arguments].concat()).good();
+        assert_eq!(nothing.stdout, "", "{arguments:?}");
+        assert!(nothing.stderr.contains("nothing has all of these words"), "{nothing:?}");
+        assert_eq!(found(&[arguments, &["--json"]].concat()), [""; 0]);
+    }
+
+    place.entourage(&["run", "Count the sheep in Wales", "--quiet"]).good();
+    place.entourage(&["session", "close", "@last"]).good();
+    place.entourage(&["run", "--resume", "@last", "--quiet"]).good();
+    let session = found(&["--in", "sessions", "sheep"]);
+    assert!(session.len() == 1 && session[0].starts_with("session agt_"), "{session:?}");
+    let everywhere = found(&["sheep"]);
+    assert!(everywhere.len() == 2 && everywhere[0].starts_with("note agt_"), "{everywhere:?}");
+    assert_eq!(everywhere[1], session[0]);
+}
+
+/// A request says what it has in common with the one before, and if that is not all of it, why.
+#[test]
+fn request_says_whether_it_begins_with_the_request_before_and_why_not() {
+    let place = DataDir::new();
+    let writes = |rule: &str| {
+        place.write("data/kinds/clerk.md", &format!("---\nname: clerk\ntools: []\n---\n{rule}\n"));
+    };
+    writes("You count.");
+    place.entourage(&["run", "Count the sheep", "--kind", "clerk", "--quiet"]).good();
+    place.entourage(&["run", "--resume", "@last", "Count the cows", "--quiet"]).good();
+    writes("You count twice.");
+    place.entourage(&["run", "--resume", "@last", "Count the hens", "--quiet"]).good();
+    let items = place.entourage(&["show", "@last", "--json"]).good().json();
+    let turns: Vec<_> = items.iter().filter(|item| item["type"] == "turn").collect();
+    let request = |at: usize, flags: &[&str]| {
+        let run = turns[at]["run"].as_str().expect("a run");
+        place.entourage(&[&["request", run, "1"], flags].concat()).good()
+    };
+    let json = |at: usize| request(at, &["--json"]).json().remove(0);
+    let requests = [json(0), json(1), json(2)];
+    let messages = |at: usize| requests[at]["messages"].as_array().expect("messages").len();
+    let begins = |at: usize, words: &str| {
+        let told = request(at, &[]).stderr;
+        assert_eq!(told.contains("of the request before"), !words.is_empty(), "{told}");
+        assert!(told.trim_end().ends_with(words), "{words}: {told}");
+    };
+    assert_eq!(requests[0].get("before"), None);
+    begins(0, "");
+    let before = &requests[1]["before"];
+    assert_eq!((&before["kept"], before.get("broken")), (&json!(messages(0)), None), "{before}");
+    begins(1, &format!("; it begins with all {} messages of the request before", messages(0)));
+    let before = &requests[2]["before"];
+    assert_eq!((&before["kept"], &before["broken"]), (&json!(0), &json!("kind")), "{before}");
+    let why = "of the request before: the kind has another version";
+    begins(2, &format!("; it begins with 0 of the {} messages {why}", messages(1)));
+}
