@@ -233,11 +233,8 @@ async fn a_closed_schema_is_strict_where_the_provider_supports_that_and_nothing_
         assert_eq!(said, place.map(|_| &json!(true)), "{provider}: {body}");
         let (body, is_strict) = sent(None).await;
         assert!(!is_strict, "{provider} without a schema: {body}");
-        // Local servers follow an open schema as it is.
-        if !matches!(provider, Provider::Ollama | Provider::Compatible) {
-            let (body, is_strict) = sent(Some(&open)).await;
-            assert!(!is_strict, "{provider} with an open schema: {body}");
-        }
+        let (body, is_strict) = sent(Some(&open)).await;
+        assert!(!is_strict, "{provider} with an open schema: {body}");
     }
 }
 

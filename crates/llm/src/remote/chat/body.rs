@@ -115,7 +115,7 @@ fn format<'a>(provider: Provider, request: &Request, schema: &'a Value) -> Forma
         _ if request.open_schema => return Format::JsonObject,
         _ => Cow::Owned(sanitize_json_schema(schema, JsonSchemaDialect::OpenAiStrict)),
     };
-    Format::JsonSchema { json_schema: NamedSchema { name: "answer", strict: true, schema } }
+    Format::JsonSchema { json_schema: NamedSchema { name: "answer", strict: !request.open_schema, schema } }
 }
 
 fn function(spec: &ToolSpec) -> Typed<Function<'_>> {
