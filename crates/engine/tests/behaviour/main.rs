@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;
+mod budget_crowd;
 mod budget_steps;
 mod budgets;
 mod chat;
