@@ -15,6 +15,7 @@ mod decisions;
 mod delegation;
 mod deltas;
 mod dispatch;
+mod dropped_work;
 mod effects;
 mod feed;
 mod forgotten;
