@@ -16,7 +16,7 @@ mod story;
 mod witness;
 mod world;
 
-pub use audit::{Violation, audit};
+pub use audit::{Violation, audit, audit_schedules};
 pub use builder::{WorldBuilder, quiet};
 pub use clock::FakeClock;
 pub use faults::{Fault, Faults};

@@ -33,7 +33,7 @@ pub(crate) fn person(world: &World) -> Client {
 }
 
 /// How many workers there are.
-const WORKERS: u64 = 64;
+pub(crate) const WORKERS: u64 = 64;
 /// How many there are where each commit fails once.
 pub(crate) const FEW: u64 = 8;
 
@@ -75,7 +75,7 @@ pub(crate) fn joins_few<'r>(run: &'r mut Run<'_>) -> Outcome<'r> {
 }
 
 /// A leader with this budget and 64 workers, whose answers are short.
-fn crowd(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
+pub(crate) fn crowd(model: impl entourage_llm::Model, budget: &str) -> WorldBuilder {
     led(model, budget).program(&[], joins)
 }
 
@@ -189,6 +189,8 @@ async fn reservations_survive_a_crash_at_every_commit() {
 /// Shows: INV-08.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_that_many_meet_at_once_holds_whatever_dies() {
+    let few = || led(answering(), "$0.0027").program(&[], joins_few);
+    let met = async |at, fault| met(few(), dollars("$0.0027"), FEW, at, fault).await;
     let commits = met(u64::MAX, Fault::DieBefore).await;
     assert!(commits >= 30, "{commits}");
     for at in 1..=commits {
@@ -198,11 +200,10 @@ async fn a_budget_that_many_meet_at_once_holds_whatever_dies() {
     }
 }
 
-/// Returns how many commits the first process began.
-async fn met(at: u64, fault: Fault) -> u64 {
-    let allowed = dollars("$0.0027");
-    let world = led(answering(), "$0.0027").program(&[], joins_few).store(MemoryStore::default());
-    let world = world.start_with(at, fault).await;
+/// Has that many workers meet a budget of which this much is allowed, while the first process has a fault, and grants
+/// enough for all; returns how many commits the first process began.
+pub(crate) async fn met(world: WorldBuilder, allowed: Cost, workers: u64, at: u64, fault: Fault) -> u64 {
+    let world = world.store(MemoryStore::default()).start_with(at, fault).await;
     let faults = world.faults().clone();
     let new = || NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
     let (world, root) = insist(world, async |world| person(world).create(new(), Some("new")).await).await;
@@ -225,6 +226,7 @@ async fn met(at: u64, fault: Fault) -> u64 {
     .await;
     let budget = world.client().budgets(root).await.unwrap().remove(0).budget;
     assert!(budget.reserved.is_zero(), "{budget:?}");
+    assert_eq!(budget.spent.tokens, 300 * workers, "each answer counts once");
     assert_eq!(world.client().tree_usage(root).await.unwrap().total().cost, budget.spent.cost);
     assert_eq!(world.audit().await, []);
     faults.commits()

@@ -244,16 +244,29 @@ async fn max_seconds_cuts_off_a_model_call_and_leaves_a_last_one() {
     }
 }
 
-/// Runs a model that calls a tool in every turn, also in its last one, under a limit of three model calls.
-async fn three_calls(on_limit: OnLimit) -> (World, Agent, Run, ScriptedModel) {
+/// Runs a model that calls a tool, which takes 70 seconds, in every turn, also in its last one; the usages are those of
+/// its turns, the last one for all that follow.
+async fn never_ending(
+    limits: &Limits,
+    on_limit: OnLimit,
+    usages: &'static [Usage],
+) -> (World, Agent, Run, ScriptedModel) {
     let turn = AtomicUsize::new(0);
     let model = ScriptedModel::deciding(move |_: &Request| {
         let n = turn.fetch_add(1, Ordering::SeqCst);
-        Some(Ok(Script::text(format!("Looking {n}.")).and_call("a", json!({"n": n}))))
+        let script = Script::text(format!("Looking {n}.")).and_call("a", json!({"n": n}));
+        Some(Ok(script.using(usages[n.min(usages.len() - 1)])))
+    })
+    .priced(Price { input: 3.0, output: 15.0, cached: None, cache_written: None });
+    let clock = FakeClock::default();
+    let hands = clock.clone();
+    let slow = TestTool::answering("a", Effect::Pure, &Effects::default(), move |_, _| {
+        hands.advance(Duration::from_secs(70));
+        Ok(Outcome::text("found"))
     });
-    let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Pure, &Effects::default()));
-    let kinds = one_kind(|kind| (kind.limits.max_steps, kind.on_limit) = (3, on_limit));
-    let world = World::builder(model.clone()).tools(toolbox).kinds(kinds).start().await;
+    let kinds = one_kind(|kind| (kind.limits, kind.on_limit) = (limits.clone(), on_limit));
+    let builder = World::builder(model.clone()).tools(Toolbox::new().with(slow)).kinds(kinds);
+    let world = builder.clock(clock).start().await;
     let root = world.ask("Search.").await;
     let root = world.ended(root.id).await;
     let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
@@ -261,24 +274,74 @@ async fn three_calls(on_limit: OnLimit) -> (World, Agent, Run, ScriptedModel) {
     (world, root, run, model)
 }
 
+/// How many of the requests are without tools.
+fn without_tools(model: &ScriptedModel) -> usize {
+    model.requests().iter().filter(|request| request.tool_choice == ToolChoice::None).count()
+}
+
+/// Whether a transcript has a notice that its run ended with an error.
+async fn says_error(world: &World, root: &Agent) -> bool {
+    let items = world.client().items(root.id, 0, 100).await.unwrap();
+    let is_error = |body: &ItemBody| matches!(body, ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::Ended(_)));
+    items.iter().any(|item| is_error(&item.body))
+}
+
+/// What a call of a usual turn uses: $0.00045, and the next one costs $0.00033 for what it takes in alone.
+const USUAL: Usage = Usage { input: 100, output: 10, reasoning: 0, cached: 0, cache_written: 0 };
+
 #[tokio::test]
-async fn a_kind_says_what_a_limit_means() {
-    for (on_limit, status, without_tools) in [
-        (OnLimit::Answer, Status::Failed, 1),
-        (OnLimit::Finish, Status::Succeeded, 1),
-        (OnLimit::Fail, Status::Failed, 0),
+async fn a_kind_says_what_each_limit_means() {
+    let limits = Limits::default();
+    // Where a limit fails the run, no call is kept for an answer: it may have one more that works.
+    for (limits, reason, with_answer, failing) in [
+        (Limits { max_steps: 3, ..limits.clone() }, StopReason::MaxSteps, 3, 3),
+        (Limits { max_tokens: 340, ..limits.clone() }, StopReason::MaxTokens, 2, 3),
+        (
+            Limits { max_cost: Some("$0.001400".parse().unwrap()), ..limits.clone() },
+            StopReason::MaxCost,
+            2,
+            3,
+        ),
+        (Limits { max_seconds: 120, ..limits.clone() }, StopReason::MaxTime, 3, 2),
+        (Limits { max_same_tool: 2, ..limits }, StopReason::SameTool, 3, 2),
     ] {
-        let (world, root, run, model) = three_calls(on_limit).await;
-        let requests = model.requests();
-        assert_eq!(requests.len(), 3, "{on_limit}");
-        let last_calls = requests.iter().filter(|request| request.tool_choice == ToolChoice::None).count();
-        assert_eq!(last_calls, without_tools, "{on_limit}");
-        assert_eq!((run.status, run.stop_reason), (status, Some(StopReason::MaxSteps)), "{on_limit}");
-        assert_eq!(run.error.is_some(), status == Status::Failed, "{on_limit}");
-        assert_eq!(root.status, status);
-        let items = world.client().items(root.id, 0, 100).await.unwrap();
-        let is_error = |body: &ItemBody| matches!(body, ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::Ended(_)));
-        assert_eq!(items.iter().any(|item| is_error(&item.body)), status == Status::Failed, "{on_limit}");
+        for (on_limit, status, asked, last_calls) in [
+            (OnLimit::Answer, Status::Failed, with_answer, 1),
+            (OnLimit::Finish, Status::Succeeded, with_answer, 1),
+            (OnLimit::Fail, Status::Failed, failing, 0),
+        ] {
+            let case = format!("{reason} {on_limit}");
+            let (world, root, run, model) = never_ending(&limits, on_limit, &[USUAL]).await;
+            assert_eq!((model.requests().len(), without_tools(&model)), (asked, last_calls), "{case}");
+            assert_eq!((run.status, run.stop_reason), (status, Some(reason)), "{case}");
+            assert_eq!(run.error.is_some(), status == Status::Failed, "{case}");
+            assert_eq!(root.status, status, "{case}");
+            assert_eq!(says_error(&world, &root).await, status == Status::Failed, "{case}");
+        }
+    }
+}
+
+/// A call may use far more than the one before: then no call is left for an answer.
+#[tokio::test]
+async fn a_kind_says_what_a_limit_means_that_leaves_no_call() {
+    const USAGES: &[Usage] = &[USUAL, Usage { input: 5_000, ..USUAL }];
+    let limits = Limits::default();
+    for (limits, reason) in [
+        (Limits { max_tokens: 1_000, ..limits.clone() }, StopReason::MaxTokens),
+        (Limits { max_cost: Some("$0.01".parse().unwrap()), ..limits }, StopReason::MaxCost),
+    ] {
+        for (on_limit, status) in [
+            (OnLimit::Answer, Status::Failed),
+            (OnLimit::Finish, Status::Succeeded),
+            (OnLimit::Fail, Status::Failed),
+        ] {
+            let case = format!("{reason} {on_limit}");
+            let (world, root, run, model) = never_ending(&limits, on_limit, USAGES).await;
+            assert_eq!((model.requests().len(), without_tools(&model)), (2, 0), "{case}");
+            assert_eq!((run.status, run.stop_reason), (status, Some(reason)), "{case}");
+            assert_eq!(run.error.is_some(), status == Status::Failed, "{case}");
+            assert_eq!(says_error(&world, &root).await, status == Status::Failed, "{case}");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod approvals;
+mod budget_crowd;
 mod budget_steps;
 mod budgets;
 mod chat;
@@ -14,6 +15,7 @@ mod decisions;
 mod delegation;
 mod deltas;
 mod dispatch;
+mod dropped_work;
 mod effects;
 mod feed;
 mod forgotten;

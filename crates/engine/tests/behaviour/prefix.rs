@@ -274,6 +274,39 @@ async fn a_change_between_two_calls_is_appended_once_before_the_next_call() {
     );
 }
 
+/// The times that a model has read, in the order of the conversation.
+fn times(request: &Request) -> Vec<String> {
+    let read = contexts(request);
+    let each = read.split("<time_context>").skip(1);
+    each.map(|rest| rest.split_once('<').map_or(rest, |(at, _)| at).to_owned()).collect()
+}
+
+/// A message comes every five minutes, for an hour; the time is appended with the first one after the interval of the
+/// kind.
+#[tokio::test]
+async fn the_time_is_appended_again_once_the_minutes_have_passed_that_its_kind_names() {
+    let every = |minutes: usize| -> Vec<String> {
+        (0..60).step_by(minutes).map(|minute| format!("2026-01-01T00:{minute:02}Z")).collect()
+    };
+    for minutes in [30, 10, 5] {
+        let model = ScriptedModel::deciding(|_| Some(Ok(Script::text("Noted."))));
+        let kinds = one_kind(|kind| {
+            (kind.context.sections, kind.context.time_minutes) = (vec![Section::Time], minutes);
+        });
+        let world = World::builder(model.clone()).kinds(kinds).start().await;
+        let root = world.client().create(NewAgent::default(), None).await.unwrap();
+        for n in 0..12 {
+            world.client().send(root.id, &format!("message {n}"), None).await.unwrap();
+            world.ended(root.id).await;
+            world.clock().advance(Duration::from_secs(5 * 60));
+        }
+        let requests = model.requests();
+        assert_eq!(requests.len(), 12);
+        assert_each_request_extends_the_previous(&requests);
+        assert_eq!(times(&requests[11]), every(minutes as usize), "every {minutes} minutes");
+    }
+}
+
 /// A digest removes contexts along with the turns that it replaces: they are appended again, before what remains.
 #[tokio::test]
 async fn what_a_digest_takes_away_is_told_again_in_front_of_what_remains() {

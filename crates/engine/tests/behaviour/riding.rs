@@ -2,15 +2,15 @@
 //! immediately, with the intents of those that have an effect. A slower call finds its turn already
 //! committed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use crate::kit::{Effects, TestTool, WorldExt, first_tools, one_kind};
+use crate::kit::{Effects, FakeClockExt, TestTool, WorldExt, bare, eventually, first_tools, one_kind};
 use async_trait::async_trait;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::Write;
-use entourage_testkit::{Fact, World};
+use entourage_testkit::{Fact, Faults, HeldModel, World};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
-use entourage_types::{ItemBody, Status, ToolSpec};
+use entourage_types::{Action, ItemBody, Kind, Limits, Owner, Status, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -157,4 +157,58 @@ async fn a_pause_during_a_model_call_takes_effect_before_the_tool_call() {
     world.asleep(&root).await;
     assert_eq!(happened.per_call(), [0u32; 0], "nothing begins that was not begun before the pause");
     assert_eq!(commits(&world), [["turn"]], "and the turn is not asked for twice");
+}
+
+/// How many commits change a budget, while agents whose kinds have these limits try a failed call again, are paused in
+/// a call and resumed, delegate, lose their process in a call, end, and are deleted.
+async fn changes_of_budgets(limits: &Limits) -> usize {
+    let model = ScriptedModel::new([]);
+    model.push(Err(entourage_llm::Error::Unavailable {
+        model: "m".into(),
+        cause: "503".into(),
+        retry_after: None,
+    }));
+    for script in [
+        Script::call("send_message", json!({"recipient": "helper", "message": "Look."})),
+        Script::text("Found."),
+        Script::text("Done."),
+    ] {
+        model.push(Ok(script));
+    }
+    let model = HeldModel::new(model);
+    let helper = Kind { limits: limits.clone(), ..bare("helper") };
+    let kinds = one_kind(|kind| (kind.limits, kind.peers) = (limits.clone(), vec!["helper".into()]));
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds.with(helper)).start().await;
+    let root = world.ask("Go.").await;
+    let person = |world: &World| world.engine().client(Owner::local());
+    // The first call fails, a pause comes in the second one, and the process ends in that of the helper.
+    model.begun().await;
+    model.let_go(1);
+    world.clock().advance_to_sleeper(Duration::from_millis(1500)).await;
+    model.begun().await;
+    person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
+    model.let_go(1);
+    world.asleep(&root).await;
+    person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
+    model.begun().await;
+    world.faults().kill();
+    let world = world.restart(Faults::default()).await;
+    model.let_go(10);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    person(&world).intervene(root.id, Action::Delete, None).await.unwrap();
+    let status = async || world.client().agent(root.id).await.unwrap().status;
+    eventually("it is deleted", status, |status| *status == Status::Cancelled).await;
+    let facts = world.witness().facts();
+    let changes = |fact: &&Fact| match fact {
+        Fact::Committed(commit) => commit.writes.iter().any(|write| matches!(write, Write::Budget(_))),
+        _ => false,
+    };
+    facts.iter().filter(changes).count()
+}
+
+#[tokio::test]
+async fn where_no_kind_has_a_budget_no_commit_changes_one() {
+    assert_eq!(changes_of_budgets(&Limits::default()).await, 0);
+    let limited = Limits { max_tree_tokens: Some(1_000_000), ..Limits::default() };
+    assert!(changes_of_budgets(&limited).await > 8, "where they have, calls and ends do");
 }

@@ -150,3 +150,14 @@ pub async fn audit(store: &dyn Store, witness: Option<&Witness>) -> Result<Vec<V
     }
     Ok(found.0)
 }
+
+/// Returns the active schedules without the wake-up of their next time, at a moment at which other work may be left.
+///
+/// # Errors
+/// If the store cannot be read.
+pub async fn audit_schedules(store: &dyn Store, witness: &Witness) -> Result<Vec<Violation>> {
+    let _still = witness.still().await;
+    let mut found = Found::default();
+    schedules::check(&Snapshot::read(store).await?, &mut found);
+    Ok(found.0)
+}

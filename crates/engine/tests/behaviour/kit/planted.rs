@@ -11,8 +11,9 @@ use entourage_store::{
     BudgetChange, Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write,
 };
 use entourage_types::{
-    AgentId, Answer, DecisionOutcome, Event, ItemBody, OnEnd, Owner, Post, PostBody, PostId, Question,
-    QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone, Usage, Verdict, WakeupId,
+    AgentId, Answer, DecisionOutcome, EntityKind, Event, ItemBody, OnEnd, Owner, Post, PostBody, PostId,
+    Question, QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone, Usage, Verdict,
+    WakeupId,
 };
 
 macro_rules! bugs {
@@ -71,6 +72,10 @@ bugs! {
     RoomIgnored => "a reservation is made whether the budget has room or not",
     UseLost => "what a call used is not settled",
     ReservationLost => "a call is made without its reservation",
+    VersionKept => "a write leaves the version of its record as it was",
+    ContextTwice => "a context is appended twice",
+    ScheduleLost => "the wake-up of a schedule is not written",
+    LivingMiscounted => "a store counts a child too many with the living",
     CallIdsRepeat => "a model's own call ids, which repeat, are used as Entourage's",
     EvictLost => "the other nodes do not hear that an agent is deleted",
     EvictTooEarly => "a deletion does not wait until the other nodes have left the agent",
@@ -107,6 +112,7 @@ impl Planted {
             (Bug::WakeupLost, Write::ScheduleWakeup(_))
             | (Bug::PostLost, Write::Post(_))
             | (Bug::PostReadTwice, Write::ConsumePost(_)) => self.shows(),
+            (Bug::ScheduleLost, Write::ScheduleWakeup(wakeup)) => wakeup.schedule.is_some() && self.shows(),
             (Bug::AnswerLost, Write::Post(post)) => matches!(post.body, PostBody::Answer { .. }),
             (Bug::ResultLost, Write::Post(post)) => matches!(post.body, PostBody::Done { .. }),
             (Bug::IntentLost, Write::Step(step)) => step.state == StepState::Started,
@@ -204,6 +210,7 @@ impl Planted {
                     }
                 }
             }
+            Bug::ContextTwice if self.shows() => append_context_twice(commit),
             // Otherwise the deletion would wait for the child that outlives it.
             Bug::ChildOutlives | Bug::DeletedComesBack => {
                 commit.expect.retain(|expect| !matches!(expect, Expect::ChildrenDeleted(_)));
@@ -214,6 +221,21 @@ impl Planted {
             }
             _ => {}
         }
+    }
+
+    /// Gives records that a commit wrote the version that they had before.
+    async fn keep_versions(&self, store: &Arc<dyn Store>, commit: &Commit) -> Result<()> {
+        for write in &commit.writes {
+            let Write::Record(record, _) = write else { continue };
+            let (kind, id) = (record.kind, record.id.clone());
+            let Some(now) = store.entity(&Scope::All, kind, &id).await? else { continue };
+            if now.version > 1 && kind != EntityKind::COUNTER && self.shows() {
+                let mut again = Commit::new(commit.at).write(Write::PruneEntity(kind, id));
+                (1..now.version).for_each(|_| again.push(Write::Record(now.clone(), None)));
+                store.commit(again).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The fence of the activation that holds the agent now.
@@ -261,7 +283,14 @@ impl StoreLayer for Planted {
         if self.bug == Bug::EpochNotRaised {
             commit.fence = Self::refenced(store, &commit).await?;
         }
-        match store.commit(commit.clone()).await {
+        let done = store.commit(commit.clone()).await;
+        if self.bug == Bug::VersionKept && done.is_ok() {
+            self.keep_versions(store, &commit).await?;
+        }
+        match done {
+            Err(Error::TooManyChildren { parent, found, limit }) if self.bug == Bug::LivingMiscounted => {
+                Err(Error::TooManyChildren { parent, found: found + 1, limit })
+            }
             Err(Error::Fenced { .. }) if self.bug == Bug::FenceIgnored => {
                 commit.fence = Self::refenced(store, &commit).await?;
                 store.commit(commit).await
@@ -276,5 +305,23 @@ fn changed<R: Record>(write: &mut Write, change: impl FnOnce(&mut R)) {
     if let Some(mut record) = write.as_record() {
         change(&mut record);
         *write = Write::record(&record).expect("records are plain data");
+    }
+}
+
+/// Appends the first context of a commit once more, right behind it.
+fn append_context_twice(commit: &mut Commit) {
+    let Some(fence) = commit.fence else { return };
+    let is_context = |write: &Write| match write {
+        Write::Item(item) => item.agent == fence.agent && matches!(item.body, ItemBody::Context(_)),
+        _ => false,
+    };
+    let Some(at) = commit.writes.iter().position(is_context) else { return };
+    commit.writes.insert(at + 1, commit.writes[at].clone());
+    for write in &mut commit.writes[at + 1..] {
+        match write {
+            Write::Item(item) if item.agent == fence.agent => item.seq += 1,
+            Write::Agent(row) => row.items += 1,
+            _ => {}
+        }
     }
 }

@@ -26,7 +26,7 @@ use entourage_types::{Agent, EntityKind, Scope, Status, Time};
 
 use crate::kit::{Bug, Dice, Planted};
 use cast::{Improviser, Mood};
-use entourage_testkit::{FakeClock, Violation, Witness, audit, inexact_requests};
+use entourage_testkit::{FakeClock, Violation, Witness, audit, audit_schedules, inexact_requests};
 use followers::Followers;
 use life::{Life, Machine, Stage};
 use people::People;
@@ -183,6 +183,11 @@ impl Simulation {
             follow_new_trees(&stage, &mut life, &followers).await;
         }
         life.end().await;
+        // In the calm people end all of them.
+        match audit_schedules(&*stage.store, &witness).await {
+            Ok(forgotten) => found.extend(forgotten),
+            Err(error) => found.push(stuck(format!("the store cannot be read: {error}"))),
+        }
         mood.calm_down();
         let mut life = Life::new(&stage, true);
         followers.add(&roots(&stage).await);
