@@ -202,8 +202,8 @@ fn search_finds_a_note_a_learning_and_a_closed_session_by_their_words() {
     assert!(note.starts_with("note agt_") && note.ends_with(" The keyword: It is marzipan."), "{note}");
     assert!(learning.starts_with("learning agt_"), "{learning}");
     assert!(learning.ends_with(" They like marzipan cake."), "{learning}");
-    assert_eq!(found(&["--in", "notes", "marzipan keyword"]), [note.clone()]);
-    assert_eq!(found(&["--in", "learnings", "marzipan"]), [learning.clone()]);
+    assert_eq!(found(&["--in", "notes", "marzipan keyword"]), std::slice::from_ref(note));
+    assert_eq!(found(&["--in", "learnings", "marzipan"]), std::slice::from_ref(learning));
     assert_eq!(found(&["--in", "sessions", "marzipan"]), [""; 0]);
     let json = place.entourage(&["search", "--json", "marzipan"]).good().json();
     assert_eq!((json.len(), &json[0]["title"]), (2, &json!("The keyword")), "{json:?}");
