@@ -46,6 +46,10 @@ pub async fn every_field_of_an_entity_reads_back(place: impl Backing) -> Result<
     entity.body = "[]".to_owned();
     keep(&store, &entity).await?;
     assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, &entity.id).await?.as_ref(), Some(&entity));
+    // It changes once more, and stays where it is.
+    entity = Entity { status: "kept".to_owned(), updated: at(10), version: 3, ..entity };
+    keep(&store, &entity).await?;
+    assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, &entity.id).await?.as_ref(), Some(&entity));
     assert_eq!(store.entity(&Scope::All, EntityKind::REQUEST, &entity.id).await?, Some(same_id));
     assert_eq!(store.entity(&Scope::All, EntityKind::NOTE, "no such id").await?, None);
     Ok(())
