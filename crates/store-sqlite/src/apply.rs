@@ -104,7 +104,7 @@ pub(crate) fn commit(
         let consumes = || commit.writes.iter().any(|write| matches!(write, Write::ConsumePost(_)));
         if epoch_written {
             let has_ended = |agent: &Agent| agent.status.is_terminal();
-            // Of a root it is not kept, and whoever has not ended lives.
+            // It is not kept of a root, and an agent that has not ended lives.
             let is_kept = !is_root && (has_ended(&agent) || writer.as_ref().is_some_and(has_ended));
             let living = if is_kept { Some(lives(cache)?) } else { None };
             agents::update(connection, &agent, living)?;

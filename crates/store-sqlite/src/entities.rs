@@ -238,9 +238,8 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
                     ON CONFLICT (kind, id) DO UPDATE SET status = ?6, created = ?7, updated = ?8, text = ?9, \
                     body = ?10, version = version + 1 WHERE root IS ?4 AND parent IS ?5 AND name IS ?11";
     if connection.prepare_cached(in_place)?.execute(&values[..])? == 0 {
-        let moved = "UPDATE entities SET root = ?3, parent = ?4, status = ?5, created = ?6, updated = ?7, \
-                     text = ?8, body = ?9, name = ?10, version = version + 1 WHERE kind = ?1 AND id = ?2";
-        let values = [&values[..2], &values[3..]].concat();
+        let moved = "UPDATE entities SET root = ?4, parent = ?5, status = ?6, created = ?7, updated = ?8, \
+                     text = ?9, body = ?10, name = ?11, version = version + 1 WHERE kind = ?1 AND id = ?2";
         connection.prepare_cached(moved)?.execute(&values[..])?;
     }
     Ok(())
