@@ -26,7 +26,7 @@ pub(crate) fn commit(
     let mut epoch_written = false;
     let mut wakeups = Vec::new();
     let mut above = Changes::default();
-    for write in &commit.writes {
+    for (at, write) in commit.writes.iter().enumerate() {
         match (write, &writer) {
             (Write::NewAgent(agent), _) => {
                 let row = cache.next_agent(connection)?;
@@ -50,6 +50,11 @@ pub(crate) fn commit(
             }
             (Write::Run(run), Some(agent)) => {
                 let before = cache.run(run.id);
+                // Of several rows of one run, the last one stays.
+                let is_later = |write: &Write| matches!(write, Write::Run(later) if later.id == run.id);
+                if before.is_some() && commit.writes[at + 1..].iter().any(is_later) {
+                    continue;
+                }
                 above.run(agent, before.map_or(&[][..], |before| &before.spent), &run.spent);
                 runs::write(connection, run, before.map(|before| before.status))?;
                 let kept = before.map_or(&[][..], |before| usage::kept_of(before.status, &before.spent));

@@ -22,6 +22,6 @@ pub use clock::FakeClock;
 pub use faults::{Fault, Faults};
 pub use held::HeldModel;
 pub use plain::plain;
-pub use story::{PersonAction, Story, StoryOutcome};
+pub use story::{PersonAction, Story, StoryOutcome, crash_stride};
 pub use witness::{Fact, Witness};
 pub use world::{World, inexact_requests};

@@ -2,7 +2,7 @@
 //! with a fault at every commit. Put your own tools and kinds into one to verify that they are
 //! reliable.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use entourage_engine::{Client, Clock, dispatch::Settings};
 use entourage_store::Page;
@@ -192,17 +192,15 @@ impl Story {
     /// dispatchers, of which every `stride`th run is made. Compares what the calls do as well as the
     /// transcripts. Returns how many runs with faults there were.
     ///
-    /// With `CRASH_POINTS=all` in the environment all runs are made, and with `CRASH_POINTS=pairs`
-    /// also those with each pair of deaths, however far apart.
+    /// The environment may ask for more of them, see [`crash_stride`]; with `CRASH_POINTS=pairs` there is also each pair
+    /// of deaths, however far apart.
     ///
     /// # Panics
     /// If an outcome differs from the one without faults, or an invariant is violated.
     pub async fn survives(&self, dispatchers: impl IntoIterator<Item = usize>, stride: usize) -> usize {
-        let (stride, second_within) = match std::env::var("CRASH_POINTS").as_deref() {
-            Ok("all") => (1, SECOND_WITHIN),
-            Ok("pairs") => (1, u64::MAX),
-            _ => (stride, SECOND_WITHIN),
-        };
+        let pairs = std::env::var("CRASH_POINTS").is_ok_and(|asked| asked == "pairs");
+        let second_within = if pairs { u64::MAX } else { SECOND_WITHIN };
+        let stride = crash_stride(stride);
         let expected = self.run(1, &[]).await;
         assert_eq!(expected.violations, [], "undisturbed");
         assert!(
@@ -319,4 +317,21 @@ async fn stuck(world: &World, faults: &[(u64, Fault)]) -> bool {
 /// The result of a read below all faults, which must not fail.
 fn settled<T, E: std::fmt::Debug>(read: Result<T, E>) -> T {
     read.unwrap_or_else(|error| panic!("the store does not answer: {error:?}"))
+}
+
+/// Of how many crash points a test tries one: of as many as usual, or of fewer if the environment says so. With
+/// `CRASH_POINTS=all` (or `pairs`) it tries every one, with a number at least one of so many.
+///
+/// # Panics
+/// If `CRASH_POINTS` is something else.
+#[must_use]
+pub fn crash_stride(usual: usize) -> usize {
+    match std::env::var("CRASH_POINTS").as_deref() {
+        Ok("all" | "pairs") => 1,
+        Ok(one_of) => {
+            let one_of: NonZeroUsize = one_of.parse().expect("CRASH_POINTS is `all`, `pairs` or a number");
+            usual.min(one_of.get())
+        }
+        Err(_) => usual,
+    }
 }

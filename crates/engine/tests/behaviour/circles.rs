@@ -11,12 +11,12 @@ use async_trait::async_trait;
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script};
 use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
-use entourage_testkit::{Fault, Story, StoryOutcome, World};
+use entourage_testkit::{Fault, Story, StoryOutcome, World, crash_stride};
 use entourage_types::{AgentId, Kind, Task};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::crash::{answers, stride};
+use crate::crash::answers;
 
 /// The message that closes a circle.
 const CLOSE: &str = "close";
@@ -123,7 +123,7 @@ async fn assert_a_ring_does_not_deadlock(size: usize) {
 
     let mut tried = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
-        for at in (1 + first as u64..).step_by(stride(7)) {
+        for at in (1 + first as u64..).step_by(crash_stride(7)) {
             let outcome = story.run(1, &[(at, fault)]).await;
             assert_eq!(outcome.violations, [], "{fault:?} at {at}: {:#?}", outcome.transcripts);
             // An agent that resumes later may find that the others have closed the circle, and then

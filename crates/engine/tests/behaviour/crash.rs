@@ -241,14 +241,8 @@ fn chat() -> Story {
     .person(|_| PersonAction::Say("red".into()))
 }
 
-/// Of how many crash points of a story one is tried, unless `CRASH_POINTS` says otherwise.
+/// Of how many crash points of a story one is tried as a rule.
 pub(crate) const STRIDE: usize = 31;
-
-/// The stride for tests that try crash points of their own: at most this, and 1 if `CRASH_POINTS` is
-/// set.
-pub(crate) fn stride(most: usize) -> usize {
-    if std::env::var_os("CRASH_POINTS").is_some() { 1 } else { most.min(STRIDE) }
-}
 
 /// Shows: S1-R056, S1-R077, S4-R042, INV-04.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

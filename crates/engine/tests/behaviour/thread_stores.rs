@@ -15,12 +15,11 @@ use async_trait::async_trait;
 use entourage_engine::{AcceptedMessage, ChatMessage, Client, Kinds, ThreadStore, ThreadStoreError};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::EntityQuery;
-use entourage_testkit::{Fault, Faults, World, WorldBuilder};
+use entourage_testkit::{Fault, Faults, World, WorldBuilder, crash_stride};
 use entourage_types::{Item, ItemBody, Kind, Owner, PendingSave, Scope, ThreadKey, Time};
 use futures::future::BoxFuture;
 use serde_json::json;
 
-use crate::crash::stride;
 
 /// The saved items of each thread, as they arrived.
 #[derive(Default)]
@@ -147,7 +146,7 @@ async fn assert_saved(world: &World, thread_store: &MemoryThreadStore, owner: &O
 async fn items_are_saved_in_order_despite_a_crash_at_any_commit() {
     let mut told = 0;
     for (first, fault) in [Fault::DieBefore, Fault::DieAfter, Fault::LoseEpoch].into_iter().enumerate() {
-        for at in (1 + first as u64..).step_by(stride(3)) {
+        for at in (1 + first as u64..).step_by(crash_stride(3)) {
             let thread_store = Arc::<MemoryThreadStore>::default();
             let mut world = world(&thread_store).start_with(at, fault).await;
             for text in ["Go.", "More."] {

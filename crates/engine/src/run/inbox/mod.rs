@@ -61,9 +61,13 @@ impl Inbox {
         self.taken(vec![post]).pop()
     }
 
-    /// The wake-ups of posts that are taken are served from here on.
+    /// The wake-ups of posts that are taken are served from here on, unless they are already.
     fn taken(&mut self, posts: Vec<Post>) -> Vec<Taken> {
-        self.served.extend(posts.iter().map(|post| (post.wakeup, post.at)));
+        for post in &posts {
+            if self.served.iter().all(|(id, _)| *id != post.wakeup) {
+                self.served.push((post.wakeup, post.at));
+            }
+        }
         posts.into_iter().map(|post| Taken { consume: Write::ConsumePost(post.id), post }).collect()
     }
 
