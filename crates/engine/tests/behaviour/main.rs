@@ -53,6 +53,7 @@ mod riding;
 mod room;
 mod sessions;
 mod stop;
+mod stop_at_rest;
 mod stuck;
 mod sub_agents;
 mod thread_stores;

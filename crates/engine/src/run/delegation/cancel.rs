@@ -40,11 +40,11 @@ pub(in crate::run) enum StopTarget {
 }
 
 impl Run<'_> {
-    /// Whether this run is concerned by a stop of the answer to this message or, if none is given, of any
-    /// work.
-    pub(in crate::run) fn concerns(&self, message: Option<PostId>) -> StopTarget {
+    /// Whether this run is concerned by a stop, which came with this post: of the answer to a message or, if none is
+    /// given, of the work that there was when it came.
+    pub(in crate::run) fn concerns(&self, stop: PostId, message: Option<PostId>) -> StopTarget {
         let Some(message) = message else {
-            return if self.has_work() { StopTarget::Now } else { StopTarget::Never };
+            return if self.had_work_before(stop) { StopTarget::Now } else { StopTarget::Never };
         };
         if self.record.is_open() && self.answers() == Some(message) {
             StopTarget::Now

@@ -35,8 +35,8 @@ impl Run<'_> {
         };
         let stays_paused =
             wanted.iter().map(|(_, _, action, _)| action).fold(self.control.is_paused(), will_pause);
-        let is_stopped = wanted.iter().any(|(_, _, action, of)| {
-            *action == Action::Stop && matches!(self.concerns(*of), StopTarget::Now)
+        let is_stopped = wanted.iter().any(|(post, _, action, of)| {
+            *action == Action::Stop && matches!(self.concerns(post.id, *of), StopTarget::Now)
         });
         let mut stops = Vec::new();
         for (post, id, action, of) in wanted {
@@ -57,7 +57,7 @@ impl Run<'_> {
                     Box::pin(self.cancel_work(&CancelScope::BY_NEW_WORK)).await?;
                     continue;
                 }
-                Action::Stop => match self.concerns(of) {
+                Action::Stop => match self.concerns(post.id, of) {
                     StopTarget::Now => {
                         stops.push((post, id));
                         continue;
@@ -72,7 +72,10 @@ impl Run<'_> {
             }
             self.mark_applied(&post, id).await?;
         }
-        if !stops.is_empty() {
+        if let Some((last, _)) = stops.last() {
+            if !self.record.is_open() {
+                self.inbox.leave_after(last.id);
+            }
             // A stop is consumed with the end of the run and not before: until then a crash must find it.
             Box::pin(self.cancel_work(&CancelScope::BY_STOP)).await?;
             for (post, id) in stops {
@@ -143,12 +146,23 @@ impl Run<'_> {
 
     /// Whether there is a run to continue, or something to begin.
     pub(crate) fn has_work(&self) -> bool {
+        self.has_work_with(self.inbox.posts())
+    }
+
+    /// Whether there was when this post came.
+    pub(in crate::run) fn had_work_before(&self, post: PostId) -> bool {
+        let posts = self.inbox.posts();
+        let came = posts.iter().position(|other| other.id == post).unwrap_or(posts.len());
+        self.has_work_with(&posts[..came])
+    }
+
+    fn has_work_with(&self, posts: &[Post]) -> bool {
         let says_something = |post: &Post| match &post.body {
             PostBody::Message { .. } | PostBody::Done { .. } => true,
             PostBody::Intervention { action, .. } => matches!(action, Action::Modify | Action::Retry),
             PostBody::Answer { .. } => false,
         };
-        self.record.is_open() || self.control.is_hurried() || self.inbox.posts().iter().any(says_something)
+        self.record.is_open() || self.control.is_hurried() || posts.iter().any(says_something)
     }
 
     /// Consumes what the activation read and served, without opening a run.

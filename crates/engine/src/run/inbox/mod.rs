@@ -5,13 +5,15 @@ pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
 use entourage_store::Write;
-use entourage_types::{CallId, Post, Time, Wakeup, WakeupId};
+use entourage_types::{CallId, Post, PostId, Time, Wakeup, WakeupId};
 
 /// The posts in memory, in the order of their arrival.
 pub(in crate::run) struct Inbox {
     posts: Vec<Post>,
     /// Whether the store has posts that are not in memory.
     grew: bool,
+    /// Whether some of them came after a stop, and are for the next run.
+    leaves: bool,
     /// The wake-ups that this activation serves, with their due moments. They are consumed when it ends.
     served: Vec<(WakeupId, Time)>,
 }
@@ -31,7 +33,7 @@ impl Inbox {
             .filter(|wakeup| wakeup.due <= by && wakeup.schedule.is_none())
             .map(|wakeup| (wakeup.id, wakeup.due))
             .collect();
-        Self { posts, grew: false, served }
+        Self { posts, grew: false, leaves: false, served }
     }
 
     pub(in crate::run) fn posts(&self) -> &[Post] {
@@ -59,6 +61,19 @@ impl Inbox {
         let at = self.posts.iter().position(|post| post.body.call() == Some(call))?;
         let post = self.posts.remove(at);
         self.taken(vec![post]).pop()
+    }
+
+    /// Leaves the posts that came after this one in the store, for the next run.
+    pub(in crate::run) fn leave_after(&mut self, post: PostId) {
+        if let Some(at) = self.posts.iter().position(|other| other.id == post) {
+            self.leaves |= at + 1 < self.posts.len();
+            self.posts.truncate(at + 1);
+        }
+    }
+
+    /// Whether posts were left for the next run. False until the next ones are.
+    pub(in crate::run) fn take_leaves(&mut self) -> bool {
+        std::mem::take(&mut self.leaves)
     }
 
     /// The wake-ups of posts that are taken are served from here on, unless they are already.

@@ -104,8 +104,9 @@ impl Run<'_> {
         }
         let mut writes: Vec<Write> = self.presumed().into_iter().collect();
         if !self.record.is_open() {
-            self.take_unread(at, &mut writes);
-        } else if !self.inbox.is_empty() {
+            self.take_unread(at, &mut writes).await?;
+        }
+        if self.inbox.take_leaves() || !self.inbox.is_empty() {
             // Posts that came too late for this run are for the next one, even if the wake-ups that came with
             // them are consumed.
             writes.push(self.wake_at(at));
@@ -167,12 +168,7 @@ impl Run<'_> {
         let before = self.agent.items;
         let mut writes: Vec<Write> = self.presumed().into_iter().collect();
         self.close_open_calls(cause, &mut writes).await?;
-        for post in self.inbox.posts() {
-            if let PostBody::Intervention { id, .. } = post.body {
-                writes.extend(self.applied(id).await?);
-            }
-        }
-        self.take_unread(at, &mut writes);
+        self.take_unread(at, &mut writes).await?;
         let mut joined = Vec::new();
         for id in self.record.tasks.clone() {
             let result = TaskResult::Error(cause.into());
@@ -204,14 +200,18 @@ impl Run<'_> {
     }
 
     /// Adds the unread messages to a run that ends before it read anything, so that they are answered and do
-    /// not fail again and again.
-    fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) {
+    /// not fail again and again. Interventions among them are done with.
+    async fn take_unread(&mut self, at: Time, writes: &mut Vec<Write>) -> Result<()> {
         for Taken { post, consume } in self.inbox.take_all() {
             writes.push(consume);
+            if let PostBody::Intervention { id, .. } = post.body {
+                writes.extend(self.applied(id).await?);
+            }
             if let Some(message) = self.message_of(&post) {
                 writes.push(self.append(ItemBody::Message(message), at));
             }
         }
+        Ok(())
     }
 
     /// Gives the open calls outputs: every call must have one before the transcript continues, also if the
