@@ -1,12 +1,15 @@
 //! A stop of an agent at rest that has something to read: it ends what was there when it came, once, and nothing that
 //! came later.
 
-use crate::kit::{WorldExt, one_kind};
-use entourage_engine::NewAgent;
+use std::time::Duration;
+
+use crate::kit::{WorldExt, first_tools, one_kind};
+use entourage_engine::{Clock, NewAgent};
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_types::{Action, Agent, InterventionStatus, Owner, Status};
+use serde_json::json;
 
 fn answered(_: &Request) -> Option<entourage_llm::Result<Script>> {
     Some(Ok(Script::text("Answered.")))
@@ -33,7 +36,12 @@ async fn stopped_between(instruction: Action, at: u64, fault: Fault) -> u64 {
     person.send(agent.id, "Third.", None).await.unwrap();
     let world = world.restart(Faults::default().plan(at, fault)).await;
     let faults = world.faults().clone();
-    let _ = faults.unless_dead(world.engine().advance(agent.id)).await;
+    let works = async {
+        for _ in 0..2 {
+            world.engine().advance(agent.id).await.unwrap();
+        }
+    };
+    let _ = faults.unless_dead(works).await;
     let commits = faults.commits();
     let world = world.restart(Faults::default()).await;
     for _ in 0..2 {
@@ -67,4 +75,21 @@ async fn a_stop_ends_what_came_before_it_and_nothing_that_came_later_whatever_di
             }
         }
     }
+}
+
+/// Whoever forgets or prunes it need not wait for that.
+#[tokio::test]
+async fn a_run_that_ends_leaves_no_wake_up_for_what_it_waited_for() {
+    let model = ScriptedModel::new([Script::call("wait", json!({"seconds": 80_000}))]);
+    let world = World::builder(model).tools(first_tools()).kinds(one_kind(|_| ())).dispatchers([]).start().await;
+    let person = world.engine().client(Owner::local());
+    let agent = person.create(NewAgent::default(), None).await.unwrap();
+    person.send(agent.id, "Wait for long.", None).await.unwrap();
+    world.engine().advance(agent.id).await.unwrap();
+    let later = world.clock().now() + Duration::from_secs(100_000);
+    let wakeups = async || world.store().due(later, None, 10).await.unwrap().len();
+    assert_eq!(wakeups().await, 1, "it sleeps");
+    person.intervene(agent.id, Action::Stop, None).await.unwrap();
+    world.engine().advance(agent.id).await.unwrap();
+    assert_eq!(wakeups().await, 0);
 }

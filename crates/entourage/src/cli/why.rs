@@ -2,10 +2,10 @@
 
 use clap::Args;
 use entourage_api::{Allowance, BudgetOf, Cause, Why as Reason};
-use entourage_types::{AgentId, Cost, Dollars, Time};
+use entourage_types::{AgentId, Amount, Cost, Dollars, Time};
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Backend, Purpose, Result},
     describe,
     failure::Exit,
     globals::Globals,
@@ -41,7 +41,8 @@ impl Why {
             return Ok(Exit::Done);
         }
         show(&why)?;
-        if let Some(end) = what_ends(&why).filter(|_| !globals.quiet) {
+        let over = overspent(&backend, &why).await?;
+        if let Some(end) = what_ends(&why, over).filter(|_| !globals.quiet) {
             // Where it is a command, it acts on the same data.
             let again = if end.contains("entourage ") { globals.again() } else { String::new() };
             out::note(format!("{end}{again}"));
@@ -89,14 +90,34 @@ fn on(cause: &Cause) -> &'static str {
     }
 }
 
-/// The options that grant what ten such calls need beyond what is left.
-fn lacking(needs: Allowance, left: Allowance) -> String {
+/// What the tree's budget that is waited for has lost beyond what it allows: a provider may count more than a call
+/// was expected to use.
+async fn overspent(backend: &Backend, why: &Reason) -> Result<Amount> {
+    let waits = why.chain.last().filter(|link| matches!(link.cause, Cause::Budget { .. }));
+    let Some(link) = waits else { return Ok(Amount::default()) };
+    let budgets = backend.budgets(link.agent).await?;
+    let tree = budgets.into_iter().find(|budget| matches!(budget.of, BudgetOf::Tree { .. }));
+    Ok(tree.map_or_else(Amount::default, |budget| {
+        let used = [budget.spent, budget.presumed, budget.reserved];
+        let over = |limit: Option<u64>, granted: u64, used: [u64; 3]| {
+            let used: u64 = used.into_iter().fold(0, u64::saturating_add);
+            limit.map_or(0, |limit| used.saturating_sub(limit.saturating_add(granted)))
+        };
+        let limit = budget.allowance.cost.map(Cost::nanos);
+        let cost = over(limit, budget.granted.cost.nanos(), used.map(|amount| amount.cost.nanos()));
+        let tokens = over(budget.allowance.tokens, budget.granted.tokens, used.map(|amount| amount.tokens));
+        Amount { cost: Cost::from_nanos(cost), tokens }
+    }))
+}
+
+/// The options that grant what ten such calls need beyond what is left, and what was spent beyond the budget.
+fn lacking(needs: Allowance, left: Allowance, over: Amount) -> String {
     let money = |amount: Option<Cost>| amount.unwrap_or_default().nanos();
-    let lacking = |needs: u64, left: u64| {
-        if needs > left { needs.saturating_mul(CALLS).saturating_sub(left) } else { 0 }
+    let lacking = |needs: u64, left: u64, over: u64| {
+        if needs > left { needs.saturating_mul(CALLS).saturating_sub(left).saturating_add(over) } else { 0 }
     };
-    let cost = lacking(money(needs.cost), money(left.cost));
-    let tokens = lacking(needs.tokens.unwrap_or_default(), left.tokens.unwrap_or_default());
+    let cost = lacking(money(needs.cost), money(left.cost), over.cost.nanos());
+    let tokens = lacking(needs.tokens.unwrap_or_default(), left.tokens.unwrap_or_default(), over.tokens);
     let mut options = String::new();
     if cost > 0 {
         // Without the sign, which a shell would take for a variable.
@@ -110,7 +131,7 @@ fn lacking(needs: Allowance, left: Allowance) -> String {
 }
 
 /// The command that ends the last cause, if one does.
-fn what_ends(why: &Reason) -> Option<String> {
+fn what_ends(why: &Reason, over: Amount) -> Option<String> {
     let last = why.chain.last()?;
     let agent = last.agent;
     Some(match &last.cause {
@@ -122,7 +143,7 @@ fn what_ends(why: &Reason) -> Option<String> {
         Cause::Budget { of: BudgetOf::Tree { .. }, needs, left, .. } => {
             format!(
                 "grant enough for ten such calls with: entourage budget {agent}{}",
-                lacking(*needs, *left)
+                lacking(*needs, *left, over)
             )
         }
         Cause::Budget { of: BudgetOf::Day { .. }, .. } => {
@@ -138,4 +159,21 @@ fn what_ends(why: &Reason) -> Option<String> {
             return None;
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise the call would wait again, and the same grant would be proposed again.
+    #[test]
+    fn a_proposed_grant_covers_ten_calls_and_what_was_overspent() {
+        let money = |nanos| Allowance { cost: Some(Cost::from_nanos(nanos)), tokens: None };
+        let over = |nanos| Amount { cost: Cost::from_nanos(nanos), tokens: 0 };
+        let needs = money(41_940_000);
+        assert_eq!(lacking(needs, money(0), over(0)), " --grant 0.419400000");
+        assert_eq!(lacking(needs, money(0), over(490_000_000)), " --grant 0.909400000");
+        assert_eq!(lacking(needs, money(1_940_000), over(0)), " --grant 0.417460000");
+        assert_eq!(lacking(needs, money(41_940_000), over(0)), "");
+    }
 }

@@ -16,6 +16,8 @@ pub(in crate::run) struct Inbox {
     leaves: bool,
     /// The wake-ups that this activation serves, with their due moments. They are consumed when it ends.
     served: Vec<(WakeupId, Time)>,
+    /// Those that are due later, for what the run waits for.
+    awaited: Vec<WakeupId>,
 }
 
 /// A post that is read, with the write that removes it from the inbox: both go into one commit.
@@ -28,12 +30,11 @@ impl Inbox {
     /// Takes the posts that a claim read; the activation serves the wake-ups that are due `by` then. Those of schedules
     /// are served by what fires them.
     pub(in crate::run) fn new(posts: Vec<Post>, wakeups: &[Wakeup], by: Time) -> Self {
-        let served = wakeups
-            .iter()
-            .filter(|wakeup| wakeup.due <= by && wakeup.schedule.is_none())
-            .map(|wakeup| (wakeup.id, wakeup.due))
-            .collect();
-        Self { posts, grew: false, leaves: false, served }
+        let unscheduled = wakeups.iter().filter(|wakeup| wakeup.schedule.is_none());
+        let (due, later): (Vec<&Wakeup>, Vec<&Wakeup>) = unscheduled.partition(|wakeup| wakeup.due <= by);
+        let served = due.iter().map(|wakeup| (wakeup.id, wakeup.due)).collect();
+        let awaited = later.iter().map(|wakeup| wakeup.id).collect();
+        Self { posts, grew: false, leaves: false, served, awaited }
     }
 
     pub(in crate::run) fn posts(&self) -> &[Post] {
@@ -113,6 +114,13 @@ impl Inbox {
     /// Returns the writes that consume the served wake-ups that are due `by` then.
     pub(in crate::run) fn consume_due(&self, by: Time) -> impl Iterator<Item = Write> {
         self.served.iter().filter(move |(_, due)| *due <= by).map(|(id, _)| Write::ConsumeWakeup(*id))
+    }
+
+    /// Returns the writes that consume what the run waited for until now, but for the wake-up that closes an idle
+    /// session: a run that has ended waits for nothing.
+    pub(in crate::run) fn consume_awaited(&mut self, idle: WakeupId) -> impl Iterator<Item = Write> + use<> {
+        let awaited = std::mem::take(&mut self.awaited).into_iter();
+        awaited.filter(move |id| *id != idle).map(Write::ConsumeWakeup)
     }
 
     /// Returns the writes that consume the served wake-ups. None is served afterwards.

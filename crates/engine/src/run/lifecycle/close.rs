@@ -9,7 +9,8 @@ use entourage_types::{
 };
 
 use crate::run::{
-    Interrupt, Run, Stop, inbox::Taken, tools::doubt::may_have_taken_effect, tools::output_limits::failed,
+    Interrupt, Run, Stop, inbox::Taken, lifecycle::session::idle_id, tools::doubt::may_have_taken_effect,
+    tools::output_limits::failed,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -139,6 +140,7 @@ impl Run<'_> {
         writes.push(self.record.write(status, None));
         writes.push(self.rested_row(status, Some(reason), at));
         writes.extend(self.inbox.consume_served());
+        writes.extend(self.inbox.consume_awaited(idle_id(&self.agent)));
         if status == Status::Succeeded {
             writes.extend(self.idle_wakeup(at));
         }

@@ -120,12 +120,16 @@ impl Run<'_> {
         self.renew_offer();
     }
 
-    /// Returns the wake-up that closes the session unless something happens before. Its id is the agent's, so
-    /// that there is one per agent.
+    /// Returns the wake-up that closes the session unless something happens before.
     pub(in crate::run) fn idle_wakeup(&self, at: Time) -> Option<Write> {
         ends_by_idleness(&self.agent, &self.kind)
-            .then(|| self.wake_by(WakeupId::from_uuid(self.agent.id.uuid()), at + idleness(&self.kind)))
+            .then(|| self.wake_by(idle_id(&self.agent), at + idleness(&self.kind)))
     }
+}
+
+/// The id of the wake-up that closes an agent's session: the agent's own, so that there is one per agent.
+pub(in crate::run) fn idle_id(agent: &Agent) -> WakeupId {
+    WakeupId::from_uuid(agent.id.uuid())
 }
 
 fn characters(item: &Item) -> u64 {
