@@ -147,7 +147,8 @@ impl UsageReport {
     }
 }
 
-/// The usage of all runs of a tree: the exact sum.
+/// The usage of all runs of a tree: the exact sum. What a forgotten agent used is not in it any more; it stays in the
+/// sums of the owner, and in the tree's budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TreeUsage {
     /// The tree, by its root.
@@ -188,7 +189,7 @@ pub struct ReportUsage {
     #[serde(default, deserialize_with = "day")]
     #[param(value_type = Option<schema::Day>)]
     pub to: Option<Day>,
-    /// Only of the tree with this root.
+    /// Only of the tree with this root, without the agents that were forgotten.
     #[param(value_type = Option<schema::AgentId>)]
     pub tree: Option<AgentId>,
     /// Only of this agent.
