@@ -106,7 +106,9 @@ pub(super) fn database_beside(beside: Beside, many: u32) -> (tempfile::TempDir, 
         insert(
             "usage_of_owners",
             "owner, day, hour, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost",
-            &format!("{owner}, date({day}, ({number}) || ' days'), 1, 'model', 'assistant', 1, 1, 1, 1, 1, 1, 1, 1"),
+            &format!(
+                "{owner}, date({day}, ({number}) || ' days'), 1, 'model', 'assistant', 1, 1, 1, 1, 1, 1, 1, 1"
+            ),
         );
     }
     (directory, connection)
