@@ -1,10 +1,19 @@
-//! Every list uses the index of its narrowest condition, under every scope: none reads rows of other trees,
-//! agents or owners to find its own. The exception is what has not ended: it is little,
-//! and one index of all owners' open agents, runs (also for their usage) and records finds it.
+//! Every list touches its own rows alone, under every scope: none reads rows of other trees, agents or owners to find
+//! its own. The exception is what has not ended: it is little, and an owner's lists of open agents, runs (also for
+//! their usage) and records go through those of all owners.
 
 mod first_pages;
 mod rows;
 mod searched_pages;
+
+use std::{
+    fmt::Debug,
+    slice,
+    sync::{
+        Arc,
+        atomic::{AtomicI32, Ordering},
+    },
+};
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{
@@ -13,94 +22,78 @@ use entourage_types::{
 };
 use rusqlite::Connection;
 
-use crate::{agents, entities, open, runs, select::Select, usage};
-use rows::database_with_ended_rows;
+use crate::{agents, entities, runs, select::Select, usage};
+use rows::{
+    Beside::{self, Agents, Ended, Owners, Trees},
+    database_beside, tree_id,
+};
 
-/// Asserts that each query uses its index, under an owner's scope and under `Scope::All`.
-fn assert_plans<Q>(cases: Vec<(Q, &str)>, select: impl Fn(&Scope, &Q) -> Select) {
-    let directory = tempfile::tempdir().unwrap();
-    let connection: Connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
-    for (query, index) in cases {
-        for scope in [Scope::All, Scope::Owner(Owner::local())] {
-            let plan = select(&scope, &query).plan(&connection);
-            // A query that uses an owner's index under an owner's scope lists all rows under `Scope::All`.
-            if scope != Scope::All || !index.ends_with("_of_owner") {
-                assert!(plan.contains(&format!("INDEX {index}")), "{scope:?}: {plan}, instead of {index}");
+/// How much stands beside the rows that a query asks for: little, and a hundred times as much.
+const FEW: u32 = 10;
+const MANY: u32 = 1_000;
+
+fn own() -> Scope {
+    Scope::Owner(Owner::local())
+}
+
+/// A query, and what stands beside the rows that it finds.
+type Case<Q> = (Q, &'static [Beside]);
+
+/// Asserts that each query finds rows, and that what it touches does not grow with what stands beside them; under an
+/// owner's scope, and under `Scope::All` unless other owners' rows are among those that it lists there.
+fn assert_narrow<Q: Debug>(cases: &[Case<Q>], select: impl Fn(&Scope, &Q) -> Select) {
+    for beside in Beside::ALL {
+        let cases: Vec<_> = cases.iter().filter(|(_, all)| all.contains(&beside)).collect();
+        if cases.is_empty() {
+            continue;
+        }
+        let [(_few, few), (_many, many)] = [FEW, MANY].map(|rows| database_beside(beside, rows));
+        for (query, all) in cases {
+            let scopes = if all.contains(&Owners) { vec![own()] } else { vec![own(), Scope::All] };
+            for scope in scopes {
+                let [before, after] = [&few, &many].map(|connection| {
+                    let found = select(&scope, query).rows(connection, |_| Ok(())).unwrap();
+                    (found.len(), select(&scope, query).steps(connection))
+                });
+                let what = format!("{scope:?} {query:?} beside {beside:?}: {before:?} and {after:?}");
+                assert!(before.0 > 0, "nothing is found: {what}");
+                assert_eq!(before, after, "the rows and the steps: {what}");
             }
         }
     }
 }
 
-#[test]
-fn agent_lists_use_their_indexes() {
-    let (all, agent) = (AgentQuery::default(), Some(AgentId::new()));
-    let key = Some("key".to_owned());
-    assert_plans(
-        vec![
-            (all.clone(), "agents_of_owner"),
-            (AgentQuery { status: Some(ShownStatus::Running), ..all.clone() }, "open_agents"),
-            (AgentQuery { roots: true, ..all.clone() }, "roots_of_owner"),
-            (AgentQuery { root: agent, ..all.clone() }, "agents_of_root"),
-            (AgentQuery { root: agent, status: Some(ShownStatus::Running), ..all.clone() }, "agents_of_root"),
-            (AgentQuery { root: agent, key, ..all.clone() }, "agents_by_key"),
-            (AgentQuery { root: agent, parent: agent, ..all }, "agents_of_parent"),
-        ],
-        agents::select,
-    );
-}
-
-#[test]
-fn run_lists_and_counts_use_their_indexes() {
-    let (all, agent) = (RunQuery::default(), Some(AgentId::new()));
-    let cases = vec![
-        (all.clone(), "runs_of_owner"),
-        (RunQuery { open: true, ..all.clone() }, "open_runs"),
-        (RunQuery { status: Some(ShownStatus::Waiting), ..all.clone() }, "open_runs"),
-        (RunQuery { kind: Some("rare".into()), version: Some("v".into()), ..all.clone() }, "runs_of_owner"),
-        (RunQuery { agent, ..all.clone() }, "runs_of_agent"),
-        (RunQuery { root: agent, ..all.clone() }, "runs_of_agent"),
-        (RunQuery { id: Some(RunId::new()), agent, ..all }, "sqlite_autoindex_runs_1"),
-    ];
-    assert_plans(cases.clone(), runs::select);
-    assert_plans(cases, runs::count_select);
-    // Without an owner, these read all runs.
-    let of_owner = vec![
-        (RunQuery { status: Some(ShownStatus::Failed), ..RunQuery::default() }, "failed_runs"),
-        (RunQuery { status: Some(ShownStatus::Stopped), ..RunQuery::default() }, "unusual_runs"),
-        (RunQuery { stop_reason: Some(StopReason::MaxCost), ..RunQuery::default() }, "unusual_runs"),
-        // The runs of a large tree, up to where the page ends.
-        (RunQuery { root: agent, of_large_tree: true, ..RunQuery::default() }, "runs_of_owner"),
-        (
-            RunQuery { root: agent, of_large_tree: true, page: up_to("run_1"), ..RunQuery::default() },
-            "runs_of_owner",
-        ),
-    ];
-    for (query, index) in of_owner {
-        assert_owners_plan(|scope| runs::select(scope, &query), index);
+/// Asserts the same, and that an owner's rows are read in their order.
+fn assert_narrow_and_in_order<Q: Debug>(cases: &[Case<Q>], select: impl Fn(&Scope, &Q) -> Select) {
+    assert_narrow(cases, &select);
+    let (_directory, connection) = database_beside(Trees, FEW);
+    for (query, _) in cases {
+        let plan = select(&own(), query).plan(&connection);
+        assert!(!plan.contains("TEMP B-TREE"), "{query:?}: {plan}");
     }
 }
 
-#[test]
-fn what_people_search_for_uses_an_index_up_to_where_its_page_ends() {
-    let agents =
-        |query: AgentQuery, index: &str| assert_owners_plan(|scope| agents::select(scope, &query), index);
-    let title = Some("trains".to_owned());
-    let page = up_to("agt_1");
-    agents(
-        AgentQuery { title: title.clone(), page: page.clone(), ..AgentQuery::default() },
-        "agents_of_owner",
-    );
-    agents(AgentQuery { title, roots: true, page: page.clone(), ..AgentQuery::default() }, "roots_of_owner");
-    let (waits, waiting) = (Some(WaitingOn::Retry), Some(ShownStatus::Waiting));
-    let waiting =
-        AgentQuery { status: waiting, waiting_on: waits, page: page.clone(), ..AgentQuery::default() };
-    agents(waiting, "open_agents");
-    let children =
-        AgentQuery { parent: Some(AgentId::new()), waiting_on: waits, page, ..AgentQuery::default() };
-    agents(children, "agents_of_parent");
-    let soonest =
-        EntityQuery { soonest_first: true, ..EntityQuery::in_status::<Question>(QuestionStatus::Open) };
-    assert_owners_plan(|scope| entities::select(scope, &soonest), "open_questions");
+/// The steps of SQLite's virtual machine for all that a read does on a connection.
+fn steps_of(connection: &mut Connection, read: impl FnOnce(&Connection)) -> i32 {
+    let steps = Arc::new(AtomicI32::new(0));
+    let counted = Arc::clone(&steps);
+    let count = move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        false
+    };
+    connection.progress_handler(1, Some(count)).unwrap();
+    read(connection);
+    connection.progress_handler(0, None::<fn() -> bool>).unwrap();
+    steps.load(Ordering::Relaxed)
+}
+
+/// An agent of the tree that the queries ask for: the root has the number 1, its child 2.
+fn agent(number: u32) -> Option<AgentId> {
+    Some(tree_id(number).parse().unwrap())
+}
+
+fn run(number: u32) -> RunId {
+    format!("run_{number:032x}").parse().unwrap()
 }
 
 /// A page that ends with this row.
@@ -108,71 +101,113 @@ fn up_to(row: &str) -> Page {
     Page { until: Some(row.to_owned()), newest_first: true, ..Page::default() }
 }
 
-/// Asserts that an owner's query uses this index, and sorts nothing.
-fn assert_owners_plan(select: impl Fn(&Scope) -> Select, index: &str) {
-    let (_directory, connection) = database_with_ended_rows(0, true);
-    let plan = select(&Scope::Owner(Owner::local())).plan(&connection);
-    assert!(plan.contains(&format!("INDEX {index}")), "{plan}, instead of {index}");
-    assert!(!plan.contains("TEMP B-TREE"), "{plan}");
+#[test]
+fn a_list_of_agents_touches_its_own_rows_alone() {
+    let all = AgentQuery::default();
+    let (root, key) = (agent(1), Some("key 2".to_owned()));
+    let (running, waiting) = (Some(ShownStatus::Running), Some(ShownStatus::Waiting));
+    let title = Some("trains".to_owned());
+    let (page, waiting_on) = (up_to(&tree_id(1)), Some(WaitingOn::Retry));
+    let searched = AgentQuery { page, ..all.clone() };
+    assert_narrow_and_in_order(
+        &[
+            (all.clone(), &[Owners]),
+            (AgentQuery { status: running, ..all.clone() }, &[Ended]),
+            (AgentQuery { roots: true, ..all.clone() }, &[Owners, Agents]),
+            (AgentQuery { root, ..all.clone() }, &[Trees]),
+            (AgentQuery { root, status: running, ..all.clone() }, &[Trees]),
+            (AgentQuery { root, key, ..all.clone() }, &[Agents]),
+            (AgentQuery { root, parent: agent(2), ..all }, &[Agents]),
+            // What people search for, up to where the page ends.
+            (AgentQuery { title: title.clone(), ..searched.clone() }, &[Owners]),
+            (AgentQuery { title, roots: true, ..searched.clone() }, &[Owners, Agents]),
+            (AgentQuery { status: waiting, waiting_on, ..searched.clone() }, &[Ended]),
+            (AgentQuery { parent: agent(2), waiting_on, ..searched }, &[Agents]),
+        ],
+        agents::select,
+    );
 }
 
 #[test]
-fn usage_queries_use_the_owner_and_day_key_or_the_run_indexes() {
-    let (all, agent) = (UsageQuery::default(), Some(AgentId::new()));
-    let since = UsageQuery { from: Some(Time::from_micros(0).day()), ..all.clone() };
-    for (query, found_by) in [(&all, "(owner=?)"), (&since, "(owner=? AND day>?)")] {
-        let directory = tempfile::tempdir().unwrap();
-        let connection = open::writer(&directory.path().join("entourage.db"), None, true).unwrap();
-        let select = usage::of("usage_of_owners", &Scope::Owner(Owner::local()), query);
-        let plan = select.plan(&connection);
-        assert_eq!(plan, format!("SEARCH usage_of_owners USING PRIMARY KEY {found_by}"));
-        let plan = usage::of_open_runs(&Scope::Owner(Owner::local())).plan(&connection);
-        assert!(plan.starts_with("SCAN runs USING INDEX open_runs"), "{plan}");
-    }
-    assert_plans(
-        vec![
-            (all.clone(), "runs_of_owner"),
-            (UsageQuery { agent, ..all.clone() }, "runs_of_agent"),
-            (UsageQuery { root: agent, ..all.clone() }, "runs_of_agent"),
-            (UsageQuery { run: Some(RunId::new()), ..all }, "sqlite_autoindex_runs_1"),
+fn a_list_and_a_count_of_runs_touch_their_own_rows_alone() {
+    let (all, root) = (RunQuery::default(), agent(1));
+    let (kind, version) = (Some("assistant".to_owned()), Some("v".to_owned()));
+    let lists: [Case<RunQuery>; 6] = [
+        (all.clone(), &[Owners]),
+        (RunQuery { open: true, ..all.clone() }, &[Ended]),
+        (RunQuery { status: Some(ShownStatus::Waiting), ..all.clone() }, &[Ended]),
+        (RunQuery { kind, version, ..all.clone() }, &[Owners]),
+        (RunQuery { agent: agent(2), ..all.clone() }, &[Agents]),
+        (RunQuery { id: Some(run(2)), agent: agent(2), ..all.clone() }, &[Agents, Ended]),
+    ];
+    // The few runs of a tree are found by its agents, and sorted.
+    let of_tree: Case<RunQuery> = (RunQuery { root, ..all.clone() }, &[Trees]);
+    assert_narrow(slice::from_ref(&of_tree), runs::select);
+    assert_narrow(&[&lists[..], &[of_tree]].concat(), runs::count_select);
+    let of_large_tree = RunQuery { root, of_large_tree: true, ..all.clone() };
+    let of_owner: [Case<RunQuery>; 5] = [
+        // Without an owner, these read all runs.
+        (RunQuery { status: Some(ShownStatus::Failed), ..all.clone() }, &[Owners, Ended]),
+        (RunQuery { status: Some(ShownStatus::Stopped), ..all.clone() }, &[Owners, Ended]),
+        (RunQuery { stop_reason: Some(StopReason::MaxCost), ..all }, &[Owners, Ended]),
+        // The runs of a large tree, up to where the page ends.
+        (of_large_tree.clone(), &[Owners]),
+        (RunQuery { page: up_to(&run(1).to_string()), ..of_large_tree }, &[Owners]),
+    ];
+    assert_narrow_and_in_order(&[&lists[..], &of_owner].concat(), runs::select);
+}
+
+#[test]
+fn usage_is_summed_from_its_own_rows_alone() {
+    let (all, from) = (UsageQuery::default(), Some(Time::from_micros(0).day()));
+    assert_narrow_and_in_order(
+        &[(all.clone(), &[Owners]), (UsageQuery { from, ..all.clone() }, &[Owners, Ended])],
+        |scope, query| usage::of("usage_of_owners", scope, query),
+    );
+    assert_narrow_and_in_order(&[((), &[Ended])], |scope, ()| usage::of_open_runs(scope));
+    assert_narrow_and_in_order(
+        &[
+            (all.clone(), &[Owners]),
+            (UsageQuery { agent: agent(2), ..all.clone() }, &[Agents]),
+            (UsageQuery { root: agent(1), ..all.clone() }, &[Trees]),
+            (UsageQuery { run: Some(run(2)), ..all }, &[Agents, Ended]),
         ],
         usage::of_runs,
     );
 }
 
 #[test]
-fn entity_lists_use_their_indexes() {
-    let (all, agent) = (EntityQuery::records::<Task>(), Some(AgentId::new()));
+fn a_list_of_records_touches_its_own_rows_alone() {
+    let (all, root) = (EntityQuery::records::<Task>(), agent(1));
     let queued = EntityQuery::in_status::<Task>(Status::Queued);
+    let parent = agent(2).map(Parent::from);
     let record = Some(Parent::Record(EntityKind::NOTE, "a note".to_owned()));
-    assert_plans(
-        vec![
-            (EntityQuery { root: agent, ..all.clone() }, "entities_of_root"),
-            (EntityQuery { root: agent, ..queued.clone() }, "entities_of_root"),
-            (EntityQuery { root: agent, branch: agent, ..all.clone() }, "entities_of_root"),
-            (EntityQuery { parent: agent.map(Into::into), ..all.clone() }, "entities_of_parent"),
-            (
-                EntityQuery { root: agent, parent: agent.map(Into::into), ..queued.clone() },
-                "entities_of_parent",
-            ),
-            (EntityQuery { parent: record.clone(), ..all }, "entities_of_parent"),
-            (EntityQuery { parent: record, ..queued }, "entities_of_record"),
+    let open = EntityQuery::in_status::<Question>(QuestionStatus::Open);
+    assert_narrow_and_in_order(
+        &[
+            (EntityQuery { root, ..all.clone() }, &[Trees]),
+            (EntityQuery { root, ..queued.clone() }, &[Trees]),
+            (EntityQuery { root, branch: agent(2), ..all.clone() }, &[Trees]),
+            (EntityQuery { parent: parent.clone(), ..all.clone() }, &[Agents]),
+            (EntityQuery { root, parent, ..queued.clone() }, &[Agents]),
+            (EntityQuery { parent: record.clone(), ..all }, &[Agents]),
+            (EntityQuery { parent: record, ..queued }, &[Agents, Ended]),
+            (EntityQuery { soonest_first: true, ..open }, &[Owners, Ended]),
         ],
         entities::select,
     );
 }
 
-/// The limits of a tree count the living in an index that has no others.
+/// The limits of a tree count the living, and read no ended ones.
 #[test]
-fn counts_of_living_agents_read_no_ended_ones() {
-    let (_directory, connection) = database_with_ended_rows(100, true);
-    connection.execute_batch("UPDATE agents SET living = 0, root = 'agt_1', parent = 'agt_1'").unwrap();
-    connection.execute_batch("UPDATE agents SET living = 1 WHERE id = 'agt_2'").unwrap();
-    for those in ["root = ?", "parent = 'agt_1' AND root = ?"] {
-        let count = format!("SELECT count(*) FROM agents WHERE {those} AND living = 1 AND id <> root");
-        let select = || Select::new(&count).bind("agt_1".to_owned());
-        let plan = select().plan(&connection);
-        assert!(plan.contains("INDEX living_agents"), "{plan}");
-        assert!(select().steps(&connection) < 30, "{those}");
-    }
+fn a_count_of_living_agents_touches_no_ended_ones() {
+    let [root, parent] = [1, 2].map(|number| tree_id(number).parse().unwrap());
+    let [of_few, of_many] = [FEW, MANY].map(|rows| {
+        let (_directory, mut connection) = database_beside(Ended, rows);
+        steps_of(&mut connection, |connection| {
+            assert_eq!(agents::count_living_beside(connection, root).unwrap(), 2);
+            assert_eq!(agents::count_living_children(connection, root, parent).unwrap(), 1);
+        })
+    });
+    assert_eq!(of_few, of_many);
 }

@@ -32,7 +32,7 @@ fn check_in() -> Trigger {
     Trigger::new(&CheckIn { day: 3 }).unwrap()
 }
 
-const HOUR: Duration = Duration::from_secs(3600);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 fn person(world: &World) -> Client {
     world.engine().client(Owner::local())
@@ -63,7 +63,7 @@ async fn triggered(world: &World, agent: AgentId) -> Vec<Message> {
 }
 
 /// What triggers have brought to an agent, and whether it rests.
-async fn so_far(world: &World, agent: AgentId) -> (Vec<Message>, bool) {
+pub(crate) async fn so_far(world: &World, agent: AgentId) -> (Vec<Message>, bool) {
     let rests = world.client().agent(agent).await.unwrap().status == Status::Succeeded;
     (triggered(world, agent).await, rests)
 }

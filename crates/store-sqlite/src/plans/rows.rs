@@ -19,6 +19,101 @@ fn insert(connection: &Connection, rows: u32, table: &str, columns: &str, values
     connection.execute_batch(&sql).unwrap();
 }
 
+/// Inserts runs, by the expressions for the id, the agent, the owner, the status and the reason of each.
+fn insert_runs(connection: &Connection, rows: u32, of_each: [&str; 5]) {
+    let columns = "id, agent, owner, status, stop_reason, started, kind_version, tasks, spent, model_calls, \
+                   worked_ms, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
+                   reasoning_tokens, cost_nanos";
+    let values = format!("{}, i, 'v', '[]', '[1]', 1, 1, 1, 1, 1, 1, 1, 1", of_each.join(", "));
+    insert(connection, rows, "runs", columns, &values);
+}
+
+/// What stands beside the rows that a query asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// What another owner has.
+    Owners,
+    /// Other trees of the owner.
+    Trees,
+    /// Other agents of the tree below another parent, and what belongs to them and to other records.
+    Agents,
+    /// What has ended of the same agent and the same record, and the usage of earlier days.
+    Ended,
+}
+
+impl Beside {
+    /// All of them.
+    pub(super) const ALL: [Self; 4] = [Self::Owners, Self::Trees, Self::Agents, Self::Ended];
+}
+
+/// Creates a database with a tree of three agents, each below the one before, and with this many agents beside them.
+/// Each agent has a run, a task, a question, a task that belongs to a record, and a day of usage.
+pub(super) fn database_beside(beside: Beside, many: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    let id = |number: &str| format!("printf('agt_%032x', {number})");
+    let (this, first, second, other) = (id("i"), id("1"), id("2"), id("i + 100"));
+    let parent = format!("iif(i = 1, NULL, {})", id("i - 1"));
+    // The number, the owner, the root, the parent, and the agent and the record that the rest belongs to.
+    let own = ["i", "'local'", &first, &parent, &this, "'note/a note'"];
+    let beside_them = match beside {
+        Beside::Owners => ["i + 100", "'other'", &other, "NULL", &other, "'note/' || i"],
+        Beside::Trees => ["i + 100", "'local'", &other, "NULL", &other, "'note/' || i"],
+        Beside::Agents => ["i + 100", "'local'", &first, &first, &other, "'note/' || i"],
+        Beside::Ended => ["i + 100", "'local'", &first, &second, &second, "'note/a note'"],
+    };
+    for (rows, place, has_ended) in [(3, own, false), (many, beside_them, beside == Beside::Ended)] {
+        let [number, owner, root, parent, of, record] = place;
+        let insert =
+            |table: &str, columns: &str, values: &str| insert(&connection, rows, table, columns, values);
+        let [agent, run, reason, task, question, day] = match has_ended {
+            true => {
+                ["'succeeded'", "'succeeded'", "'completed'", "'succeeded'", "'answered'", "'1900-01-01'"]
+            }
+            false => [
+                "iif(i % 3 = 0, 'waiting', 'running')",
+                "iif(i % 3 = 1, 'waiting', 'failed')",
+                "CASE i % 3 WHEN 0 THEN 'cancelled' WHEN 2 THEN 'max_cost' END",
+                "'queued'",
+                "'open'",
+                "'2026-01-01'",
+            ],
+        };
+        insert(
+            "agents",
+            "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, created, \
+             updated, living",
+            &format!(
+                "{}, {owner}, {root}, {parent}, 0, 'assistant', 'key ' || ({number}), 'Trains', {agent}, \
+                 iif(i % 3 = 0, 'retry', NULL), 1, 1, i, i, {}",
+                id(number),
+                i32::from(!has_ended)
+            ),
+        );
+        insert_runs(&connection, rows, [&format!("printf('run_%032x', {number})"), of, owner, run, reason]);
+        for (kind, id, parent, status) in [
+            ("task", "task", of, task),
+            ("task", "task_of_record", record, task),
+            ("question", "question", of, question),
+        ] {
+            insert(
+                "entities",
+                "kind, id, owner, root, parent, status, created, updated, body",
+                &format!(
+                    "'{kind}', '{id}_' || ({number}), {owner}, {root}, {parent}, {status}, i, i, '{{}}'"
+                ),
+            );
+        }
+        insert(
+            "usage_of_owners",
+            "owner, day, hour, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost",
+            &format!(
+                "{owner}, date({day}, ({number}) || ' days'), 1, 'model', 'assistant', 1, 1, 1, 1, 1, 1, 1, 1"
+            ),
+        );
+    }
+    (directory, connection)
+}
+
 /// Creates a database with `ended` rows of each sort that ended well (or did not), fifty that are open, and
 /// ten that ended the other way.
 pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
@@ -39,15 +134,10 @@ pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::Tem
              CASE WHEN i <= 50 THEN iif(i % 5 = 0, 'retry', 'user') END, 1, 1, i, i"
         ),
     );
-    insert(
-        "runs",
-        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, output_tokens, \
-         cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
-        &format!(
-            "'run_' || i, 'agt_' || i, 'local', {of_work}, CASE {of_work} WHEN 'succeeded' THEN 'completed' \
-             WHEN 'failed' THEN iif(i % 4 = 0, 'cancelled', 'error') END, '', '[]', 1, 1, 1, 1, 1, 1, 1, 1, i"
-        ),
+    let reason = format!(
+        "CASE {of_work} WHEN 'succeeded' THEN 'completed' WHEN 'failed' THEN iif(i % 4 = 0, 'cancelled', 'error') END"
     );
+    insert_runs(&connection, ended + 60, ["'run_' || i", "'agt_' || i", "'local'", &of_work, &reason]);
     for (kind, open, good, bad) in [
         ("task", "queued", "succeeded", "failed"),
         ("question", "open", "answered", "declined"),
@@ -114,28 +204,10 @@ pub(super) fn database_with_tree(branches: u32, below: u32) -> (tempfile::TempDi
              iif(i = 1, 'running', 'succeeded'), 1, 1, i, i"
         ),
     );
-    insert(
-        &connection,
-        rows,
-        "runs",
-        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, \
-         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
-        &format!(
-            "'run_' || i, {own}, 'local', iif(i = 1, 'running', 'succeeded'), iif(i = 1, NULL, 'completed'), \
-             '', '[]', 1, 1, 1, 1, 1, 1, 1, 1, i"
-        ),
-    );
+    let (status, reason) = ("iif(i = 1, 'running', 'succeeded')", "iif(i = 1, NULL, 'completed')");
+    insert_runs(&connection, rows, ["'run_' || i", &own, "'local'", status, reason]);
     // Each branch has ended as many runs of its own.
-    insert(
-        &connection,
-        branches * below,
-        "runs",
-        "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, \
-         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started",
-        &format!(
-            "'run_of_branch_' || i, {branch}, 'local', 'succeeded', 'completed', '', '[]', \
-             1, 1, 1, 1, 1, 1, 1, 1, i"
-        ),
-    );
+    let of_branch = ["'run_of_branch_' || i", &branch, "'local'", "'succeeded'", "'completed'"];
+    insert_runs(&connection, branches * below, of_branch);
     (directory, connection)
 }

@@ -1,21 +1,17 @@
 //! What pages cost with conditions that no index serves, and searches, and sums: they read up to where the page ends,
 //! and nothing of what is behind or below.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI32, Ordering},
-};
-
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery};
-use entourage_types::{AgentId, Note, Owner, Scope, ShownStatus, StopReason, WaitingOn};
+use entourage_types::{AgentId, Note, Scope, ShownStatus, StopReason, WaitingOn};
 use rusqlite::Connection;
 
 use super::{
+    own,
     rows::{
         database_with_ended_rows, database_with_notes, database_with_notes_of_two, database_with_tree,
         tree_id,
     },
-    up_to,
+    steps_of, up_to,
 };
 use crate::{agents, entities, runs, select::Select, subtrees};
 
@@ -26,10 +22,6 @@ const READ: u32 = 200;
 
 /// The query for a page of what an owner has.
 type Pages = fn(&Scope, Page) -> Select;
-
-fn own() -> Scope {
-    Scope::Owner(Owner::local())
-}
 
 /// Asserts that the cost of each page depends on where it ends, and not on what is behind.
 fn assert_read_up_to_the_end(
@@ -123,20 +115,6 @@ fn a_page_of_a_tree_reads_no_agent_behind_its_end() {
     ];
     let until = |_: &str, rows: u32| up_to(&tree_id(rows - READ));
     assert_read_up_to_the_end([&few, &many], until, &pages);
-}
-
-/// The steps of SQLite's virtual machine for all that a read does on a connection.
-fn steps_of(connection: &mut Connection, read: impl FnOnce(&Connection)) -> i32 {
-    let steps = Arc::new(AtomicI32::new(0));
-    let counted = Arc::clone(&steps);
-    let count = move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        false
-    };
-    connection.progress_handler(1, Some(count)).unwrap();
-    read(connection);
-    connection.progress_handler(0, None::<fn() -> bool>).unwrap();
-    steps.load(Ordering::Relaxed)
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! open calls of every sort, a pending retry, an approval, a call in doubt, sleeping agents. All of
 //! it continues, also after a program of a version in between opened the database.
 
+mod budgets;
 mod programs;
 
 use std::{
