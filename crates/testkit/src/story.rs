@@ -12,6 +12,7 @@ use crate::{
     Fact, Fault, Faults, Violation, Witness, World, WorldBuilder,
     call_effects::{CallEffects, call_effects, same_effects},
     plain::{lines, numbered},
+    world::must,
 };
 
 /// How long one run may take at most.
@@ -329,7 +330,7 @@ pub fn crash_stride(usual: usize) -> usize {
     match std::env::var("CRASH_POINTS").as_deref() {
         Ok("all" | "pairs") => 1,
         Ok(one_of) => {
-            let one_of: NonZeroUsize = one_of.parse().expect("CRASH_POINTS is `all`, `pairs` or a number");
+            let one_of = must(one_of.parse::<NonZeroUsize>(), "CRASH_POINTS is `all`, `pairs` or a number");
             usual.min(one_of.get())
         }
         Err(_) => usual,

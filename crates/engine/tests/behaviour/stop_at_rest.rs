@@ -49,10 +49,8 @@ async fn stopped_between(instruction: Action, at: u64, fault: Fault) -> u64 {
     }
     let items = world.client().items(agent.id, 0, 100).await.unwrap();
     let words = ["First.", "Second.", "Third.", "stopped before it was done", "Answered."];
-    let said: Vec<&str> = plain(&items)
-        .iter()
-        .filter_map(|line| words.into_iter().find(|word| line.contains(word)))
-        .collect();
+    let said: Vec<&str> =
+        plain(&items).iter().filter_map(|line| words.into_iter().find(|word| line.contains(word))).collect();
     let in_order = ["First.", "Answered.", "Second.", "stopped before it was done", "Third.", "Answered."];
     assert_eq!(said, in_order, "{instruction:?}, {fault:?} at {at}");
     let interventions = world.client().interventions(agent.id, Page::default()).await.unwrap();
@@ -81,7 +79,8 @@ async fn a_stop_ends_what_came_before_it_and_nothing_that_came_later_whatever_di
 #[tokio::test]
 async fn a_run_that_ends_leaves_no_wake_up_for_what_it_waited_for() {
     let model = ScriptedModel::new([Script::call("wait", json!({"seconds": 80_000}))]);
-    let world = World::builder(model).tools(first_tools()).kinds(one_kind(|_| ())).dispatchers([]).start().await;
+    let world =
+        World::builder(model).tools(first_tools()).kinds(one_kind(|_| ())).dispatchers([]).start().await;
     let person = world.engine().client(Owner::local());
     let agent = person.create(NewAgent::default(), None).await.unwrap();
     person.send(agent.id, "Wait for long.", None).await.unwrap();

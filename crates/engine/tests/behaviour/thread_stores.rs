@@ -20,7 +20,6 @@ use entourage_types::{Item, ItemBody, Kind, Owner, PendingSave, Scope, ThreadKey
 use futures::future::BoxFuture;
 use serde_json::json;
 
-
 /// The saved items of each thread, as they arrived.
 #[derive(Default)]
 struct MemoryThreadStore {
