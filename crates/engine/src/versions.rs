@@ -253,9 +253,10 @@ impl Engine {
         Ok(Some(kind))
     }
 
-    /// The write that stores a version for the runs that start with it; none if it is stored already.
-    pub(crate) fn keep(&self, kind: &Arc<Kind>, at: Time) -> StoreResult<Option<Write>> {
-        if kind.version.is_empty() || self.inner.versions.kept().contains_key(&kind.version) {
+    /// The write that stores a version for the runs that start with it; none if it is stored already: it keeps the
+    /// time when a run first started with it.
+    pub(crate) async fn keep(&self, kind: &Arc<Kind>, at: Time) -> StoreResult<Option<Write>> {
+        if kind.version.is_empty() || self.version(&kind.version).await?.is_some() {
             return Ok(None);
         }
         let columns = Columns {

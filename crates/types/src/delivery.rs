@@ -24,6 +24,12 @@ pub struct Delivery {
     pub status: DeliveryStatus,
     /// How many attempts were made.
     pub attempts: u32,
+    /// How many of them were made before a person last had it retried: its delays began anew then.
+    #[serde(default)]
+    pub attempts_before: u32,
+    /// When the last attempt ended; none if there was none, or it is from before this was kept.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tried: Option<Time>,
     /// When the next attempt is due; when the last one was made, if no more follow.
     pub due: Time,
     /// Why the last attempt failed, if it did. Contains no secrets.

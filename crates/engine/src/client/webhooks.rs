@@ -53,7 +53,7 @@ impl ReceiverRecord {
             DeliveryStatus::GivenUp => self.given_up += 1,
             DeliveryStatus::Delivered => {}
         }
-        let at = delivery.updated;
+        let at = delivery.tried.unwrap_or(delivery.updated);
         let later = self.last_failure.as_ref().is_none_or(|last| last.at <= at);
         if let Some(error) = delivery.error.filter(|_| later) {
             let (delivery, attempts) = (delivery.id, delivery.attempts);
@@ -151,7 +151,8 @@ impl Client {
                 return Ok(());
             }
             let status = DeliveryStatus::Pending;
-            let delivery = Delivery { status, attempts: 0, due: now, updated: now, ..delivery };
+            let attempts_before = delivery.attempts;
+            let delivery = Delivery { status, attempts_before, due: now, updated: now, ..delivery };
             let unchanged = Expect::version::<Delivery>(id, version);
             let commit = Commit::new(now).expect(unchanged).write(Write::record(&delivery)?);
             match self.engine.commit(commit).await {

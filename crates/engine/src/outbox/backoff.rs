@@ -12,7 +12,7 @@ const ATTEMPTS: u32 = 33;
 
 /// How long to wait after another failure of this delivery; none if it is given up.
 pub(super) fn next(delivery: &Delivery, retry_after: Option<Duration>) -> Option<Duration> {
-    let failures = delivery.attempts + 1;
+    let failures = delivery.attempts.saturating_sub(delivery.attempts_before) + 1;
     if failures >= ATTEMPTS {
         return None;
     }
@@ -65,6 +65,8 @@ mod tests {
             subject: Subject::Task(Box::new(task)),
             status: DeliveryStatus::Pending,
             attempts,
+            attempts_before: 0,
+            tried: None,
             due: at,
             error: None,
             created: at,

@@ -123,7 +123,7 @@ impl Engine {
             }
         };
         delivery.attempts += 1;
-        (delivery.due, delivery.updated) = (again.unwrap_or(now), now);
+        (delivery.due, delivery.tried, delivery.updated) = (again.unwrap_or(now), Some(now), now);
         metrics::attempted(&delivery);
         self.record_attempt(&delivery, version, again).await
     }

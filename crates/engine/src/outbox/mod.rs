@@ -115,6 +115,8 @@ impl Outbox {
                     subject,
                     status: DeliveryStatus::Pending,
                     attempts: 0,
+                    attempts_before: 0,
+                    tried: None,
                     due: at,
                     error: None,
                     created: at,

@@ -103,7 +103,7 @@ impl<'e> Run<'e> {
         let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
         let mut record = RunRecord::of(run, &agent, &kind, now);
         // The first commit of a run also stores the version of the kind that the run started with.
-        let version = if record.is_open() { None } else { engine.keep(&kind, now)? };
+        let version = if record.is_open() { None } else { engine.keep(&kind, now).await? };
         let message = inbox::run_options::message_of(&items, &record);
         control.set_answers(message.and_then(|message| message.post));
         record.set_options(message.and_then(|message| message.options.clone()));

@@ -1,6 +1,6 @@
 //! A run keeps the version of its kind with which it started; new runs use the new one.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use crate::kit::{WorldBuilderExt, WorldExt, death_of, first_tools};
 use entourage_engine::{Builder, Clock, Error, Kinds, NewAgent};
@@ -83,6 +83,23 @@ async fn a_run_keeps_its_kind_version_if_the_file_changes_or_is_removed() {
     world.until(two.id, failed).await;
     let notice = plain(&world.client().items(two.id, 0, 100).await.unwrap()).pop().unwrap();
     assert!(notice.contains("the kind `clerk` no longer exists"), "a new run has none: {notice}");
+}
+
+#[tokio::test]
+async fn a_version_keeps_the_time_of_its_first_run_after_restarts() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "First version.");
+    let mut world = clerks(&directory).start().await;
+    let began = world.clock().now();
+    for process in ["first", "second", "third"] {
+        let agent = clerk(&world).await;
+        world.asleep(&agent).await;
+        let versions = world.client().kind_versions("clerk", Page::default()).await.unwrap().rows;
+        let first_used: Vec<_> = versions.iter().map(|version| version.first_used).collect();
+        assert_eq!(first_used, [began], "in the {process} process");
+        world.clock().advance(Duration::from_secs(60));
+        world = world.restart(Faults::default()).await;
+    }
 }
 
 #[tokio::test]

@@ -337,6 +337,8 @@ async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned()
     letters.set("ours", Behaviour::Waits);
     let again = world.client().retry_receiver("ours").await.unwrap();
     assert_eq!((again.pending, again.given_up), (1, 0));
+    // The next attempt waits.
+    letters.attempted(34).await;
     letters.set("ours", Behaviour::Takes);
     assert_eq!(letters.told("ours", 1).await, [Occasion::TaskCreated]);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;
@@ -347,6 +349,39 @@ async fn a_delivery_failing_for_a_day_is_given_up_can_be_retried_and_is_pruned()
     world.clock().advance(day * 2);
     assert_eq!(world.engine().prune(&retention).await.unwrap().deliveries, 1);
     assert_eq!(deliveries(&world).await, []);
+}
+
+#[tokio::test]
+async fn a_retry_keeps_the_count_and_the_time_of_what_failed_and_begins_the_delays_anew() {
+    let letters = MemoryTransport::default();
+    letters.set("ours", Behaviour::Refuses);
+    let only = Receiver { events: vec![Occasion::TaskCreated], ..receiver("ours", "local") };
+    let world = world(&letters, &[only]).await;
+    run_the_story(&world).await;
+    for attempt in 1..=3 {
+        letters.attempted(attempt).await;
+        let is_on_record = |all: &Vec<Delivery>| all[0].attempts >= attempt;
+        eventually("the attempt is on record", || deliveries(&world), is_on_record).await;
+        if attempt < 3 {
+            world.clock().advance(Duration::from_secs(60));
+        }
+    }
+    let failed = record(&world, "ours").await.last_failure;
+    let failed_at = world.clock().now();
+    assert_eq!(failed.as_ref().map(|failed| (failed.attempts, failed.at)), Some((3, failed_at)));
+
+    letters.set("ours", Behaviour::Waits);
+    // Less than any delay.
+    world.clock().advance(Duration::from_secs(1));
+    let again = world.client().retry_receiver("ours").await.unwrap();
+    let now = world.clock().now();
+    assert_eq!((again.last_failure, again.next_attempt), (failed, Some(now)));
+    letters.attempted(4).await;
+    letters.set("ours", Behaviour::Refuses);
+    let is_on_record = |all: &Vec<Delivery>| all[0].attempts == 4;
+    let fourth = eventually("the attempt is on record", || deliveries(&world), is_on_record).await.remove(0);
+    let delay = fourth.due.since(now);
+    assert!((5..=6).contains(&delay.as_secs()), "as after a first failure: {delay:?}");
 }
 
 /// A world with one delivery whose first attempt was refused, and whose second one is under way.
@@ -374,7 +409,8 @@ async fn a_delivery_retried_during_an_attempt_that_fails_is_tried_again_at_once(
     world.clock().advance(Duration::from_secs(60));
     assert_eq!(letters.told("ours", 1).await, [Occasion::TaskCreated]);
     wait_until_all_are(&world, DeliveryStatus::Delivered).await;
-    assert_eq!(deliveries(&world).await[0].attempts, 2, "a retry counts attempts anew");
+    let delivery = deliveries(&world).await.remove(0);
+    assert_eq!((delivery.attempts, delivery.attempts_before), (3, 1), "a retry begins its delays anew");
 }
 
 #[tokio::test]

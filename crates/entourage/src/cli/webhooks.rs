@@ -87,9 +87,11 @@ fn show(globals: &Globals, receiver: &Receiver) -> Result<()> {
     match &receiver.last_failure {
         Some(failed) => {
             let ago = describe::duration(now.since(failed.at));
-            let attempts = failed.attempts;
-            let cause =
-                format!("{}, after {attempts} attempts, {ago} ago: {}", failed.delivery, failed.error);
+            let attempts = match failed.attempts {
+                1 => "1 attempt".to_owned(),
+                attempts => format!("{attempts} attempts"),
+            };
+            let cause = format!("{}, after {attempts}, {ago} ago: {}", failed.delivery, failed.error);
             out::result(text!["  ", paint.red("failed:"), " ", cause])
         }
         None => Ok(()),
