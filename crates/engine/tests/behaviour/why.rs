@@ -201,6 +201,16 @@ impl Rows {
     async fn cause(&self, agent: &Agent) -> Cause {
         self.engine.client(Owner::local()).why(agent.id).await.unwrap().cause().clone()
     }
+
+    async fn text(&self, agent: &Agent) -> String {
+        self.engine.client(Owner::local()).why(agent.id).await.unwrap().text()
+    }
+}
+
+/// A time without its fraction of a second, as RFC 3339.
+fn second(time: Time) -> String {
+    let text = time.to_string();
+    format!("{}Z", text.split(['.', 'Z']).next().unwrap_or_default())
 }
 
 fn open(wait: Wait) -> StepState {
@@ -243,21 +253,24 @@ async fn a_chain_ends_at_the_question_and_costs_as_many_reads_for_each_link() {
 }
 
 #[tokio::test]
-async fn a_failed_model_call_names_its_attempts_and_its_error() {
+async fn a_failed_model_call_names_its_attempts_its_error_and_the_time_of_the_next_one() {
     let rows = Rows::new();
     let agent = rows.agent("a");
     let due = rows.now + Duration::from_secs(3600);
     rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry(due)))).await;
     assert_eq!(rows.cause(&agent).await, Cause::Retry { attempt: 4, error: "503".into(), due });
+    let told = format!("asks its model again at {}, after 4 failed attempts: 503", second(due));
+    assert_eq!(rows.text(&agent).await, told);
 }
 
 #[tokio::test]
-async fn a_timer_holds_until_it_is_over_and_then_a_place_is_missing() {
+async fn a_timer_says_until_when_it_holds_and_once_it_is_over_a_place_is_missing() {
     let rows = Rows::new();
     let (sleeps, is_over) = (rows.agent("sleeps"), rows.agent("is over"));
     let due = rows.now + Duration::from_secs(3600);
     rows.waits(&sleeps, WaitingOn::Timer, Some(open(Wait::Until { until: due }))).await;
     assert_eq!(rows.cause(&sleeps).await, Cause::Timer { due });
+    assert_eq!(rows.text(&sleeps).await, format!("sleeps until {}", second(due)));
     let past = open(Wait::Until { until: rows.now - Duration::from_secs(1) });
     rows.waits(&is_over, WaitingOn::Timer, Some(past)).await;
     assert_eq!(rows.cause(&is_over).await, Cause::Process, "no dispatcher works here");
@@ -340,7 +353,7 @@ async fn a_call_that_is_due_later_waits_for_its_gate_while_that_is_closed() {
     let model = gate.describe();
     assert_eq!(rows.cause(&agent).await, Cause::Gate { model: model.clone(), due });
     let why = rows.engine.client(Owner::local()).why(agent.id).await.unwrap();
-    assert_eq!(why.text(), format!("waits until {model} takes calls again"));
+    assert_eq!(why.text(), format!("waits until {model} takes calls again, at {}", second(due)));
 }
 
 /// A short pause is waited out in memory.

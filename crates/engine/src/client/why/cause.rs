@@ -172,20 +172,22 @@ impl Cause {
             Self::Question { about: About::Doubt, asks, .. } => {
                 format!("waits for a decision about an interrupted call: {}", short(asks))
             }
-            Self::Retry { attempt, error, .. } => {
+            Self::Retry { attempt, error, due } => {
                 let after = match attempt {
                     0 => String::new(),
                     1 => ", after a failed attempt".to_owned(),
                     attempt => format!(", after {attempt} failed attempts"),
                 };
-                format!("asks its model again later{after}: {}", short(error))
+                format!("asks its model again at {}{after}: {}", second(*due), short(error))
             }
-            Self::Gate { model, .. } => format!("waits until {model} takes calls again"),
+            Self::Gate { model, due } => {
+                format!("waits until {model} takes calls again, at {}", second(*due))
+            }
             Self::Budget { shortage, may_have_room: false, .. } => format!("waits: {shortage}"),
             Self::Budget { shortage, may_have_room: true, .. } => {
                 format!("waits for model calls under way to end: {shortage}")
             }
-            Self::Timer { .. } => "sleeps".to_owned(),
+            Self::Timer { due } => format!("sleeps until {}", second(*due)),
             Self::Task { .. } => "waits for the result of a task".to_owned(),
             Self::Pause { reason: None } => "is paused".to_owned(),
             Self::Pause { reason: Some(reason) } => format!("is paused: {}", short(reason)),
@@ -203,6 +205,11 @@ impl Cause {
             Self::Nothing => "waits, and nothing on record says for what".to_owned(),
         }
     }
+}
+
+/// A time to the second, as a text shows it.
+fn second(time: Time) -> Time {
+    Time::from_micros(time.micros() - time.micros().rem_euclid(1_000_000))
 }
 
 /// A text on one line, cut.
