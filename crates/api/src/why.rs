@@ -131,7 +131,12 @@ pub enum Cause {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::StopReason>)]
         failed: Option<StopReason>,
+        /// What went wrong in it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
+    /// It was deleted.
+    Deleted,
     /// It waits, and nothing on record says for what; maintenance repairs that.
     Nothing,
 }

@@ -85,6 +85,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Crash { .. } => "ended its process",
         Cause::Work => "at work",
         Cause::Rest { .. } => "at rest",
+        Cause::Deleted => "deleted",
         Cause::Nothing => "waits for nothing known",
     }
 }
@@ -116,6 +117,8 @@ fn what_ends(why: &Reason) -> Option<String> {
     Some(match &last.cause {
         Cause::Question { question, .. } => format!("answer with: entourage answer {question} \"…\""),
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
+        Cause::Rest { failed: Some(_), .. } => format!("try again with: entourage retry {agent}"),
+        Cause::Deleted => "start a new one with: entourage run".to_owned(),
         Cause::Budget { may_have_room: true, .. } => {
             "it goes on once the calls under way leave enough".to_owned()
         }

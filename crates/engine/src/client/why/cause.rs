@@ -80,7 +80,11 @@ pub enum Cause {
     Rest {
         /// Why its last run failed or was stopped, if it was.
         failed: Option<StopReason>,
+        /// What went wrong in it.
+        error: Option<String>,
     },
+    /// It was deleted.
+    Deleted,
     /// It waits, and nothing on record says for what; maintenance repairs that.
     Nothing,
 }
@@ -200,8 +204,16 @@ impl Cause {
                 format!("ended its process {ends} times in a row and is left alone; stop it to end its run")
             }
             Self::Work => "is at work".to_owned(),
-            Self::Rest { failed: None } => "has nothing to do".to_owned(),
-            Self::Rest { failed: Some(reason) } => format!("has nothing to do; its last run ended: {reason}"),
+            Self::Rest { failed: None, .. } => "has nothing to do".to_owned(),
+            Self::Rest { failed: Some(StopReason::Cancelled), .. } => {
+                "has nothing to do; its last run was stopped, and can be tried again".to_owned()
+            }
+            Self::Rest { failed: Some(reason), error } => {
+                let first = error.as_deref().and_then(|error| error.lines().next());
+                let why = first.map_or_else(|| reason.to_string(), short);
+                format!("has nothing to do; its last run failed, and can be tried again: {why}")
+            }
+            Self::Deleted => "was deleted and does nothing any more".to_owned(),
             Self::Nothing => "waits, and nothing on record says for what".to_owned(),
         }
     }
