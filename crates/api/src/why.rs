@@ -90,6 +90,12 @@ pub enum Cause {
         #[schema(value_type = schema::Time)]
         due: Time,
     },
+    /// A budget had no room for its next model call and has room again: it goes on by itself.
+    Room {
+        /// When.
+        #[schema(value_type = schema::Time)]
+        due: Time,
+    },
     /// It sleeps until a time.
     Timer {
         /// The time.

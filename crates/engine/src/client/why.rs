@@ -92,13 +92,10 @@ impl Client {
                 Some((model, _)) => Cause::Gate { model, due: retry.due },
                 // A grant has woken it, and nobody is there to go on.
                 None if retry.shortage.is_some() && self.engine.places().is_none() => self.standstill(),
+                None if retry.shortage.is_some() => Cause::Room { due: retry.due },
                 None => {
-                    let (attempt, due) = (step.attempt, retry.due);
-                    let error = match retry.shortage {
-                        Some(_) => "its budget has room again".to_owned(),
-                        None => retry.error.clone(),
-                    };
-                    Cause::Retry { attempt, error, due }
+                    let Retry { due, ref error, .. } = *retry;
+                    Cause::Retry { attempt: step.attempt, error: error.clone(), due }
                 }
             },
             StepState::Started | StepState::Done(_) => Cause::Nothing,

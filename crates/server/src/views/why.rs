@@ -25,6 +25,7 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Budget { shortage: Shortage { budget, needs, left }, may_have_room, due } => {
             Cause::Budget { of: budget.into(), needs: needs.into(), left: left.into(), may_have_room, due }
         }
+        engine::Cause::Room { due } => Cause::Room { due },
         engine::Cause::Timer { due } => Cause::Timer { due },
         engine::Cause::Task { task } => Cause::Task { task },
         engine::Cause::Pause { reason } => Cause::Pause { reason },

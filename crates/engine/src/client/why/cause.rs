@@ -44,6 +44,11 @@ pub enum Cause {
         /// When it looks again whether there is room, if nothing is granted before.
         due: Time,
     },
+    /// A budget had no room for its next model call and has room again: it goes on by itself.
+    Room {
+        /// When.
+        due: Time,
+    },
     /// It sleeps until a time.
     Timer {
         /// The time.
@@ -162,6 +167,7 @@ impl Cause {
             Self::Retry { due, .. }
             | Self::Gate { due, .. }
             | Self::Budget { due, .. }
+            | Self::Room { due }
             | Self::Timer { due } => Some(*due),
             _ => None,
         }
@@ -190,6 +196,9 @@ impl Cause {
             Self::Budget { shortage, may_have_room: false, .. } => format!("waits: {shortage}"),
             Self::Budget { shortage, may_have_room: true, .. } => {
                 format!("waits for model calls under way to end: {shortage}")
+            }
+            Self::Room { due } => {
+                format!("waits for its budget, which has room again, and goes on at {}", second(*due))
             }
             Self::Timer { due } => format!("sleeps until {}", second(*due)),
             Self::Task { .. } => "waits for the result of a task".to_owned(),
