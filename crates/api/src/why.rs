@@ -90,6 +90,12 @@ pub enum Cause {
         #[schema(value_type = schema::Time)]
         due: Time,
     },
+    /// A budget had no room for its next model call and has room again: it goes on by itself.
+    Room {
+        /// When.
+        #[schema(value_type = schema::Time)]
+        due: Time,
+    },
     /// It sleeps until a time.
     Timer {
         /// The time.
@@ -131,7 +137,12 @@ pub enum Cause {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<schema::StopReason>)]
         failed: Option<StopReason>,
+        /// What went wrong in it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
+    /// It was deleted.
+    Deleted,
     /// It waits, and nothing on record says for what; maintenance repairs that.
     Nothing,
 }

@@ -346,11 +346,13 @@ async fn why_leads_through_the_agents_that_one_waits_for_to_the_question_of_a_pe
 async fn why_names_a_timer_a_pause_and_that_nothing_is_to_be_done() {
     let site = Site::open().await;
     let id = site.done("hello").await;
-    assert!(matches!(why(&site, &id).await.cause, Cause::Rest { failed: None }));
+    assert!(matches!(why(&site, &id).await.cause, Cause::Rest { failed: None, error: None }));
     let failed = site.make("break").await;
     site.follow(&failed, 0).await.until(|frame| frame.is_status_of(&failed, "failed")).await;
     let cause = why(&site, &failed).await.cause;
-    assert!(matches!(cause, Cause::Rest { failed: Some(StopReason::ModelFailed) }), "{cause:?}");
+    let Cause::Rest { failed: Some(StopReason::ModelFailed), error: Some(_) } = cause else {
+        panic!("{cause:?}")
+    };
     let sleeps = site.make("later").await;
     let stream = site.follow(&sleeps, 0).await;
     let seen = stream.until(|frame| frame.is_status_of(&sleeps, "waiting")).await;

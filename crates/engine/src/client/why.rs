@@ -64,8 +64,7 @@ impl Client {
             return Ok((left.unwrap_or_else(|| self.standstill()), since, None));
         }
         if agent.status != Status::Waiting {
-            let error = (agent.status == Status::Failed).then_some(agent.stop_reason).flatten();
-            return alone(Cause::Rest { failed: error });
+            return alone(self.rest(agent).await?);
         }
         if agent.waiting_on == Some(WaitingOn::Resume) {
             let reason = self.last_pause(agent).await?.and_then(|pause| pause.text);
@@ -93,18 +92,27 @@ impl Client {
                 Some((model, _)) => Cause::Gate { model, due: retry.due },
                 // A grant has woken it, and nobody is there to go on.
                 None if retry.shortage.is_some() && self.engine.places().is_none() => self.standstill(),
+                None if retry.shortage.is_some() => Cause::Room { due: retry.due },
                 None => {
-                    let (attempt, due) = (step.attempt, retry.due);
-                    let error = match retry.shortage {
-                        Some(_) => "its budget has room again".to_owned(),
-                        None => retry.error.clone(),
-                    };
-                    Cause::Retry { attempt, error, due }
+                    let Retry { due, ref error, .. } = *retry;
+                    Cause::Retry { attempt: step.attempt, error: error.clone(), due }
                 }
             },
             StepState::Started | StepState::Done(_) => Cause::Nothing,
         };
         Ok((cause, step.updated, worker))
+    }
+
+    /// Why an agent does nothing that does not wait either.
+    async fn rest(&self, agent: &Agent) -> Result<Cause> {
+        Ok(match agent.status {
+            Status::Cancelled => Cause::Deleted,
+            Status::Failed => {
+                let last = self.engine.last_run(agent).await?;
+                Cause::Rest { failed: agent.stop_reason, error: last.and_then(|run| run.error) }
+            }
+            _ => Cause::Rest { failed: None, error: None },
+        })
     }
 
     /// Which budget has no room for the next call of a run, and since when. It does not go on before that, whatever it

@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn front_matter_beyond_a_limit_of_the_parser_is_told_what_is_too_much() {
         let beyond = |value: String, why: &str| {
-            let told = only(&format!("---\nname: k\nmeta: {value}\n---\nHello.\n"));
+            let told = only(&format!("---\nname: k\ntools: {value}\n---\nHello.\n"));
             assert_eq!((&*told.text, told.severity), (why, Severity::Mistake));
         };
         let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));

@@ -5,9 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use entourage_engine::{Budgets, Builder, Cause, Kinds, NewAgent};
+use entourage_engine::{Budgets, Builder, Cause, Clock, Kinds, NewAgent};
 use entourage_testkit::{Faults, HeldModel, World, WorldBuilder};
-use entourage_types::{Agent, Amount, Cost, Kind, Limits, Status, Time, Wakeup};
+use entourage_types::{Agent, Amount, Cost, Kind, Limits, Owner, Status, Time, Wakeup};
 use futures::FutureExt;
 
 use crate::{
@@ -185,6 +185,27 @@ async fn with_room(kinds: impl Fn() -> Kinds + Clone + Send + Sync + 'static) ->
     let why = world.client().why(second.id).await.unwrap();
     assert!(!matches!(why.cause(), Cause::Budget { .. }), "{why:?}");
     (world, model, second)
+}
+
+#[tokio::test]
+async fn an_agent_whose_budget_has_room_again_says_so_and_when_it_goes_on() {
+    let model = HeldModel::new(answering());
+    let budgets = Budgets { per_owner_per_day: Some(dollars("$0.0150")), ..Budgets::default() };
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers(at_once(2));
+    let world = world.engine(move |engine| engine.budgets(budgets.clone())).start().await;
+    let first = world.ask("Go.").await;
+    model.begun().await;
+    let second = world.ask("Go.").await;
+    asleep_over_budget(&world, &second).await;
+    model.let_go(1);
+    world.ended(first.id).await;
+    // Only the engine that works knows that a place is free.
+    let client = world.engine().client(Owner::local());
+    let why = async || client.why(second.id).await.unwrap();
+    let why = eventually("it has room", why, |why| matches!(why.cause(), Cause::Room { .. })).await;
+    assert!(why.cause().due().is_some_and(|due| due > world.clock().now()), "{why:?}");
+    let told = "waits for its budget, which has room again, and goes on at ";
+    assert!(why.text().starts_with(told), "{}", why.text());
 }
 
 #[tokio::test]

@@ -13,12 +13,12 @@ use entourage_engine::{Cause, Clock, Engine, Kinds};
 use entourage_llm::{
     Connection, Error as ModelError, Gated, Model, NoDeltas, Request, Script, ScriptedModel,
 };
-use entourage_store::{Commit, Layered, MemoryStore, Result as StoreResult, Store, StoreLayer, Write};
+use entourage_store::{Commit, Layered, MemoryStore, Page, Result as StoreResult, Store, StoreLayer, Write};
 use entourage_testkit::{HeldModel, World};
 use entourage_types::{
     About, Action, Agent, Author, CallId, Intervention, InterventionId, InterventionStatus, OnEnd,
     OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId, Status,
-    Step, StepKey, StepState, Task, TaskId, Time, Usage, Wait, WaitingOn,
+    Step, StepKey, StepState, StopReason, Task, TaskId, Time, Usage, Wait, WaitingOn,
 };
 
 use crate::{
@@ -80,6 +80,15 @@ impl Rows {
             commit = commit.write(Write::Run(run)).write(Write::Step(step));
         }
         store.commit(commit).await.unwrap();
+    }
+
+    /// Stores an agent in this status.
+    async fn stands(&self, agent: &Agent, status: Status, stop_reason: Option<StopReason>) {
+        self.write(vec![Write::NewAgent(agent.clone())]).await;
+        let store = self.engine.store();
+        let claimed = store.claim(agent.id, 0).await.unwrap().unwrap().agent;
+        let row = Agent { status, stop_reason, ..claimed };
+        store.commit(Commit::fenced(&row, self.now).write(Write::Agent(row.clone()))).await.unwrap();
     }
 
     fn run(&self, agent: &Agent, on: WaitingOn) -> Run {
@@ -201,6 +210,16 @@ impl Rows {
     async fn cause(&self, agent: &Agent) -> Cause {
         self.engine.client(Owner::local()).why(agent.id).await.unwrap().cause().clone()
     }
+
+    async fn text(&self, agent: &Agent) -> String {
+        self.engine.client(Owner::local()).why(agent.id).await.unwrap().text()
+    }
+}
+
+/// A time without its fraction of a second, as RFC 3339.
+fn second(time: Time) -> String {
+    let text = time.to_string();
+    format!("{}Z", text.split(['.', 'Z']).next().unwrap_or_default())
 }
 
 fn open(wait: Wait) -> StepState {
@@ -243,21 +262,24 @@ async fn a_chain_ends_at_the_question_and_costs_as_many_reads_for_each_link() {
 }
 
 #[tokio::test]
-async fn a_failed_model_call_names_its_attempts_and_its_error() {
+async fn a_failed_model_call_names_its_attempts_its_error_and_the_time_of_the_next_one() {
     let rows = Rows::new();
     let agent = rows.agent("a");
     let due = rows.now + Duration::from_secs(3600);
     rows.waits(&agent, WaitingOn::Retry, Some(StepState::Retry(retry(due)))).await;
     assert_eq!(rows.cause(&agent).await, Cause::Retry { attempt: 4, error: "503".into(), due });
+    let told = format!("asks its model again at {}, after 4 failed attempts: 503", second(due));
+    assert_eq!(rows.text(&agent).await, told);
 }
 
 #[tokio::test]
-async fn a_timer_holds_until_it_is_over_and_then_a_place_is_missing() {
+async fn a_timer_says_until_when_it_holds_and_once_it_is_over_a_place_is_missing() {
     let rows = Rows::new();
     let (sleeps, is_over) = (rows.agent("sleeps"), rows.agent("is over"));
     let due = rows.now + Duration::from_secs(3600);
     rows.waits(&sleeps, WaitingOn::Timer, Some(open(Wait::Until { until: due }))).await;
     assert_eq!(rows.cause(&sleeps).await, Cause::Timer { due });
+    assert_eq!(rows.text(&sleeps).await, format!("sleeps until {}", second(due)));
     let past = open(Wait::Until { until: rows.now - Duration::from_secs(1) });
     rows.waits(&is_over, WaitingOn::Timer, Some(past)).await;
     assert_eq!(rows.cause(&is_over).await, Cause::Process, "no dispatcher works here");
@@ -307,7 +329,43 @@ async fn a_pause_gives_its_reason_and_rest_is_no_wait() {
     assert_eq!(rows.cause(&agent).await, Cause::Pause { reason: Some("until Monday".into()) });
     let rests = rows.agent("rests");
     rows.write(vec![Write::NewAgent(rests.clone())]).await;
-    assert_eq!(rows.cause(&rests).await, Cause::Rest { failed: None });
+    assert_eq!(rows.cause(&rests).await, Cause::Rest { failed: None, error: None });
+}
+
+/// A world whose model fails for good, with an error of two lines.
+async fn failed() -> (World, Agent) {
+    let cause = "no such model\nAsk for another one.".to_owned();
+    let fail = move |_: &Request| Some(Err(ModelError::Refused { model: "m".into(), cause: cause.clone() }));
+    let world = World::builder(ScriptedModel::deciding(fail)).kinds(one_kind(|_| {})).start().await;
+    let agent = world.ask("Go.").await;
+    let agent = world.ended(agent.id).await;
+    (world, agent)
+}
+
+#[tokio::test]
+async fn an_agent_whose_last_run_failed_names_the_cause_and_that_it_can_be_tried_again() {
+    let (world, agent) = failed().await;
+    let error = world.client().runs(agent.id, Page::default()).await.unwrap().remove(0).error;
+    let first = error.as_deref().unwrap().lines().next().unwrap().to_owned();
+    assert!(first.contains("no such model") && error.as_deref() != Some(&first), "{error:?}");
+    let why = world.client().why(agent.id).await.unwrap();
+    assert_eq!(*why.cause(), Cause::Rest { failed: Some(StopReason::ModelFailed), error });
+    let told = format!("has nothing to do; its last run failed, and can be tried again: {first}");
+    assert_eq!(why.text(), told);
+}
+
+#[tokio::test]
+async fn a_stopped_agent_and_a_deleted_one_say_so_in_words() {
+    let rows = Rows::new();
+    let (stopped, deleted) = (rows.agent("stopped"), rows.agent("deleted"));
+    rows.stands(&stopped, Status::Failed, Some(StopReason::Cancelled)).await;
+    assert_eq!(
+        rows.text(&stopped).await,
+        "has nothing to do; its last run was stopped, and can be tried again"
+    );
+    rows.stands(&deleted, Status::Cancelled, None).await;
+    assert_eq!(rows.cause(&deleted).await, Cause::Deleted);
+    assert_eq!(rows.text(&deleted).await, "was deleted and does nothing any more");
 }
 
 #[tokio::test]
@@ -340,7 +398,7 @@ async fn a_call_that_is_due_later_waits_for_its_gate_while_that_is_closed() {
     let model = gate.describe();
     assert_eq!(rows.cause(&agent).await, Cause::Gate { model: model.clone(), due });
     let why = rows.engine.client(Owner::local()).why(agent.id).await.unwrap();
-    assert_eq!(why.text(), format!("waits until {model} takes calls again"));
+    assert_eq!(why.text(), format!("waits until {model} takes calls again, at {}", second(due)));
 }
 
 /// A short pause is waited out in memory.

@@ -96,7 +96,7 @@ pub(super) async fn over_budget(
     }
     for agent in waiting {
         let first = found(backend.why(agent.id).await)?.and_then(|why| why.chain.into_iter().next());
-        if first.is_some_and(|link| matches!(link.cause, Cause::Budget { .. })) {
+        if first.is_some_and(|link| matches!(link.cause, Cause::Budget { .. } | Cause::Room { .. })) {
             over_budget.insert(agent.id);
         }
     }

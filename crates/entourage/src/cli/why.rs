@@ -77,7 +77,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Question { .. } => "waits for an answer",
         Cause::Retry { .. } => "waits to ask the model again",
         Cause::Gate { .. } => "waits for its model's gate",
-        Cause::Budget { .. } => describe::WAITS_FOR_BUDGET,
+        Cause::Budget { .. } | Cause::Room { .. } => describe::WAITS_FOR_BUDGET,
         Cause::Timer { .. } => "sleeps",
         Cause::Task { .. } => "waits for another agent",
         Cause::Pause { .. } => "paused",
@@ -86,6 +86,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Crash { .. } => "ended its process",
         Cause::Work => "at work",
         Cause::Rest { .. } => "at rest",
+        Cause::Deleted => "deleted",
         Cause::Nothing => "waits for nothing known",
     }
 }
@@ -137,6 +138,9 @@ fn what_ends(why: &Reason, over: Amount) -> Option<String> {
     Some(match &last.cause {
         Cause::Question { question, .. } => format!("answer with: entourage answer {question} \"…\""),
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
+        Cause::Room { .. } => format!("go on now with: entourage retry {agent}"),
+        Cause::Rest { failed: Some(_), .. } => format!("try again with: entourage retry {agent}"),
+        Cause::Deleted => "start a new one with: entourage run".to_owned(),
         Cause::Budget { may_have_room: true, .. } => {
             "it goes on once the calls under way leave enough".to_owned()
         }

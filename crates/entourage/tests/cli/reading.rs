@@ -161,6 +161,26 @@ fn why_runs_and_search_find_what_one_looks_for() {
     assert_eq!(place.entourage(&["search", "--in", "pockets", "marzipan"]).code, 2);
 }
 
+#[test]
+fn why_names_the_cause_of_a_failure_the_next_step_and_a_deletion() {
+    let place = DataDir::new();
+    let clerk =
+        "---\nname: clerk\ntools: [create_note]\nlimits: {max_steps: 1}\non_limit: fail\n---\nNote it.\n";
+    place.write("data/kinds/clerk.md", clerk);
+    let model = Model::calling("create_note", &json!({ "title": "Offers", "content": "Two." }));
+    let mut run = place.command(&["run", "--kind", "clerk", "Note it.", "--quiet"]);
+    let failed = Ended::of(model.asked_by(&mut run));
+    assert_eq!((failed.code, &*failed.stdout), (1, ""), "{failed:?}");
+    let why = place.entourage(&["why"]).good();
+    let told = "its last run failed, and can be tried again: the run reached its limit of 1 model calls";
+    assert!(why.stdout.contains(told), "{why:?}");
+    assert!(why.stderr.contains("try again with: entourage retry agt_"), "{why:?}");
+    place.entourage(&["delete", "@last"]).good();
+    let why = place.entourage(&["why"]).good();
+    assert!(why.stdout.contains("was deleted and does nothing any more"), "{why:?}");
+    assert!(why.stderr.contains("start a new one with: entourage run"), "{why:?}");
+}
+
 /// What a model received is shown as it was sent, with the digest that proves it.
 #[test]
 fn request_shows_what_a_model_received() {

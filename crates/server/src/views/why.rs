@@ -25,6 +25,7 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Budget { shortage: Shortage { budget, needs, left }, may_have_room, due } => {
             Cause::Budget { of: budget.into(), needs: needs.into(), left: left.into(), may_have_room, due }
         }
+        engine::Cause::Room { due } => Cause::Room { due },
         engine::Cause::Timer { due } => Cause::Timer { due },
         engine::Cause::Task { task } => Cause::Task { task },
         engine::Cause::Pause { reason } => Cause::Pause { reason },
@@ -32,7 +33,8 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Process => Cause::Process,
         engine::Cause::Crash { ends } => Cause::Crash { ends },
         engine::Cause::Work => Cause::Work,
-        engine::Cause::Rest { failed } => Cause::Rest { failed },
+        engine::Cause::Rest { failed, error } => Cause::Rest { failed, error },
+        engine::Cause::Deleted => Cause::Deleted,
         engine::Cause::Nothing => Cause::Nothing,
     }
 }

@@ -44,6 +44,11 @@ pub enum Cause {
         /// When it looks again whether there is room, if nothing is granted before.
         due: Time,
     },
+    /// A budget had no room for its next model call and has room again: it goes on by itself.
+    Room {
+        /// When.
+        due: Time,
+    },
     /// It sleeps until a time.
     Timer {
         /// The time.
@@ -80,7 +85,11 @@ pub enum Cause {
     Rest {
         /// Why its last run failed or was stopped, if it was.
         failed: Option<StopReason>,
+        /// What went wrong in it.
+        error: Option<String>,
     },
+    /// It was deleted.
+    Deleted,
     /// It waits, and nothing on record says for what; maintenance repairs that.
     Nothing,
 }
@@ -158,6 +167,7 @@ impl Cause {
             Self::Retry { due, .. }
             | Self::Gate { due, .. }
             | Self::Budget { due, .. }
+            | Self::Room { due }
             | Self::Timer { due } => Some(*due),
             _ => None,
         }
@@ -172,20 +182,25 @@ impl Cause {
             Self::Question { about: About::Doubt, asks, .. } => {
                 format!("waits for a decision about an interrupted call: {}", short(asks))
             }
-            Self::Retry { attempt, error, .. } => {
+            Self::Retry { attempt, error, due } => {
                 let after = match attempt {
                     0 => String::new(),
                     1 => ", after a failed attempt".to_owned(),
                     attempt => format!(", after {attempt} failed attempts"),
                 };
-                format!("asks its model again later{after}: {}", short(error))
+                format!("asks its model again at {}{after}: {}", second(*due), short(error))
             }
-            Self::Gate { model, .. } => format!("waits until {model} takes calls again"),
+            Self::Gate { model, due } => {
+                format!("waits until {model} takes calls again, at {}", second(*due))
+            }
             Self::Budget { shortage, may_have_room: false, .. } => format!("waits: {shortage}"),
             Self::Budget { shortage, may_have_room: true, .. } => {
                 format!("waits for model calls under way to end: {shortage}")
             }
-            Self::Timer { .. } => "sleeps".to_owned(),
+            Self::Room { due } => {
+                format!("waits for its budget, which has room again, and goes on at {}", second(*due))
+            }
+            Self::Timer { due } => format!("sleeps until {}", second(*due)),
             Self::Task { .. } => "waits for the result of a task".to_owned(),
             Self::Pause { reason: None } => "is paused".to_owned(),
             Self::Pause { reason: Some(reason) } => format!("is paused: {}", short(reason)),
@@ -198,11 +213,24 @@ impl Cause {
                 format!("ended its process {ends} times in a row and is left alone; stop it to end its run")
             }
             Self::Work => "is at work".to_owned(),
-            Self::Rest { failed: None } => "has nothing to do".to_owned(),
-            Self::Rest { failed: Some(reason) } => format!("has nothing to do; its last run ended: {reason}"),
+            Self::Rest { failed: None, .. } => "has nothing to do".to_owned(),
+            Self::Rest { failed: Some(StopReason::Cancelled), .. } => {
+                "has nothing to do; its last run was stopped, and can be tried again".to_owned()
+            }
+            Self::Rest { failed: Some(reason), error } => {
+                let first = error.as_deref().and_then(|error| error.lines().next());
+                let why = first.map_or_else(|| reason.to_string(), short);
+                format!("has nothing to do; its last run failed, and can be tried again: {why}")
+            }
+            Self::Deleted => "was deleted and does nothing any more".to_owned(),
             Self::Nothing => "waits, and nothing on record says for what".to_owned(),
         }
     }
+}
+
+/// A time to the second, as a text shows it.
+fn second(time: Time) -> Time {
+    Time::from_micros(time.micros() - time.micros().rem_euclid(1_000_000))
 }
 
 /// A text on one line, cut.
