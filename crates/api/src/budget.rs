@@ -1,7 +1,7 @@
 //! Budgets.
 
 use entourage_types::{self as types, AgentId, BudgetId, Cost, Day, Dollars};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use utoipa::ToSchema;
 
 use crate::schema;
@@ -70,12 +70,25 @@ pub struct Allowance {
 #[serde(deny_unknown_fields)]
 pub struct GrantBudget {
     /// How much money, in dollars, such as `$0.50`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "as_text", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "$0.50")]
     pub cost: Option<Dollars>,
     /// How many tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+}
+
+/// Reads money that is written as text. Responses tell it as a number of billionths: a number that a client
+/// copies from one is no number of dollars.
+fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dollars>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected an amount of money in dollars, as text such as \"$0.50\"")]
+    enum Written {
+        Text(String),
+    }
+    let written = Option::<Written>::deserialize(deserializer)?;
+    let amount = written.map(|Written::Text(text)| text.parse().map(Dollars));
+    amount.transpose().map_err(D::Error::custom)
 }
 
 impl From<GrantBudget> for types::Amount {

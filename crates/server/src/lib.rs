@@ -10,6 +10,7 @@ mod connections;
 mod deadline;
 mod error;
 mod extract;
+mod few_at_once;
 mod in_process;
 mod installation;
 mod metrics;

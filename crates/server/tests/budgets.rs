@@ -31,6 +31,25 @@ async fn an_agent_without_a_budget_has_none_to_raise() {
     site.get("/v1/agents/agt_01a2182f000070008000000000000000/budget").await.expect(404);
 }
 
+/// Responses tell money as a number of billionths: copied into a grant, it would be read as dollars.
+#[tokio::test]
+async fn a_grant_of_money_is_text_and_a_number_is_refused_with_the_form() {
+    let limits = Limits { max_tree_tokens: Some(100_000), ..Limits::default() };
+    let site = Site::of_kinds(Kinds::none().with(Kind { limits, ..Kind::bare("assistant") })).await;
+    let path = format!("/v1/agents/{}/budget", site.done("hello").await);
+    for number in [json!(500_000_000), json!(0.5), json!(0), json!([1])] {
+        let refused = site.post(&path, &json!({ "cost": number })).await.problem(422, "invalid-body");
+        assert!(
+            refused.detail.contains("cost") && refused.detail.contains("\"$0.50\""),
+            "{}",
+            refused.detail
+        );
+    }
+    assert_eq!(site.get(&path).await.expect(200)["data"][0]["granted"], json!({ "cost": 0, "tokens": 0 }));
+    let granted = site.post(&path, &json!({ "cost": null, "tokens": 5 })).await.expect(200);
+    assert_eq!(granted["data"][0]["granted"], json!({ "cost": 0, "tokens": 5 }));
+}
+
 /// Reads an agent until it is as wanted.
 async fn once(site: &Site, id: &str, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let read = async {

@@ -100,6 +100,8 @@ async fn agents_are_found_by_kind_by_what_they_wait_on_and_by_words_of_their_tit
         ("text=berlin%20trains", vec![&asks]),
         ("text=100%25", vec![&sleeps]),
         ("text=trains_", vec![&sleeps]),
+        ("text=%00", vec![]),
+        ("text=trains%00", vec![]),
         ("status=succeeded&text=poem", vec![&rests]),
     ] {
         for limit in [1, 50] {

@@ -168,6 +168,24 @@ async fn the_text_of_a_kind_is_checked_without_being_loaded() {
 }
 
 #[tokio::test]
+async fn each_of_many_files_whose_aliases_repeat_too_much_is_refused() {
+    let site = Site::open().await;
+    let lists = (1..12)
+        .map(|level| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(",")));
+    let text = format!("---\nname: bomb\na0: &a0 [x,x]\n{}---\nDo it.", lists.collect::<String>());
+    let checks = (0..20).map(|_| site.post("/v1/kinds/check", &json!({"text": text})));
+    for answer in futures::future::join_all(checks).await {
+        let found = answer.expect(200)["data"].clone();
+        assert_eq!(
+            (found.as_array().unwrap().len(), &found[0]["severity"]),
+            (1, &json!("mistake")),
+            "{found}"
+        );
+        assert!(found[0]["text"].as_str().unwrap().starts_with("too many values: at most "), "{found}");
+    }
+}
+
+#[tokio::test]
 async fn a_kind_shows_its_limits_and_the_operator_its_source_and_its_versions() {
     let site = Site::with(settings()).await;
     let (operator, other) = (site.bearing(&token_of("local")), site.bearing(&token_of("eve")));

@@ -81,8 +81,13 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         .only("shown = ?", query.status.filter(|status| status.status().is_terminal()))
         .only("status = ?", query.status.filter(|status| !status.status().is_terminal()));
     let select = select.only("waiting_on = ?", query.waiting_on);
-    let select = title_words(query.title.as_deref().unwrap_or_default())
-        .fold(select, |select, word| select.and("title LIKE ? ESCAPE '\\'").bind(containing(word)));
+    let select = title_words(query.title.as_deref().unwrap_or_default()).fold(select, |select, word| {
+        match word.contains('\0') {
+            // A pattern ends at a NUL, and no title has one.
+            true => select.and("0"),
+            false => select.and("title LIKE ? ESCAPE '\\'").bind(containing(word)),
+        }
+    });
     let select = if query.roots { select.and("parent IS NULL") } else { select };
     let select = if query.unread { select.and(UNREAD) } else { select };
     let select = if query.unwoken { select.and(UNWOKEN) } else { select };

@@ -6,8 +6,8 @@
 
 use entourage_tools::TextSchema;
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, ProgramName, Reply,
-    Verdict,
+    ContextPolicy, Cost, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, ProgramName,
+    Reply, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -110,8 +110,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         let why = "temperature must be between 0 and 2";
         findings.push(Finding::mistake(file, line_of(front, "temperature"), why));
     }
-    if matter.limits.max_answer_tokens == Some(0) {
-        let why = "limits.max_answer_tokens must be 1 or more";
+    for why in bad_limits(&matter.limits) {
         findings.push(Finding::mistake(file, line_of(front, "limits"), why));
     }
     for why in bad_context(&matter.context) {
@@ -183,6 +182,21 @@ pub fn bad_name(name: &str) -> Option<String> {
         return Some(format!("`{name}` is no name for a kind: use 1 to 64 letters, digits, `-` and `_`"));
     }
     (name == "user").then(|| "`user` is what agents call the person they talk to; choose another name".into())
+}
+
+/// Limits under which every run ends before its first answer.
+fn bad_limits(limits: &Limits) -> impl Iterator<Item = String> {
+    let counts = [
+        ("max_steps", limits.max_steps == 0),
+        ("max_seconds", limits.max_seconds == 0),
+        ("max_tokens", limits.max_tokens == 0),
+        ("max_answer_tokens", limits.max_answer_tokens == Some(0)),
+    ];
+    let none = counts.into_iter().filter(|(_, is_none)| *is_none);
+    let none = none.map(|(key, _)| format!("limits.{key} must be 1 or more"));
+    let no_money = (limits.max_cost == Some(Cost::default()))
+        .then(|| "limits.max_cost must be more than $0; without it, there is no limit".to_owned());
+    none.chain(no_money)
 }
 
 fn bad_context(context: &ContextPolicy) -> impl Iterator<Item = &'static str> {
@@ -343,6 +357,26 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_lets_no_run_answer_is_a_mistake() {
+        for (limit, why) in [
+            ("max_steps: 0", "limits.max_steps must be 1 or more"),
+            ("max_seconds: 0", "limits.max_seconds must be 1 or more"),
+            ("max_tokens: 0", "limits.max_tokens must be 1 or more"),
+            ("max_answer_tokens: 0", "limits.max_answer_tokens must be 1 or more"),
+            ("max_cost: $0", "limits.max_cost must be more than $0; without it, there is no limit"),
+            ("max_cost: 0", "limits.max_cost must be more than $0; without it, there is no limit"),
+        ] {
+            let found = only(&format!("---\nname: a\nlimits: {{{limit}}}\n---\nDo."));
+            assert_eq!((found.line, &*found.text), (3, why), "{limit}");
+        }
+        // A 0 that means something: no limit, no agents below, a budget of what people grant.
+        let means = "max_same_tool: 0, max_repeats: 0, max_depth: 0, max_children: 0, max_tree_cost: $0, \
+                     max_tree_tokens: 0";
+        let (kind, findings) = parse("a.md", &format!("---\nname: a\nlimits: {{{means}}}\n---\nDo."));
+        assert!(kind.is_some() && findings.is_empty(), "{findings:?}");
+    }
+
+    #[test]
     fn every_mistake_names_its_line() {
         assert_eq!(only("You are helpful.").line, 1);
         assert!(only("---\nname: a\n").text.contains("no end"));
@@ -350,8 +384,6 @@ mod tests {
         assert_eq!(only("---\ndescription: x\nname: a/b\n---\nDo.").line, 3);
         assert_eq!(only("---\nname: a\n---\n\n").line, 4);
         assert!(only("---\nname: a\nlimits:\n  max_stepz: 3\n---\nDo.").text.contains("max_stepz"));
-        let no_answer = only("---\nname: a\nlimits: {max_answer_tokens: 0}\n---\nDo.");
-        assert_eq!((no_answer.line, no_answer.text.contains("1 or more")), (3, true));
         assert!(only("---\nname: a\ncontext: {compact_at: 2}\n---\nDo.").text.contains("0.95"));
         assert!(only("---\nname: a\ncontext: {sections: [tme]}\n---\nDo.").text.contains("learnings"));
         assert_eq!(only("---\nname: a\nfallback: [gpt]\n---\nDo.").line, 3);

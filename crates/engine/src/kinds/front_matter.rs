@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_saphyr::budget::BudgetBreach;
 
-use super::{Finding, lenient};
+use super::{Finding, lenient, yaml};
 
 /// A parsed file.
 pub(crate) struct Read<'a, T> {
@@ -29,7 +29,7 @@ pub(crate) fn front_matter<'a, T: DeserializeOwned>(
     text: &'a str,
 ) -> Result<Read<'a, T>, Finding> {
     let (front, body, body_line) = split(text).map_err(|(line, why)| Finding::mistake(file, line, why))?;
-    let matter = serde_saphyr::from_str(front).map_err(|error| mistake(file, front, &error))?;
+    let matter = yaml::read(front).map_err(|error| mistake(file, front, &error))?;
     Ok(Read { front: Cow::Borrowed(front), matter, body, body_line })
 }
 
@@ -44,14 +44,15 @@ pub(super) fn lenient_front_matter<'a, T: DeserializeOwned>(
     keys: &[&str],
 ) -> Result<(Read<'a, T>, Vec<Finding>), Finding> {
     let (front, body, body_line) = split(text).map_err(|(line, why)| Finding::mistake(file, line, why))?;
-    let error = match serde_saphyr::from_str(front) {
+    let error = match yaml::read(front) {
         Ok(matter) => return Ok((Read { front: Cow::Borrowed(front), matter, body, body_line }, Vec::new())),
         Err(error) => error,
     };
-    let Some((repaired, lines)) = lenient::repaired(front, keys) else {
+    let is_repairable = yaml::too_much(&error).is_none();
+    let Some((repaired, lines)) = is_repairable.then(|| lenient::repaired(front, keys)).flatten() else {
         return Err(mistake(file, front, &error));
     };
-    let matter = serde_saphyr::from_str(&repaired).map_err(|error| mistake(file, &repaired, &error))?;
+    let matter = yaml::read(&repaired).map_err(|error| mistake(file, &repaired, &error))?;
     let remark =
         |line| Finding::remark(file, line + 2, "this is not valid YAML; the text is taken literally");
     let remarks = lines.into_iter().map(remark).collect();
@@ -60,8 +61,9 @@ pub(super) fn lenient_front_matter<'a, T: DeserializeOwned>(
 
 fn mistake(file: &str, front: &str, error: &serde_saphyr::Error) -> Finding {
     let line = error.location().map_or(1, |at| at.line() as usize) + 1;
-    let why =
-        error.location().and_then(|at| wrong_number(front, at.line() as usize, at.column() as usize, error));
+    let why = yaml::too_much(error).or_else(|| {
+        error.location().and_then(|at| wrong_number(front, at.line() as usize, at.column() as usize, error))
+    });
     Finding::mistake(file, line, why.unwrap_or_else(|| plain(error)))
 }
 

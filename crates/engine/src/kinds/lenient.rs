@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::yaml;
+
 /// Keys whose values have parts. Errors in these are reported, not repaired.
 const STRUCTURED: [&str; 9] = [
     "fallback",
@@ -104,7 +106,7 @@ fn quoted(entry: &[&str]) -> Option<String> {
         return None;
     }
     let lines: Vec<String> = entry.iter().map(|line| indented(line)).collect();
-    let read: Option<Value> = serde_saphyr::from_str(&lines.join("\n")).ok();
+    let read: Option<Value> = yaml::read(&lines.join("\n")).ok();
     let value = read.as_ref().and_then(|read| read.get(key));
     let fits = match value {
         Some(Value::Array(_) | Value::Object(_)) => key != "description" && key != "name",

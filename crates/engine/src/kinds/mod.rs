@@ -10,6 +10,7 @@ mod lenient;
 mod load;
 pub(crate) mod pattern;
 mod text;
+mod yaml;
 
 use std::{
     collections::BTreeMap,

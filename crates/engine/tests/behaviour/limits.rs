@@ -19,7 +19,7 @@ use serde_json::json;
 /// Runs a model that never stops calling, under these limits; returns the reason and the calls
 /// made.
 ///
-/// The model calls tools in its last call, too: that fails the run, and no tool is called.
+/// The model calls tools in its last call, too, and says nothing: that fails the run, and no tool is called.
 async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<StopReason>, usize) {
     let turn = std::sync::atomic::AtomicUsize::new(0);
     let model = ScriptedModel::deciding(move |_: &Request| {
@@ -306,7 +306,7 @@ async fn a_kind_says_what_each_limit_means() {
         (Limits { max_same_tool: 2, ..limits }, StopReason::SameTool, 3, 2),
     ] {
         for (on_limit, status, asked, last_calls) in [
-            (OnLimit::Answer, Status::Failed, with_answer, 1),
+            (OnLimit::Answer, Status::Succeeded, with_answer, 1),
             (OnLimit::Finish, Status::Succeeded, with_answer, 1),
             (OnLimit::Fail, Status::Failed, failing, 0),
         ] {
@@ -318,6 +318,30 @@ async fn a_kind_says_what_each_limit_means() {
             assert_eq!(root.status, status, "{case}");
             assert_eq!(says_error(&world, &root).await, status == Status::Failed, "{case}");
         }
+    }
+}
+
+/// A model may call tools that it is not offered: what it says beside such calls is its answer.
+#[tokio::test]
+async fn the_text_beside_calls_in_the_last_model_call_is_the_answer_and_the_calls_are_not_made() {
+    for on_limit in [OnLimit::Answer, OnLimit::Finish] {
+        let script = ["first", "second"].map(|text| Script::text(text).and_call("a", json!({"n": 1})));
+        let effects = Effects::default();
+        let toolbox = Toolbox::new().with(TestTool::new("a", Effect::Unsafe, &effects));
+        let kinds = one_kind(|kind| (kind.limits.max_steps, kind.on_limit) = (2, on_limit));
+        let world = World::builder(ScriptedModel::new(script)).tools(toolbox).kinds(kinds).start().await;
+        let root = world.ask("Look.").await;
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{on_limit}");
+        let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+        assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::MaxSteps)));
+        let items = world.client().items(root.id, 0, 100).await.unwrap();
+        let last = items.iter().rev().find_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some((turn.text.as_str(), turn.calls.len())),
+            _ => None,
+        });
+        assert_eq!(last, Some(("second", 0)), "{on_limit}");
+        assert_eq!(effects.per_call(), [1], "only the call of the first turn is made");
+        assert_eq!(world.audit().await, []);
     }
 }
 
@@ -351,10 +375,11 @@ async fn a_kind_says_what_a_limit_means_that_leaves_no_call() {
 async fn a_helper_that_finishes_at_its_limit_reports_what_it_has() {
     for (text, expected) in [
         ("So far: red.", "So far: red."),
-        ("", "It ended at a limit, without an answer: 0 of 1 model calls were made"),
+        ("", "It ended at a limit, without an answer: 1 of 2 model calls were made"),
     ] {
         let model = ScriptedModel::deciding(move |request: &Request| {
             Some(Ok(match (request.system.starts_with("helper"), request.messages.last()) {
+                (true, _) if request.tool_choice == ToolChoice::None => Script::call("a", json!({"n": 2})),
                 (true, _) => Script::text(text).and_call("a", json!({"n": 1})),
                 (false, Some(Message::User(_))) => {
                     Script::call("send_message", json!({"recipient": "helper", "message": "look"}))
@@ -364,7 +389,7 @@ async fn a_helper_that_finishes_at_its_limit_reports_what_it_has() {
         });
         let mut helper = entourage_types::Kind::bare("helper");
         (helper.instructions, helper.on_limit) = ("helper: looks.".into(), OnLimit::Finish);
-        helper.limits.max_steps = 1;
+        helper.limits.max_steps = 2;
         let kinds = one_kind(|kind| kind.peers = vec!["helper".into()]).with(helper);
         let toolbox = crate::kit::first_tools().with(TestTool::new("a", Effect::Pure, &Effects::default()));
         let world = World::builder(model).tools(toolbox).kinds(kinds).start().await;

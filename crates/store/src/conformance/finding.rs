@@ -40,6 +40,8 @@ pub async fn agents_are_found_by_title_and_by_what_they_wait_for(place: impl Bac
         (titled("train"), vec![0, 1]),
         (titled("ships trains"), vec![]),
         (titled("%"), vec![]),
+        (titled("\0"), vec![]),
+        (titled("trains\0 prices"), vec![]),
         (waiting(WaitingOn::User), vec![1]),
         (waiting(WaitingOn::Timer), vec![0, 2]),
         (waiting(WaitingOn::Agent), vec![]),

@@ -70,7 +70,18 @@ impl Run<'_> {
         })
     }
 
-    /// Ends the run if the last model call asked for tools nevertheless: its calls are not made.
+    /// Returns which of a model's calls join its turn. In the last model call, which offers no tools, a text is the
+    /// answer, whatever calls come with it.
+    pub(in crate::run) fn heeded(&self, text: &str, calls: Vec<ToolCall>) -> Vec<ToolCall> {
+        if calls.is_empty() || text.trim().is_empty() || self.last_call().is_none() {
+            return calls;
+        }
+        let tools: Vec<&str> = calls.iter().map(|call| &*call.tool).collect();
+        tracing::warn!(run = %self.record.id, ?tools, "the last answer of a run calls tools, which it was not offered");
+        Vec::new()
+    }
+
+    /// Ends the run if the last model call asked for tools nevertheless, and said nothing: its calls are not made.
     pub(in crate::run) async fn refuse_after_last_call(&mut self, calls: &[ToolCall]) -> Result<()> {
         let Some(notice) = self.last_call().cloned() else { return Ok(()) };
         self.decline(calls, 0, &format!("Not run: {}", notice.text)).await?;

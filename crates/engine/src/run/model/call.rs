@@ -294,7 +294,7 @@ impl Run<'_> {
         self.count(&used, self.engine.now());
         let tools = self.keep_tools()?;
         self.batch.extend(tools);
-        let calls = reply.calls.into_iter().map(with_storable_arguments).collect();
+        let calls = self.heeded(&reply.text, reply.calls).into_iter().map(with_storable_arguments).collect();
         Ok(Turn { text: reply.text, calls, used: Some(used), asked: Some(Box::new(asked)) })
     }
 }

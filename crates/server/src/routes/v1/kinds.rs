@@ -9,10 +9,14 @@ use super::{Answer, Failures, Reserved};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, Names},
+    few_at_once::FewAtOnce,
     page::Paging,
     state::AppState,
     views,
 };
+
+/// The checks of files under way, of all callers.
+static CHECKS: FewAtOnce = FewAtOnce::new(2);
 
 type KindList = List<Kind>;
 type VersionPage = Page<KindVersion>;
@@ -96,8 +100,7 @@ async fn get_check(caller: Caller) -> Answer<Kind> {
 async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) -> Answer<FindingList> {
     // A large file takes a moment, which is no other caller's.
     let check = move || caller.client.check_kind_file(file.as_deref().unwrap_or("kind.md"), &text);
-    let checked = tokio::task::spawn_blocking(check).await;
-    let findings = checked.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
+    let findings = CHECKS.run(check).await;
     Ok(Json(findings.into_iter().map(views::finding).collect()))
 }
 
