@@ -3,6 +3,7 @@
 //! and one index of all owners' open agents, runs (also for their usage) and records finds it.
 
 mod first_pages;
+mod pages_in_place;
 mod rows;
 mod searched_pages;
 

@@ -27,7 +27,7 @@ const READ: u32 = 200;
 /// The query for a page of what an owner has.
 type Pages = fn(&Scope, Page) -> Select;
 
-fn own() -> Scope {
+pub(super) fn own() -> Scope {
     Scope::Owner(Owner::local())
 }
 
@@ -90,7 +90,7 @@ fn a_page_reads_no_row_behind_its_end() {
 }
 
 /// The root of the tree that the tests write.
-fn root() -> Option<AgentId> {
+pub(super) fn root() -> Option<AgentId> {
     Some(tree_id(1).parse().unwrap())
 }
 
@@ -126,7 +126,7 @@ fn a_page_of_a_tree_reads_no_agent_behind_its_end() {
 }
 
 /// The steps of SQLite's virtual machine for all that a read does on a connection.
-fn steps_of(connection: &mut Connection, read: impl FnOnce(&Connection)) -> i32 {
+pub(super) fn steps_of(connection: &mut Connection, read: impl FnOnce(&Connection)) -> i32 {
     let steps = Arc::new(AtomicI32::new(0));
     let counted = Arc::clone(&steps);
     let count = move || {
