@@ -1,6 +1,8 @@
 //! P8p: what people read. The first page of every list in a database with 200,000 runs, 100,000 agents in one tree and
 //! a million events, whatever has ended; and news of a thousand events a second for a hundred who follow.
 
+mod pages;
+mod records;
 mod rows;
 
 use std::{
@@ -8,25 +10,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result};
-use entourage_engine::{
-    AgentFilter, Client, Engine, EventFilter, Outbox, Page, PageEnd, QuestionFilter, Receiver, RunFilter,
-    UsageQuery,
-};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use entourage_engine::{Agency, Budgets, Chart, Client, Engine, ItemQuery, Kinds, Outbox, Receiver};
 use entourage_llm::ScriptedModel;
 use entourage_store::{Commit, Write};
 use entourage_types::{
-    About, Action, Agent, AgentId, Author, Day, DeliveryStatus, Intervention, InterventionId,
-    InterventionStatus, Occasion, Owner, QuestionStatus, ShownStatus, StopReason, Time, UsageBy, WaitingOn,
+    Action, Agent, AgentId, Author, Cost, Intervention, InterventionId, InterventionStatus, Kind, Occasion,
+    Owner, RunId, StepKey, Time,
 };
-use futures::{StreamExt as _, future::BoxFuture};
+use futures::StreamExt as _;
 
-use crate::{Benches, cpu, engine::Bed, model::Script, report::Report, served::Served};
+use crate::{
+    Benches, cpu,
+    engine::{Bed, KIND, TOOL, kind},
+    model::Script,
+    report::Report,
+    served::Served,
+};
 
-/// The number of an event in the middle.
-const MIDDLE: u64 = 500_000;
 /// How many times each page is read; the 95th percentile counts.
 const TIMES: usize = 40;
+/// Messages that an agent answers, with nine items each: a long talk of one day. A kind's window or a digest bounds what a
+/// request shows and not what is read to rebuild it, which is the whole session.
+const TALKS: usize = 12;
 /// A receiver that nothing was for.
 const SILENT: &str = "silent";
 /// Followers of news, events a second, and for how many seconds.
@@ -37,177 +43,96 @@ const SECONDS: u64 = 10;
 const AT_ONCE: u64 = 10;
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
-    let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Text) })?;
+    let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Calls) })?;
     rows::filled(&bed.database())?;
-    let client = benches.engine.block_on(async { told(&bed) });
-    for (name, read) in pages() {
+    records::filled(&bed.database())?;
+    let (client, talked) = benches.engine.block_on(async {
+        let client = told(&bed)?;
+        let talked = talked(&bed, &client).await?;
+        anyhow::Ok((client, talked))
+    })?;
+    for (name, read) in pages::pages(talked) {
         let mut times = Vec::with_capacity(TIMES);
         for _ in 0..TIMES {
-            let began = Instant::now();
-            benches.engine.block_on(read(client.clone()))?;
-            times.push(began.elapsed().as_secs_f64() * 1000.0);
+            times.push(timed(benches, &client, name, &read)?);
         }
         times.sort_by(f64::total_cmp);
         report.target("P8p", name, (times[TIMES - 1 - TIMES / 20], "ms"), 10.0, None);
     }
-    // All of the past up to there is read: this is no page of a list, and has no target.
-    let began = Instant::now();
-    benches.engine.block_on(client.tree_at(id(1)?, MIDDLE))?;
-    let took = began.elapsed().as_secs_f64() * 1000.0;
-    report.note("P8p", "the tree in the middle of its events", took, "ms");
+    for (name, read) in pages::whole_trees() {
+        report.note("P8p", name, timed(benches, &client, name, &read)?, "ms");
+    }
     benches.engine.block_on(bed.end())?;
     news(benches, report)
+}
+
+/// How long a read takes, in milliseconds.
+fn timed(benches: &Benches, client: &Client, name: &str, read: &pages::Read) -> Result<f64> {
+    let began = Instant::now();
+    benches.engine.block_on(read(client.clone())).with_context(|| name.to_owned())?;
+    Ok(began.elapsed().as_secs_f64() * 1000.0)
 }
 
 fn id(number: u32) -> Result<AgentId> {
     Ok(format!("agt_{number:032x}").parse()?)
 }
 
-type Read = fn(Client) -> BoxFuture<'static, Result<()>>;
-
-macro_rules! page {
-    ($name:literal, $client:ident => $read:expr) => {{
-        let read: Read = |$client| {
-            Box::pin(async move {
-                $read.await?;
-                Ok(())
-            })
-        };
-        ($name, read)
-    }};
+/// An agent of this database that has really talked: its requests are rebuilt from rows that the engine wrote.
+#[derive(Clone, Copy)]
+struct Talked {
+    agent: AgentId,
+    /// Its last run, and the number of the last request of that.
+    run: RunId,
+    request: u32,
+    /// The number of the item that answers it.
+    item: u64,
 }
 
-fn newest() -> Page {
-    Page { limit: 50, newest_first: true, bytes: 1 << 20, ..Page::default() }
+/// Has an agent of a tree of its own answer so many messages, with three calls each.
+async fn talked(bed: &Bed, client: &Client) -> Result<Talked> {
+    let agent = bed.run().await?;
+    for _ in 1..TALKS {
+        bed.turn(agent).await?;
+    }
+    let last = ItemQuery { before: Some(u64::MAX), ..ItemQuery::of(agent, 0, 1) };
+    let last = client.transcript_part(last).await?.pop().context("it has said nothing")?;
+    let Some(StepKey::Model(request)) = last.step else { bail!("it ended with {last:?}") };
+    let talked = Talked { agent, run: last.run, request, item: last.seq };
+    let rebuilt = client.request(talked.run, request).await?;
+    ensure!(
+        rebuilt.doubt.is_none() && rebuilt.before.is_some(),
+        "a request is not what was sent: {rebuilt:?}"
+    );
+    Ok(talked)
 }
 
-fn runs() -> RunFilter {
-    RunFilter { page: newest(), ..RunFilter::default() }
-}
-
-fn agents() -> AgentFilter {
-    AgentFilter { page: newest(), ..AgentFilter::default() }
-}
-
-fn events() -> EventFilter {
-    EventFilter { limit: 50, ..EventFilter::default() }
-}
-
-fn questions() -> QuestionFilter {
-    QuestionFilter { status: Some(QuestionStatus::Open), page: newest(), ..QuestionFilter::default() }
-}
-
-fn usage(by: &[UsageBy]) -> UsageQuery {
-    UsageQuery { by: by.to_vec(), ..UsageQuery::default() }
-}
-
-fn day(day: &str) -> Result<Day> {
-    day.parse().map_err(anyhow::Error::msg)
-}
-
-fn words(words: &str) -> Option<String> {
-    Some(words.to_owned())
-}
-
-/// A client of an engine on the same store that has receivers. It delivers nothing.
-fn told(bed: &Bed) -> Client {
+/// A client of an operator, of an engine on the same store that has receivers, kinds in an agency and a budget. It delivers
+/// nothing.
+fn told(bed: &Bed) -> Result<Client> {
     let receivers = [rows::RECEIVER, SILENT].map(|name| Receiver {
         name: name.into(),
         owner: Owner::local(),
         events: Occasion::ALL.to_vec(),
     });
+    let of_desk = vec![records::KIND.to_owned()];
+    let chart = Chart::new(of_desk.clone(), of_desk, Vec::new());
+    let chart = chart.map_err(|wrong| anyhow!("the chart is wrong: {wrong:?}"))?;
+    let mut kinds = Kinds::none().with(kind(KIND, TOOL)).with(Kind::bare(records::KIND));
+    let (name, shared_instructions) = (records::AGENCY.to_owned(), String::new());
+    let desk = Agency { name, description: String::new(), chart, shared_instructions, file: String::new() };
+    kinds.join(desk).map_err(anyhow::Error::msg)?;
     let model = Arc::new(ScriptedModel::new([]));
-    let engine =
-        Engine::builder(Arc::clone(bed.engine.store()), model).outbox(Outbox::new(receivers)).build();
-    engine.client(Owner::local())
-}
-
-fn pages() -> Vec<(&'static str, Read)> {
-    vec![
-        page!("runs", client => client.find_runs(runs())),
-        page!("runs of the tree", client => client.find_runs(RunFilter { root: Some(id(1)?), ..runs() })),
-        page!("runs of one agent", client => client.find_runs(RunFilter { agent: Some(id(7)?), ..runs() })),
-        page!("runs of a rare kind", client => client.find_runs(RunFilter { kind: Some("rare".into()), ..runs() })),
-        page!("runs of no version", client => client.find_runs(RunFilter { version: Some("none".into()), ..runs() })),
-        page!("failed runs", client => client.find_runs(RunFilter { status: Some(ShownStatus::Failed), ..runs() })),
-        page!("stopped runs, of which there are none", client => {
-            client.find_runs(RunFilter { status: Some(ShownStatus::Stopped), ..runs() })
-        }),
-        page!("failed runs of the tree", client => {
-            client.find_runs(RunFilter { root: Some(id(1)?), status: Some(ShownStatus::Failed), ..runs() })
-        }),
-        page!("runs that a limit ended", client => {
-            client.find_runs(RunFilter { stop_reason: Some(StopReason::MaxSteps), ..runs() })
-        }),
-        page!("agents", client => client.find_agents(agents())),
-        page!("agents of a rare kind", client => client.find_agents(AgentFilter { kind: Some("rare".into()), ..agents() })),
-        page!("agents with words that no title has", client => {
-            client.find_agents(AgentFilter { title: Some("no such words".into()), ..agents() })
-        }),
-        page!("agents that wait on a person", client => {
-            client.find_agents(AgentFilter { waiting_on: Some(WaitingOn::User), ..agents() })
-        }),
-        page!("failed agents of the tree", client => {
-            client.find_agents(AgentFilter { root: Some(id(1)?), status: Some(ShownStatus::Failed), ..agents() })
-        }),
-        page!("agents by when they began to work", client => client.latest_agents(agents())),
-        page!("children of the root, with their sums", client => client.children(id(1)?, agents())),
-        page!("waiting children of the root", client => {
-            client.children(id(1)?, AgentFilter { status: Some(ShownStatus::Waiting), ..agents() })
-        }),
-        page!("the sums of the whole tree", client => client.subtree(id(1)?)),
-        page!("why, through one agent", client => client.why(id(2)?)),
-        page!("the last events", client => client.event_page(id(1)?, events())),
-        page!("events in the middle", client => {
-            client.event_page(id(1)?, EventFilter { before: Some(MIDDLE), ..events() })
-        }),
-        page!("events about one agent", client => {
-            client.event_page(id(1)?, EventFilter { agent: Some(id(7)?), ..events() })
-        }),
-        page!("events of a rare name", client => {
-            client.event_page(id(1)?, EventFilter { name: Some("grant".into()), ..events() })
-        }),
-        page!("open questions, soonest due first", client => {
-            client.find_questions(QuestionFilter { soonest_first: true, ..questions() })
-        }),
-        page!("notes with a word that all have", client => client.find_notes(None, words("trains"), newest())),
-        page!("notes with a word that none has", client => client.find_notes(None, words("ships"), newest())),
-        page!("notes of the tree with a word that few have", client => {
-            client.find_notes(Some(id(1)?), words("trains 77"), newest())
-        }),
-        page!("usage by day and model", client => client.usage(usage(&[UsageBy::Day, UsageBy::Model]))),
-        page!("usage of a month by hour", client => {
-            let (from, to) = (Some(day("2025-06-01")?), Some(day("2025-06-30")?));
-            client.usage(UsageQuery { from, to, ..usage(&[UsageBy::Hour]) })
-        }),
-        page!("usage of one agent", client => {
-            client.usage(UsageQuery { agent: Some(id(7)?), ..usage(&[UsageBy::Model]) })
-        }),
-        page!("messages of the root, below which many ask", client => {
-            client.transcript_before(id(1)?, None, 50, 1 << 20)
-        }),
-        page!("messages of one agent", client => client.transcript_before(id(7)?, None, 50, 1 << 20)),
-        page!("messages of one agent, in the middle", client => {
-            let before = Some(PageEnd { item: 5_000, told: None });
-            client.transcript_before(id(7)?, before, 50, 1 << 20)
-        }),
-        page!("deliveries to a receiver", client => client.deliveries(rows::RECEIVER, None, newest())),
-        page!("deliveries that were given up", client => {
-            client.deliveries(rows::RECEIVER, Some(DeliveryStatus::GivenUp), newest())
-        }),
-        page!("deliveries to a receiver that got none", client => client.deliveries(SILENT, None, newest())),
-        page!("the tree at its thousandth event", client => client.tree_at(id(1)?, 1_000)),
-        page!("open questions about what none is about", client => {
-            client.find_questions(QuestionFilter { about: Some(About::Doubt), ..questions() })
-        }),
-    ]
+    let budgets = Budgets { per_owner_per_day: Some(Cost::from_nanos(u64::MAX >> 1)), ..Budgets::default() };
+    let engine = Engine::builder(Arc::clone(bed.engine.store()), model);
+    let engine = engine.outbox(Outbox::new(receivers)).kinds(kinds).budgets(budgets).build();
+    Ok(engine.client(Owner::local()).operating(true))
 }
 
 /// The CPU of the whole process, its hundred clients included, while news are sent.
 fn news(benches: &Benches, report: &mut Report) -> Result<()> {
     let bed = Arc::new(benches.engine.block_on(async { Bed::start(&benches.model, Script::Text) })?);
     let served = benches.engine.block_on(Served::start(&bed))?;
-    let agent = Agent::root(Owner::local(), crate::engine::KIND, "a busy one", Time::now());
+    let agent = Agent::root(Owner::local(), KIND, "a busy one", Time::now());
     let new = Commit::new(agent.created).write(Write::NewAgent(agent.clone()));
     benches.engine.block_on(bed.engine.store().commit(new))?;
     let alone = benches.engine.block_on(eventful(&bed, &agent))?;

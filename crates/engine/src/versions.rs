@@ -84,7 +84,8 @@ impl Versions {
             return Ok(());
         }
         let look = async || {
-            let mut pages = pages(store, &Scope::All, EntityQuery::of(EntityKind::KIND));
+            let scope = Scope::from(&Owner::engine());
+            let mut pages = pages(store, &scope, EntityQuery::of(EntityKind::KIND));
             while let Some(page) = pages.next().await? {
                 // What cannot be read is reported when a run needs it.
                 let kinds = page.iter().filter_map(|stored| serde_json::from_str::<Kind>(&stored.body).ok());

@@ -10,6 +10,7 @@ mod chats;
 mod cursors;
 mod description;
 mod events;
+mod few_of_many;
 mod finding;
 mod first;
 mod forged;

@@ -48,17 +48,13 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &ItemQuery) ->
     let agent = query.agent;
     let select = Select::new(&format!("{COLUMNS} WHERE n >= {BLOCK} | ?"))
         .bind(agent.to_string())
-        .bind(within(query.from))
-        .and(&format!("n <= {BLOCK} | ?"))
-        .bind(agent.to_string())
-        .bind(within(u64::MAX));
-    let (select, order) = match query.before {
-        Some(before) => {
-            let select = select.and(&format!("n < {BLOCK} | ?")).bind(agent.to_string()).bind(within(before));
-            (select, "ORDER BY n DESC LIMIT ?")
-        }
-        None => (select, "ORDER BY n LIMIT ?"),
+        .bind(within(query.from));
+    // One bound above: with two, SQLite searches by one and compares the other with each row from there on.
+    let (than, end, order) = match query.before {
+        Some(before) => ("<", before, "ORDER BY n DESC LIMIT ?"),
+        None => ("<=", u64::MAX, "ORDER BY n LIMIT ?"),
     };
+    let select = select.and(&format!("n {than} {BLOCK} | ?")).bind(agent.to_string()).bind(within(end));
     let mut items = select
         .only("run = ?", query.run)
         .of(scope, "agents", query.agent)

@@ -3,6 +3,7 @@
 //! their usage) and records go through those of all owners.
 
 mod first_pages;
+mod pages_in_place;
 mod rows;
 mod searched_pages;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use entourage_store::Page;
-use entourage_types::{Agent, Chat};
+use entourage_store::{Page, RecordFilter};
+use entourage_types::{Agent, Chat, ChatStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::{ChatMessage, Client, checked_name};
+use super::{ChatMessage, Client, Narrowed, checked_name};
 use crate::{Agency, Error, Result, responses::Follow};
 
 impl Client {
@@ -72,15 +72,16 @@ impl Client {
         }
     }
 
-    /// The chats of an agency, under the names they have there; otherwise as [`Client::chats`].
+    /// A page of the chats of an agency, under the names they have there; otherwise as [`Client::chats`]. It looks at a
+    /// bounded number of chats.
     ///
     /// # Errors
     /// [`Error::UnknownAgency`]; when the store fails.
-    pub async fn agency_chats(&self, agency: &str, page: Page) -> Result<Vec<Chat>> {
+    pub async fn agency_chats(&self, agency: &str, page: Page) -> Result<Narrowed<Chat>> {
         let before = chat_in(&*self.agency(agency)?, "");
-        let mut chats = self.chats_that(|name| name.starts_with(&before), page).await?;
-        chats.iter_mut().for_each(|chat| drop(chat.name.drain(..before.len())));
-        Ok(chats)
+        let open = RecordFilter { page, ..RecordFilter::in_status(ChatStatus::Open) };
+        let found = self.filtered(open, |chat: &Chat| chat.name.starts_with(&before)).await?;
+        Ok(found.map(|chat| Chat { name: chat.name[before.len()..].to_owned(), ..chat }))
     }
 
     /// Deletes a chat of an agency, as [`Client::delete_chat`] does.

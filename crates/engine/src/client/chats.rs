@@ -4,7 +4,7 @@ use entourage_store::{AgentQuery, Commit, Error as StoreError, Expect, Page, Rec
 use entourage_types::{Action, Agent, AgentId, Chat, ChatStatus, EntityKind, PostId, Status, Time};
 
 use super::{Client, intervene::intervention};
-use crate::{Error, Result, pages::pages, thread};
+use crate::{Error, Result, thread};
 
 impl Client {
     /// Returns the root of a chat's tree, also if the chat does not exist yet; for a deleted chat, the root
@@ -23,26 +23,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn chats(&self, page: Page) -> Result<Vec<Chat>> {
-        self.chats_that(|_| true, page).await
-    }
-
-    /// Like [`Client::chats`], for the chats whose name fits.
-    pub(super) async fn chats_that(
-        &self,
-        fits: impl Fn(&str) -> bool + Send,
-        page: Page,
-    ) -> Result<Vec<Chat>> {
-        let wanted = page.limit as usize;
-        let open = RecordFilter { page, ..RecordFilter::<Chat>::in_status(ChatStatus::Open) };
-        let mut pages = pages(&**self.engine.store(), &self.scope, open);
-        let mut found: Vec<Chat> = Vec::new();
-        while found.len() < wanted
-            && let Some(page) = pages.next().await?
-        {
-            found.extend(page.into_iter().filter(|chat| fits(&chat.name)));
-        }
-        found.truncate(wanted);
-        Ok(found)
+        self.records(RecordFilter { page, ..RecordFilter::in_status(ChatStatus::Open) }).await
     }
 
     /// Deletes a chat: every thread that people opened in it, and all agents below. The next message under

@@ -1,16 +1,17 @@
-//! Finding agents and runs by what people ask for.
+//! Finding agents, runs and tasks by what people ask for.
 
 use std::collections::{HashMap, HashSet};
 
-use entourage_store::{AgentQuery, Page, RunQuery, Subtree};
-use entourage_types::{Agent, AgentId, Run, RunId, ShownStatus, StopReason, WaitingOn};
+use entourage_store::{AgentQuery, Page, RecordFilter, RunQuery, Subtree};
+use entourage_types::{Agent, AgentId, Run, RunId, ShownStatus, Status, StopReason, Task, WaitingOn};
 
 use super::{Client, Narrowed, narrow::narrowed};
 use crate::Result;
 
-/// At how many agents, and at how many runs, a page looks.
+/// At how many agents, runs and tasks a page looks.
 const AGENTS: u32 = 4_000;
 const RUNS: u32 = 2_000;
+const TASKS: u32 = 4_000;
 /// Up to so many agents, the runs of a tree are found by its agents.
 const FEW_AGENTS: u32 = 256;
 /// How many runs are read at once in the search for the agents that began to work last, and how many in all.
@@ -170,6 +171,27 @@ impl Client {
         let page = narrow.page.clone();
         narrowed(page, looks, |page| read(&wide, page), |page| read(&narrow, page), |row| row.id.to_string())
             .await
+    }
+
+    /// A page of tasks, of one tree or of all, in one status or in any. It looks at a bounded number of tasks.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn find_tasks(
+        &self,
+        root: Option<AgentId>,
+        status: Option<Status>,
+        page: Page,
+    ) -> Result<Narrowed<Task>> {
+        // No index finds the tasks of a tree by their status.
+        let looks = (root.is_some() && status.is_some()).then_some(TASKS);
+        let store = self.engine.store();
+        let read = |status, page| {
+            let filter = RecordFilter { root, status, page, ..RecordFilter::default() };
+            store.records(&self.scope, filter)
+        };
+        let id = |task: &Task| task.id.to_string();
+        narrowed(page, looks, |page| read(None, page), |page| read(status, page), id).await
     }
 
     /// A page of an agent's children, in the order of the filter's page, with the sums of each branch.

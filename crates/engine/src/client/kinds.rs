@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use entourage_store::{EntityQuery, Page, RunCount, RunQuery};
-use entourage_types::{Agent, EntityKind, Kind, Scope, Time};
+use entourage_types::{Agent, EntityKind, Kind, Owner, Scope, Time};
 
 use super::{Client, Narrowed};
 use crate::{
@@ -84,11 +84,13 @@ impl Client {
     /// When the store fails.
     pub async fn kind_versions(&self, name: &str, page: Page) -> Result<Narrowed<KindVersion>> {
         let (limit, mut after, mut looked) = (page.limit as usize, page.after, 0);
+        // The engine owns all of them: with an owner, they are found in their order.
+        let scope = Scope::from(&Owner::engine());
         let mut rows: Vec<KindVersion> = Vec::new();
         loop {
             let page = Page { after: after.clone(), limit: VERSIONS, newest_first: true, ..Page::default() };
             let query = EntityQuery { page, ..EntityQuery::of(EntityKind::KIND) };
-            let found = self.engine.store().entities(&Scope::All, query).await?;
+            let found = self.engine.store().entities(&scope, query).await?;
             let Some(last) = found.last().map(|entity| entity.id.clone()) else {
                 return Ok(Narrowed { rows, next: None });
             };

@@ -37,6 +37,7 @@ mod past;
 mod person_below;
 mod prefix;
 mod prefix_breaks;
+mod prefix_on_the_wire;
 mod program_crashes;
 mod programs;
 mod proofs;

@@ -13,7 +13,7 @@ use entourage_types::{
 };
 use serde_json::json;
 
-const TURNS: usize = 20;
+pub(crate) const TURNS: usize = 20;
 
 /// The bytes of a message: all that it adds to a request.
 fn bytes(message: &Message) -> String {
@@ -43,7 +43,7 @@ fn assert_little_is_beside(requests: &[Request]) {
 }
 
 /// What items add to a request, written down here once more.
-fn added(items: &[Item]) -> Vec<Message> {
+pub(crate) fn added(items: &[Item]) -> Vec<Message> {
     let message = |item: &Item| match &item.body {
         ItemBody::Message(message) => Message::User(message.text.clone()),
         ItemBody::Turn(turn) => Message::Assistant { text: turn.text.clone(), calls: turn.calls.clone() },
@@ -86,12 +86,12 @@ fn note(agent: &Agent, title: &str) -> Note {
 }
 
 /// Writes a note of another agent of the tree.
-async fn write_note(world: &World, root: &Agent, title: &str) {
+pub(crate) async fn write_note(world: &World, root: &Agent, title: &str) {
     let commit = Commit::new(world.clock().now()).write(Write::record(&note(root, title)).unwrap());
     world.store().commit(commit).await.unwrap();
 }
 
-fn all_sections(kind: &mut Kind) {
+pub(crate) fn all_sections(kind: &mut Kind) {
     kind.context.sections = vec![Section::Time, Section::Notes, Section::Learnings];
 }
 
@@ -152,40 +152,47 @@ async fn over_twenty_turns_a_request_keeps_every_byte_of_the_one_before_and_adds
 }
 
 /// The texts of a conversation as people and models write them.
-fn paragraph(words: &str) -> String {
+pub(crate) fn paragraph(words: &str) -> String {
     format!("{words} {}", "And this is why, with all that belongs to it. ".repeat(25))
+}
+
+/// What a person has just asked, up to the colon; nothing if the model reads an output.
+pub(crate) fn question(request: &Request) -> &str {
+    match request.messages.last() {
+        Some(Message::User(text)) => text.split(':').next().unwrap_or_default(),
+        _ => "",
+    }
 }
 
 /// A leader that learns something, thinks better of it and drops it, and starts two workers on the way.
 fn learning_leader() -> ScriptedModel {
     ScriptedModel::deciding(|request| {
-        let learned = request.messages.iter().find_map(|message| match message {
-            Message::Output { tool, text, .. } if tool == "save_learning" => handle(text),
-            _ => None,
-        });
-        let question = match request.messages.last() {
-            Some(Message::User(text)) => text.split(':').next().unwrap_or_default(),
-            _ => "",
-        };
-        Some(Ok(match question {
+        let learned = learned(request);
+        Some(Ok(match question(request) {
             _ if is_worker(request) => Script::text("It is found."),
             "question 2" => Script::call("save_learning", json!({"text": "They like tea."})),
             "question 8" => {
                 Script::call("update_learning", json!({"id": learned, "text": "They like coffee."}))
             }
             "question 14" => Script::call("retire_learning", json!({"id": learned})),
-            "question 5" | "question 11" => {
-                Script::call("spawn_agent", json!({"kind": "worker", "task": format!("for {question}")}))
-            }
+            "question 5" | "question 11" => Script::call(
+                "spawn_agent",
+                json!({"kind": "worker", "task": format!("for {}", question(request))}),
+            ),
             _ => Script::text(paragraph("It is as it was.")),
         }))
     })
 }
 
 /// The short name of the learning that a call has saved, as its output says it.
-fn handle(output: &str) -> Option<String> {
+pub(crate) fn learned(request: &Request) -> Option<String> {
     let is_hex = |word: &&str| word.len() == 6 && word.chars().all(|char| char.is_ascii_hexdigit());
-    output.split(|char: char| !char.is_alphanumeric()).find(is_hex).map(str::to_owned)
+    request.messages.iter().find_map(|message| match message {
+        Message::Output { tool, text, .. } if tool == "save_learning" => {
+            text.split(|char: char| !char.is_alphanumeric()).find(is_hex).map(str::to_owned)
+        }
+        _ => None,
+    })
 }
 
 /// A learning is told again when it has another text and when it is dropped, and a sub-agent when it begins, has a

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery};
 use entourage_types::{
-    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Owner, Question, Record, Scope, ShownStatus,
-    StopReason, Task, WaitingOn,
+    AgentId, Chat, Delivery, EntityKind, Grant, Intervention, Learning, Owner, Question, Record, Schedule,
+    Scope, Session, ShownStatus, StopReason, Task, WaitingOn,
 };
 
 use super::rows::database_with_ended_rows;
@@ -31,6 +31,7 @@ fn in_statuses(statuses: &[&str]) -> Vec<EntityQuery> {
         of_noun::<Delivery>(statuses),
         of_noun::<Grant>(statuses),
         of_noun::<Chat>(statuses),
+        of_noun::<Learning>(statuses),
     ]
     .concat()
 }
@@ -49,6 +50,11 @@ fn lists_of_records(scope: &Scope) -> Vec<EntityQuery> {
         EntityQuery::records::<Delivery>(),
         EntityQuery::records::<Grant>(),
         EntityQuery::records::<Chat>(),
+        EntityQuery::records::<Learning>(),
+        EntityQuery::records::<Session>(),
+        EntityQuery::records::<Schedule>(),
+        // These belong to the engine.
+        EntityQuery::of(EntityKind::KIND),
     ];
     [open.as_slice(), &in_statuses(ENDED.words), &whole].concat()
 }
@@ -105,6 +111,9 @@ fn first_pages() -> Vec<(String, Select)> {
     }
     agents(&Scope::All, AgentQuery { roots: true, ..AgentQuery::default() });
     agents(&Scope::All, AgentQuery { unread: true, unwoken: true, ..AgentQuery::default() });
+    let unread = || AgentQuery { unread: true, ..AgentQuery::default() };
+    agents(&own, unread());
+    agents(&own, AgentQuery { roots: true, ..unread() });
     for filter in filters_of_runs() {
         for page in pages("run_40") {
             let query = RunQuery { page, ..filter.clone() };

@@ -146,6 +146,10 @@ pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::Tem
         ("grant", "standing", "revoked", "revoked"),
         ("chat", "open", "deleted", "deleted"),
         ("request", "done", "done", "done"),
+        ("learning", "kept", "kept", "retired"),
+        ("session", "closed", "closed", "closed"),
+        ("schedule", "active", "ended", "paused"),
+        ("kind", "kept", "kept", "kept"),
     ] {
         let status = status(open, good, bad);
         insert(
@@ -209,5 +213,61 @@ pub(super) fn database_with_tree(branches: u32, below: u32) -> (tempfile::TempDi
     // Each branch has ended as many runs of its own.
     let of_branch = ["'run_of_branch_' || i", &branch, "'local'", "'succeeded'", "'completed'"];
     insert_runs(&connection, branches * below, of_branch);
+    (directory, connection)
+}
+
+/// Creates a database with a tree of two agents. Its root has so many items, and the tree as many events: of a hundred of
+/// them, one is about the other agent, and one has a rare name.
+pub(super) fn database_with_past(rows: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database_with_tree(1, 0);
+    let (root, other) = (tree_id(1), tree_id(2));
+    insert(
+        &connection,
+        rows,
+        "items",
+        "n, run, session, at, type, body",
+        "1 << 32 | i - 1, printf('run_%032x', 1), 1, i, 'message', '{\"from\":{\"by\":\"user\"},\"text\":\"Well?\"}'",
+    );
+    let events = format!(
+        "1 << 32 | i, iif(i % 100 = 0, '{other}', '{root}'), i, iif(i % 100 = 50, \
+         '{{\"event\":\"agent_created\",\"kind\":\"assistant\",\"title\":\"Trains\"}}', \
+         '{{\"event\":\"agent_status\",\"status\":\"running\"}}')"
+    );
+    insert(&connection, rows, "events", "n, agent, at, body", &events);
+    (directory, connection)
+}
+
+/// Creates a database with the usage of so many days, hour by hour, from the beginning of 2025 on.
+pub(super) fn database_with_usage(days: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    insert(
+        &connection,
+        days * 24,
+        "usage_of_owners",
+        "owner, day, hour, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost",
+        "'local', date('2025-01-01', '+' || ((i - 1) / 24) || ' days'), (i - 1) % 24, 'a::b', 'assistant', \
+         1, 0, 1, 1, 0, 0, 0, 1",
+    );
+    (directory, connection)
+}
+
+/// Creates a database with twenty records of an agent, and so many of another one with the same owner: of each of these
+/// nouns, in this status.
+pub(super) fn database_with_records(nouns: &[(&str, &str)], others: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    for (noun, status) in nouns {
+        for (number, rows) in [(1, 20), (2, others)] {
+            let agent = tree_id(number);
+            insert(
+                &connection,
+                rows,
+                "entities",
+                "kind, id, owner, root, parent, status, created, updated, body",
+                &format!(
+                    "'{noun}', '{noun}_{number}_' || i, 'local', '{agent}', '{agent}', '{status}', i, i, '{{}}'"
+                ),
+            );
+        }
+    }
     (directory, connection)
 }

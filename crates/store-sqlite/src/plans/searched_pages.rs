@@ -82,7 +82,7 @@ fn a_page_reads_no_row_behind_its_end() {
 }
 
 /// The root of the tree that the tests write.
-fn root() -> Option<AgentId> {
+pub(super) fn root() -> Option<AgentId> {
     Some(tree_id(1).parse().unwrap())
 }
 

@@ -202,6 +202,8 @@ async fn whole(mut heard: AgencyAnswer) -> Result<(StatusCode, AgencyResponse), 
 }
 
 /// List the chats of an agency that were not deleted, in no particular order
+///
+/// Where few of many chats are of this agency, a page has fewer entries, or none; the next page goes on from there.
 #[utoipa::path(
     get, path = "/v1/agencies/{name}/chats", tag = "agencies", operation_id = "listAgencyChats",
     params(("name" = String, Path, description = "The agency's name.", max_length = 255), PageQuery),
@@ -212,8 +214,7 @@ async fn chats(
     Id(name): Id<String>,
     Filter(query): Filter<PageQuery>,
 ) -> Answer<AgencyChatPage> {
-    let read = |rows| caller.client.agency_chats(&name, rows);
-    Ok(Json(Paging::of(&query)?.read(read, |chat| chat.id.clone()).await?))
+    Ok(Json(Paging::of(&query)?.narrowed(|page| caller.client.agency_chats(&name, page)).await?))
 }
 
 /// Delete a chat of an agency

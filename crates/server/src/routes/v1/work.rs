@@ -20,14 +20,16 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// List tasks, newest first
+///
+/// Where few of a tree's many tasks are in the status, a page has fewer entries, or none; the next page goes on from
+/// there.
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(ListTasks),
     responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
 )]
 async fn tasks(caller: Caller, Filter(query): Filter<ListTasks>) -> Answer<TaskPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    let read = |rows| caller.client.tasks(query.root, query.status, rows);
-    Ok(Json(paging.read(read, |task| task.id.to_string()).await?))
+    Ok(Json(paging.narrowed(|page| caller.client.find_tasks(query.root, query.status, page)).await?))
 }
 
 /// Get a task
