@@ -173,7 +173,8 @@ async fn each_of_many_files_whose_aliases_repeat_too_much_is_refused() {
     let lists = (1..12)
         .map(|level| format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); 9].join(",")));
     let text = format!("---\nname: bomb\na0: &a0 [x,x]\n{}---\nDo it.", lists.collect::<String>());
-    let checks = (0..20).map(|_| site.post("/v1/kinds/check", &json!({"text": text})));
+    let body = json!({"text": text});
+    let checks = (0..20).map(|_| site.post("/v1/kinds/check", &body));
     for answer in futures::future::join_all(checks).await {
         let found = answer.expect(200)["data"].clone();
         assert_eq!(
