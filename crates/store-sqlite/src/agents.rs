@@ -90,7 +90,7 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
     let select = title_words(query.title.as_deref().unwrap_or_default()).fold(select, |select, word| {
         match word.contains('\0') {
             // A pattern ends at a NUL, and no title has one.
-            true => select.and("0"),
+            true => select.and("agents.n < 0"),
             false => select.and("title LIKE ? ESCAPE '\\'").bind(containing(word)),
         }
     });
