@@ -112,7 +112,7 @@ fn one_of_hundred(number: u32) -> Result<AgentId> {
 
 fn kind(number: u32) -> Result<Entity> {
     let name = match number {
-        _ if number % 500 == 0 => RARE.to_owned(),
+        _ if number.is_multiple_of(500) => RARE.to_owned(),
         _ if number % 10 == 1 => KIND.to_owned(),
         _ => format!("{KIND} {}", number % 10),
     };
@@ -134,7 +134,7 @@ fn kind(number: u32) -> Result<Entity> {
 }
 
 fn learning(number: u32) -> Result<Learning> {
-    let is_kept = number / 100 % 2 == 0;
+    let is_kept = (number / 100).is_multiple_of(2);
     Ok(Learning {
         id: LearningId::new(),
         owner: Owner::local(),
@@ -148,7 +148,7 @@ fn learning(number: u32) -> Result<Learning> {
 }
 
 fn session(number: u32) -> Result<Session> {
-    let of_one = number % 10 == 0;
+    let of_one = number.is_multiple_of(10);
     Ok(Session {
         id: SessionId::new(),
         owner: Owner::local(),
@@ -178,7 +178,7 @@ fn task(number: u32) -> Result<Task> {
         group: None,
         kind: KIND.into(),
         instruction: format!("Find trains to place {number}."),
-        status: if number % 100 == 0 { Status::Failed } else { Status::Succeeded },
+        status: if number.is_multiple_of(100) { Status::Failed } else { Status::Succeeded },
         result: None,
         post: None,
         run: None,
@@ -197,7 +197,7 @@ fn grant(number: u32) -> Result<Grant> {
         tool: "look_up".into(),
         subject: GrantSubject::Rule("look_up".into()),
         question: QuestionId::new(),
-        status: if number % 100 == 0 { GrantStatus::Standing } else { GrantStatus::Revoked },
+        status: if number.is_multiple_of(100) { GrantStatus::Standing } else { GrantStatus::Revoked },
         created: at(number),
         updated: at(number),
     })
@@ -208,7 +208,7 @@ fn intervention(number: u32) -> Result<Intervention> {
         id: InterventionId::new(),
         owner: Owner::local(),
         root: id(1)?,
-        agent: if number % 2 == 0 { id(1)? } else { one_of_hundred(number)? },
+        agent: if number.is_multiple_of(2) { id(1)? } else { one_of_hundred(number)? },
         by: Author::User,
         action: Action::Comment,
         text: Some("seen".into()),
@@ -224,7 +224,7 @@ fn chat(number: u32) -> Result<Chat> {
     Ok(Chat {
         id: format!("{number:064x}"),
         owner: Owner::local(),
-        name: if number % 1_000 == 0 { format!("{AGENCY}/{name}") } else { name },
+        name: if number.is_multiple_of(1_000) { format!("{AGENCY}/{name}") } else { name },
         root: id(1_001 + number)?,
         deleted: false,
         created: at(number),
@@ -242,8 +242,8 @@ fn schedule(number: u32) -> Result<Schedule> {
         trigger: Trigger { name: "look".into(), payload: json!({ "number": number }), schedule: None },
         recurrence: Recurrence::Every { seconds: 86_400 },
         status: match number {
-            _ if number % 1_000 == 0 => ScheduleStatus::Paused,
-            _ if number % 2 == 0 => ScheduleStatus::Ended,
+            _ if number.is_multiple_of(1_000) => ScheduleStatus::Paused,
+            _ if number.is_multiple_of(2) => ScheduleStatus::Ended,
             _ => ScheduleStatus::Active,
         },
         due: at(number),
