@@ -17,8 +17,7 @@ const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error,
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
                        reasoning_tokens, cost_nanos, started, ended, worked_ms, spent";
 
-pub(crate) const OPEN: &str =
-    "runs.status <> 'succeeded' AND runs.status <> 'failed' AND runs.status <> 'cancelled'";
+pub(crate) const OPEN: &str = "runs.open = 1";
 
 const UNENDED: Partial = Partial { index: "open_runs", holds: OPEN };
 const FAILED: Partial =
@@ -148,10 +147,10 @@ pub(crate) fn before(connection: &Connection, run: RunId) -> Result<Option<(Agen
 /// agent.
 pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) -> Result<()> {
     macro_rules! update {
-        ($status:literal) => {
+        ($indexed:literal) => {
             concat!(
                 "UPDATE runs SET ",
-                $status,
+                $indexed,
                 "waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, tasks = ?8, \
                  model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
                  cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, \
@@ -184,16 +183,19 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
     ];
     let insert = "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended, worked_ms, spent, owner) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)";
-    let owner = run.owner.as_str();
+         cost_nanos, started, ended, worked_ms, spent, owner, open) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+    let (owner, open) = (run.owner.as_str(), !run.status.is_terminal());
     match before {
         // Most changes keep the status, and an update that names no indexed column leaves the indexes alone.
         Some(status) if status == run.status => {
             connection.prepare_cached(update!(""))?.execute(&values[..])?
         }
+        Some(_) if run.status.is_terminal() => {
+            connection.prepare_cached(update!("status = ?3, open = 0, "))?.execute(&values[..])?
+        }
         Some(_) => connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?,
-        None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&owner]].concat()[..])?,
+        None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&owner, &open]].concat()[..])?,
     };
     Ok(())
 }

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, de::DeserializeOwned};
-use serde_saphyr::budget::BudgetBreach;
 
 use super::{Finding, lenient, yaml};
 
@@ -100,37 +99,12 @@ fn split(text: &str) -> Result<(&str, &str, usize), (usize, String)> {
 
 /// The first line of a parser's message: the rest shows the file, whose line the finding names.
 fn plain(error: &serde_saphyr::Error) -> String {
-    if let serde_saphyr::Error::Budget { breach, .. } = error.without_snippet() {
-        return too_much(breach).to_owned();
-    }
     let text = error.to_string();
     let line = text.lines().next().unwrap_or(&text);
     let line = line.strip_prefix("error: ").unwrap_or(line);
     let line =
         line.split_once(": ").filter(|(head, _)| head.contains("line ")).map_or(line, |(_, tail)| tail);
     line.replace("expected sequence start", "expected a list, such as `[one, two]`")
-}
-
-/// What exceeds the parser's limits.
-const fn too_much(breach: &BudgetBreach) -> &'static str {
-    match breach {
-        BudgetBreach::Depth { .. } => "the front matter is nested too deeply",
-        BudgetBreach::Events { .. } | BudgetBreach::Nodes { .. } => "the front matter has too many values",
-        BudgetBreach::ScalarBytes { .. } | BudgetBreach::InputBytes { .. } => {
-            "the front matter has too much text"
-        }
-        BudgetBreach::Anchors { .. } => "the front matter has too many anchors (`&name`)",
-        BudgetBreach::Aliases { .. } | BudgetBreach::AliasAnchorRatio { .. } => {
-            "the front matter repeats its anchors (`&name`) too often: it has too many aliases (`*name`)"
-        }
-        BudgetBreach::RecordedAnchorEvents { .. } | BudgetBreach::RecordedAnchorBytes { .. } => {
-            "the values of anchors (`&name`) in the front matter are too large"
-        }
-        BudgetBreach::MergeKeys { .. } => "the front matter has too many merge keys (`<<`)",
-        BudgetBreach::Documents { .. } => "the front matter has too many YAML documents",
-        BudgetBreach::SequenceUnbalanced => "the front matter closes a list or a map that it has not opened",
-        _ => "the front matter is too large",
-    }
 }
 
 /// The line of a key of the front matter; the first if it is missing.

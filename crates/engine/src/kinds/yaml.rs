@@ -37,17 +37,39 @@ fn options(bytes: usize) -> Options {
 
 /// What a text has too much of, if that is what is wrong.
 pub(super) fn too_much(error: &Error) -> Option<String> {
-    let repeated = "counting each time that an alias (`*name`) repeats them";
     match error {
         Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => too_much(error),
-        Error::Budget { breach: BudgetBreach::Nodes { nodes }, .. } => {
-            Some(format!("too many values: at most {} fit, {repeated}", nodes.saturating_sub(1)))
-        }
-        Error::Budget { breach: BudgetBreach::ScalarBytes { .. }, .. } => {
-            Some(format!("too long: the words have at most {MOST_BYTES} bytes, {repeated}"))
-        }
+        Error::Budget { breach, .. } => Some(in_words(breach)),
         _ => None,
     }
+}
+
+/// What exceeds the parser's limits.
+fn in_words(breach: &BudgetBreach) -> String {
+    let repeated = "counting each time that an alias (`*name`) repeats them";
+    let text = match breach {
+        BudgetBreach::Nodes { nodes } => {
+            return format!("too many values: at most {} fit, {repeated}", nodes.saturating_sub(1));
+        }
+        BudgetBreach::ScalarBytes { .. } => {
+            return format!("too long: the words have at most {MOST_BYTES} bytes, {repeated}");
+        }
+        BudgetBreach::Depth { .. } => "the front matter is nested too deeply",
+        BudgetBreach::Events { .. } => "the front matter has too many values",
+        BudgetBreach::InputBytes { .. } => "the front matter has too much text",
+        BudgetBreach::Anchors { .. } => "the front matter has too many anchors (`&name`)",
+        BudgetBreach::Aliases { .. } | BudgetBreach::AliasAnchorRatio { .. } => {
+            "the front matter repeats its anchors (`&name`) too often: it has too many aliases (`*name`)"
+        }
+        BudgetBreach::RecordedAnchorEvents { .. } | BudgetBreach::RecordedAnchorBytes { .. } => {
+            "the values of anchors (`&name`) in the front matter are too large"
+        }
+        BudgetBreach::MergeKeys { .. } => "the front matter has too many merge keys (`<<`)",
+        BudgetBreach::Documents { .. } => "the front matter has too many YAML documents",
+        BudgetBreach::SequenceUnbalanced => "the front matter closes a list or a map that it has not opened",
+        _ => "the front matter is too large",
+    };
+    text.to_owned()
 }
 
 #[cfg(test)]
@@ -72,9 +94,9 @@ mod tests {
     fn aliases_that_repeat_too_much_are_a_mistake_that_says_so() {
         let (kind, findings) = parse("k.md", &format!("---\nname: k\n{}---\nDo.", bomb("key")));
         assert!(kind.is_none(), "{findings:?}");
-        let told = &findings[0].text;
-        assert!(told.starts_with("too many values: at most "), "{told}");
-        assert!(told.ends_with("counting each time that an alias (`*name`) repeats them"), "{told}");
+        let text = &findings[0].text;
+        assert!(text.starts_with("too many values: at most "), "{text}");
+        assert!(text.ends_with("counting each time that an alias (`*name`) repeats them"), "{text}");
     }
 
     /// Beside text that is not valid YAML, each entry is read for itself; one that cannot be read is text.
@@ -96,7 +118,7 @@ mod tests {
     fn a_word_that_aliases_repeat_too_often_is_too_long() {
         let aliases = vec!["*w"; 2_000].join(",");
         let error = read::<Value>(&format!("word: &w {}\nall: [{aliases}]", "w".repeat(1_000))).unwrap_err();
-        assert!(too_much(&error).is_some_and(|told| told.starts_with("too long: ")), "{error}");
+        assert!(too_much(&error).is_some_and(|text| text.starts_with("too long: ")), "{error}");
     }
 
     #[test]

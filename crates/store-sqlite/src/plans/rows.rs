@@ -23,8 +23,10 @@ fn insert(connection: &Connection, rows: u32, table: &str, columns: &str, values
 fn insert_runs(connection: &Connection, rows: u32, of_each: [&str; 5]) {
     let columns = "id, agent, owner, status, stop_reason, started, kind_version, tasks, spent, model_calls, \
                    worked_ms, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
-                   reasoning_tokens, cost_nanos";
-    let values = format!("{}, i, 'v', '[]', '[1]', 1, 1, 1, 1, 1, 1, 1, 1", of_each.join(", "));
+                   reasoning_tokens, cost_nanos, open";
+    let [.., status, _] = of_each;
+    let open = format!("({status}) NOT IN ('succeeded', 'failed', 'cancelled')");
+    let values = format!("{}, i, 'v', '[]', '[1]', 1, 1, 1, 1, 1, 1, 1, 1, {open}", of_each.join(", "));
     insert(connection, rows, "runs", columns, &values);
 }
 

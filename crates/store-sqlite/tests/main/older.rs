@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 33] = [
+pub(crate) const MIGRATIONS: [&str; 34] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -39,6 +39,7 @@ pub(crate) const MIGRATIONS: [&str; 33] = [
     include_str!("../../migrations/0031_schedules.sql"),
     include_str!("../../migrations/0032_sums_of_agents.sql"),
     include_str!("../../migrations/0033_search_of_an_owner.sql"),
+    include_str!("../../migrations/0034_open_runs.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -51,7 +52,10 @@ pub(crate) fn insert_agent(older: &Connection, id: AgentId) {
 /// Takes back what migrations from 27 on add and would add again, for tests that make an older database of a new one.
 pub(crate) fn undo_later(file: &Connection) {
     file.execute_batch(
-        "DROP INDEX living_agents;
+        "DROP INDEX open_runs; ALTER TABLE runs DROP COLUMN open;
+         CREATE INDEX open_runs ON runs (n)
+             WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled';
+         DROP INDEX living_agents;
          ALTER TABLE agents DROP COLUMN living; ALTER TABLE agents DROP COLUMN works_for;
          DROP TRIGGER sums_go_with_their_agent; DROP TABLE subtrees;
          DROP TABLE budgets; DROP TABLE reservations;
