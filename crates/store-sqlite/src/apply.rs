@@ -121,6 +121,7 @@ pub(crate) fn commit(
                 agents::set_living(connection, agent.id, lives(cache)?)?;
             }
         }
+        cache.settle(agent.id, agent.epoch);
         cache.put_agent(agent);
     }
     let events = events::append(connection, cache, commit.at, derived)?;

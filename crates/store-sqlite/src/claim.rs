@@ -14,8 +14,8 @@ const FEW_POSTS: u32 = 4;
 pub(crate) enum Claimed {
     /// It has no items yet, so little belongs to it, which was read with the claim.
     New(Box<Claim>),
-    /// What belongs to it is still to be read.
-    Known(Agent),
+    /// What belongs to it is still to be read. With the number of earlier claims since its last commit.
+    Known(Agent, u64),
 }
 
 /// Claims an agent on the connection that writes.
@@ -24,24 +24,26 @@ pub(crate) fn claim(
     cache: &mut WriterCache,
     id: AgentId,
 ) -> Result<Option<Claimed>> {
-    let Some(agent) = cache.claim(connection, id)? else { return Ok(None) };
+    let Some((agent, unsettled)) = cache.claim(connection, id)? else { return Ok(None) };
     // Commits wait while this reads, so it reads only a little.
     if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {
-        return Ok(Some(Claimed::Known(agent)));
+        return Ok(Some(Claimed::Known(agent, unsettled)));
     }
     // A transaction that is under way is a snapshot, too.
-    let claim =
-        if connection.is_autocommit() { read(connection, agent, 0)? } else { rows(connection, agent, 0)? };
+    let claim = match connection.is_autocommit() {
+        true => read(connection, agent, unsettled, 0)?,
+        false => rows(connection, agent, unsettled, 0)?,
+    };
     Ok(Some(Claimed::New(Box::new(claim))))
 }
 
 /// Reads what belongs to an agent that was just claimed, in one snapshot. If another claim has followed
 /// since, every commit under this one will be refused.
-pub(crate) fn read(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
-    snapshot(connection, || rows(connection, agent, from))
+pub(crate) fn read(connection: &Connection, agent: Agent, unsettled: u64, from: u64) -> Result<Claim> {
+    snapshot(connection, || rows(connection, agent, unsettled, from))
 }
 
-fn rows(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
+fn rows(connection: &Connection, agent: Agent, unsettled: u64, from: u64) -> Result<Claim> {
     let run = runs::open(connection, agent.id)?;
     let steps = match &run {
         Some(run) => runs::steps(connection, &Scope::All, run.id)?,
@@ -50,6 +52,6 @@ fn rows(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
     let items = items::of_session(connection, agent.id, agent.session, from)?;
     let inbox = inbox::posts(connection, agent.id)?;
     let wakeups = inbox::wakeups(connection, agent.id)?;
-    // One process has the file to itself: its clock is the only one.
-    Ok(Claim { agent, now: None, run, steps, items, inbox, wakeups })
+    // One process has the file to itself: it is the only node, and its clock the only one.
+    Ok(Claim { agent, now: None, unsettled, holder: None, run, steps, items, inbox, wakeups })
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use entourage_store::{Commit, Error, Fence, Write, judge::Rejection};
+use entourage_store::{Error, judge::Rejection};
 use rusqlite::Connection;
 
 use crate::{
@@ -148,10 +148,9 @@ impl WriterState {
             Ok(outcomes)
         });
         match &durable {
-            Ok(outcomes) => {
+            Ok(_) => {
                 self.progress.failing.store(false, Ordering::Relaxed);
                 self.cache.mark_durable();
-                self.mark_epochs_persisted(group, outcomes);
             }
             Err(_) => {
                 self.cache.undone();
@@ -194,21 +193,6 @@ impl WriterState {
         }
     }
 
-    /// Records that the epochs of the commits that are durable now are in their rows.
-    fn mark_epochs_persisted(&mut self, group: &[Job], outcomes: &[Reply<Done>]) {
-        for (job, outcome) in group.iter().zip(outcomes) {
-            let (Work::Commit(Commit { fence, writes, .. }), Ok(_)) = (&job.work, outcome) else { continue };
-            if let Some(Fence { agent, epoch }) = fence {
-                self.cache.epoch_persisted(*agent, *epoch);
-            }
-            for write in writes {
-                if let Write::PruneAgent(agent) = write {
-                    self.cache.forget_epoch(*agent);
-                }
-            }
-        }
-    }
-
     /// Merges the log into the database file, as far as possible without waiting for readers.
     pub(crate) fn merge(&self) -> rusqlite::Result<()> {
         self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
@@ -245,6 +229,7 @@ impl WriterState {
 
 #[cfg(test)]
 mod tests {
+    use entourage_store::{Commit, Write};
     use entourage_types::{Agent, Entity, EntityKind, Owner, Time};
 
     use tokio::sync::oneshot;

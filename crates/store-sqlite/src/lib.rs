@@ -314,13 +314,13 @@ impl Store for SqliteStore {
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        let agent = match self.noted(self.database.writer.claim(agent, &self.hints).await)? {
+        let (agent, unsettled) = match self.noted(self.database.writer.claim(agent, &self.hints).await)? {
             None => return Ok(None),
             Some(Claimed::New(claim)) => return Ok(Some(*claim)),
-            Some(Claimed::Known(agent)) => agent,
+            Some(Claimed::Known(agent, unsettled)) => (agent, unsettled),
         };
         let (owner, is_short) = (Scope::from(&agent.owner), agent.items.saturating_sub(from) <= FEW_ITEMS);
-        let read = move |on: &Connection| claim::read(on, agent, from);
+        let read = move |on: &Connection| claim::read(on, agent, unsettled, from);
         let claim =
             if is_short { self.read_short(&owner, read).await } else { self.read(&owner, read).await };
         claim.map(Some)

@@ -59,7 +59,17 @@ pub(crate) struct WriterCache {
     emptied: Vec<AgentId>,
     /// Epochs that were raised by a claim and are in no row yet: the first commit under an epoch writes it.
     /// The activations that hold them end with this process, so a crash may lose them.
-    raised: HashMap<AgentId, Epoch>,
+    raised: HashMap<AgentId, RaisedEpoch>,
+    /// The agents whose rows have the epoch of a commit of the current transaction, and those that it removed,
+    /// with no epoch.
+    settled: Vec<(AgentId, Option<Epoch>)>,
+}
+
+/// An epoch that is in no row yet.
+struct RaisedEpoch {
+    epoch: Epoch,
+    /// The epoch of the agent's row, which is that of its last commit.
+    settled: Epoch,
 }
 
 /// Agents whose inbox is empty, and whether that is durable: the transaction that consumed the last post may
@@ -94,6 +104,7 @@ impl WriterCache {
             empty_inboxes: EmptyInboxes::new(),
             emptied: Vec::new(),
             raised: HashMap::new(),
+            settled: Vec::new(),
         }
     }
 
@@ -103,7 +114,7 @@ impl WriterCache {
             return Ok(Some(agent.clone()));
         }
         let Some(mut agent) = agents::get(connection, id)? else { return Ok(None) };
-        agent.epoch = self.raised.get(&id).copied().unwrap_or(agent.epoch);
+        agent.epoch = self.raised.get(&id).map_or(agent.epoch, |raised| raised.epoch);
         self.agents.put(id, agent.clone());
         Ok(Some(agent))
     }
@@ -130,6 +141,7 @@ impl WriterCache {
         self.last_events.pop(&id);
         self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
+        self.settled.push((id, None));
     }
 
     /// Returns the keys of the rows that are numbered within an agent.
@@ -150,13 +162,21 @@ impl WriterCache {
         self.agents.put(agent.id, agent);
     }
 
-    /// Raises the agent's epoch and returns the agent; none if there is no such agent.
-    pub(crate) fn claim(&mut self, connection: &Connection, id: AgentId) -> Result<Option<Agent>> {
+    /// Raises the agent's epoch and returns the agent, with how often it was claimed before since its last commit;
+    /// none if there is no such agent.
+    pub(crate) fn claim(&mut self, connection: &Connection, id: AgentId) -> Result<Option<(Agent, u64)>> {
         let Some(mut agent) = self.agent(connection, id)? else { return Ok(None) };
+        let under_way =
+            self.settled.iter().rev().find(|(settled, _)| *settled == id).and_then(|(_, epoch)| *epoch);
+        let settled = match self.raised.get(&id) {
+            Some(raised) => under_way.unwrap_or(raised.settled),
+            None => agent.epoch,
+        };
+        let unsettled = agent.epoch.number.saturating_sub(settled.number);
         agent.epoch = agent.epoch.next(0);
-        self.raised.insert(id, agent.epoch);
+        self.raised.insert(id, RaisedEpoch { epoch: agent.epoch, settled });
         self.agents.put(id, agent.clone());
-        Ok(Some(agent))
+        Ok(Some((agent, unsettled)))
     }
 
     /// Whether the agent's epoch is ahead of its row.
@@ -164,17 +184,9 @@ impl WriterCache {
         self.raised.contains_key(&id)
     }
 
-    /// Records that an epoch is durable in its row.
-    pub(crate) fn epoch_persisted(&mut self, id: AgentId, epoch: Epoch) {
-        if self.raised.get(&id) == Some(&epoch) {
-            self.raised.remove(&id);
-        }
-    }
-
-    /// Records that an agent's removal is durable. Not before: if the removal is rolled back, the agent still
-    /// has its epoch.
-    pub(crate) fn forget_epoch(&mut self, id: AgentId) {
-        self.raised.remove(&id);
+    /// Records that a commit of the agent was written: its row has the epoch.
+    pub(crate) fn settle(&mut self, id: AgentId, epoch: Epoch) {
+        self.settled.push((id, Some(epoch)));
     }
 
     /// Whether the agent exists.
@@ -265,8 +277,16 @@ impl WriterCache {
         self.empty_inboxes.clone()
     }
 
-    /// Records that the current transaction is durable.
+    /// Records that the current transaction is durable. Not before are epochs forgotten: if it is rolled back, the
+    /// rows do not have them, and a removed agent still has its own.
     pub(crate) fn mark_durable(&mut self) {
+        for (agent, epoch) in self.settled.drain(..) {
+            match (self.raised.get_mut(&agent), epoch) {
+                // It was claimed again since.
+                (Some(raised), Some(epoch)) if raised.epoch != epoch => raised.settled = epoch,
+                _ => drop(self.raised.remove(&agent)),
+            }
+        }
         let mut empty = self.empty_inboxes.lock();
         for agent in self.emptied.drain(..) {
             // A post may have arrived since.
@@ -284,11 +304,12 @@ impl WriterCache {
         self.runs.clear();
         self.empty_inboxes.lock().clear();
         self.emptied.clear();
+        self.settled.clear();
     }
 
     /// Writes the epochs that are ahead of their rows.
     pub(crate) fn persist_epochs(&self, connection: &Connection) -> Result<()> {
-        self.raised.iter().try_for_each(|(agent, epoch)| agents::set_epoch(connection, *agent, *epoch))
+        self.raised.iter().try_for_each(|(agent, raised)| agents::set_epoch(connection, *agent, raised.epoch))
     }
 }
 

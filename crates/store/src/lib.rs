@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
-    UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, NodeId, Post, Run, RunId, Scope, Step,
+    Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -153,6 +153,13 @@ pub struct Claim {
     /// The time on the clock that all nodes of this store share; none if they share none, as when one process
     /// has the store to itself.
     pub now: Option<Time>,
+    /// How often the agent was claimed before, since the last commit under an epoch of it: 0 at the first claim and
+    /// at the first after such a commit. A store that keeps raised epochs in memory counts these in memory, too,
+    /// and begins anew when it is opened.
+    pub unsettled: u64,
+    /// The node that claimed the agent before; none if none did, or if the store knows no nodes, as when one process
+    /// has the store to itself.
+    pub holder: Option<NodeId>,
     /// Its last run, if that has not ended: an agent has one run at a time.
     pub run: Option<Run>,
     /// The steps of that run.

@@ -136,6 +136,10 @@ id!(
     CommitId, "commit", "cmt"
 );
 id!(
+    /// A node: one process with an engine. Each start of the process is another node.
+    NodeId, "node", "nod"
+);
+id!(
     /// A task from one agent to another.
     TaskId, "task", "tsk"
 );

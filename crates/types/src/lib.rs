@@ -73,8 +73,8 @@ pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
-    AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NoteId, ParseIdError, PostId,
-    QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
+    AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NodeId, NoteId, ParseIdError,
+    PostId, QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};

@@ -95,7 +95,7 @@ impl<'e> Run<'e> {
         // A run ends what an activation that died has reserved, where any kind has a budget.
         engine.inner.versions.look_for_budgets(&**engine.store()).await?;
         let now = engine.now();
-        let Claim { agent, run, steps, items, inbox, wakeups, now: _ } = claim;
+        let Claim { agent, run, steps, items, inbox, wakeups, .. } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;
         let position = Position::of(&agent, &kind, &items);
         let toolset = engine.inner.toolsets.of(&kind, position, &agent.owner, || engine.offered_from());

@@ -6,6 +6,7 @@ use entourage_types::{Agent, Epoch, Run, Scope, Status};
 
 use super::{
     Backing,
+    handles::Handles,
     sample::{at, claim, done, join, new_root, owner, post, run, say, step, wakeup},
 };
 use crate::{Commit, Error, ItemQuery, Result, Store, Write};
@@ -161,5 +162,59 @@ pub async fn a_claim_of_a_missing_agent_returns_none(place: impl Backing) -> Res
     assert!(store.claim(nobody.id, 0).await?.is_none());
     let refused = store.commit(Commit::fenced(&nobody, at(1))).await;
     assert!(matches!(refused, Err(Error::Fenced { agent }) if agent == nobody.id), "{refused:?}");
+    Ok(())
+}
+
+/// A claim tells how often the agent was claimed before, through whichever handle, since its last commit. Refused
+/// commits do not count as one, nor do those of outsiders and of other agents.
+pub async fn a_claim_counts_the_claims_since_the_last_commit(place: impl Handles) -> Result<()> {
+    let [one, other] = place.open_two().await?;
+    let (agent, neighbour) = (new_root(&one, owner()).await?, new_root(&one, owner()).await?);
+    let mut last = agent.clone();
+    for (commits, expected) in [(0, [0, 1, 2, 3]), (1, [0, 1, 2, 3]), (1, [0, 1, 2, 3])] {
+        for _ in 0..commits {
+            one.commit(Commit::fenced(&last, at(1))).await?;
+        }
+        let mut counts = Vec::new();
+        for handle in [&one, &other, &one, &other] {
+            let old = last;
+            let claimed = claim(handle, agent.id).await?;
+            counts.push(claimed.unsettled);
+            last = claimed.agent;
+            assert!(one.commit(Commit::fenced(&old, at(1))).await.is_err(), "an old epoch");
+            other.commit(Commit::new(at(1)).write(Write::Post(post(agent.id, "hello")))).await?;
+            let neighbour = claim(&other, neighbour.id).await?.agent;
+            one.commit(Commit::fenced(&neighbour, at(1))).await?;
+        }
+        assert_eq!(counts, expected);
+    }
+    Ok(())
+}
+
+/// A claim names the node that claimed the agent before: the same one for all claims of a handle, another one for
+/// another handle, and none at the first claim. A store that knows no nodes never names one.
+pub async fn a_claim_names_the_node_that_claimed_before(place: impl Handles) -> Result<()> {
+    let [one, other] = place.open_two().await?;
+    let agent = new_root(&one, owner()).await?;
+    let mut holders = Vec::new();
+    for handle in [&one, &other, &one, &one] {
+        holders.push(claim(handle, agent.id).await?.holder);
+    }
+    assert_eq!((holders[0], holders[1]), (None, holders[3]), "the first claim, and those of one handle");
+    assert_eq!(holders[1].is_some(), holders[2].is_some());
+    assert!(holders[1].is_none() || holders[1] != holders[2], "two handles are two nodes: {holders:?}");
+    Ok(())
+}
+
+/// A claim tells the time of the clock that all handles share, which does not go back; or no claim tells one.
+pub async fn claims_tell_the_time_of_one_clock_or_none(place: impl Handles) -> Result<()> {
+    let [one, other] = place.open_two().await?;
+    let agent = new_root(&one, owner()).await?;
+    let mut times = Vec::new();
+    for handle in [&one, &other, &one, &other] {
+        times.push(claim(handle, agent.id).await?.now);
+    }
+    assert!(times.is_sorted(), "{times:?}");
+    assert_eq!(times[0].is_some(), times[3].is_some(), "{times:?}");
     Ok(())
 }

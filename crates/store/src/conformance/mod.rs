@@ -85,6 +85,11 @@ macro_rules! conformance_of_handles {
                 two_writers_may_write_two_trees_in_opposite_order,
                 a_handle_sends_hints_of_its_own_commits_only,
             ];
+            fencing: [
+                a_claim_counts_the_claims_since_the_last_commit,
+                a_claim_names_the_node_that_claimed_before,
+                claims_tell_the_time_of_one_clock_or_none,
+            ];
             budgets: [
                 two_calls_cannot_both_reserve_the_last_of_a_budget,
                 nobody_falls_asleep_over_a_budget_behind_a_grant,

@@ -28,6 +28,8 @@ pub(super) struct Rows {
     events: BTreeMap<AgentId, Vec<Event>>,
     budgets: BTreeMap<BudgetId, Budget>,
     reservations: BTreeMap<(BudgetId, AgentId), Amount>,
+    /// How often each agent was claimed since its last commit.
+    claims: BTreeMap<AgentId, u64>,
 }
 
 /// The result, the events and the wake-ups of a commit.
@@ -101,6 +103,9 @@ impl Rows {
         let agent = self.agents.iter_mut().find(|agent| agent.id == id)?;
         agent.epoch = agent.epoch.next(0);
         let agent = agent.clone();
+        let claims = self.claims.entry(id).or_default();
+        let unsettled = *claims;
+        *claims += 1;
         let last = self.runs.iter().rfind(|run| run.agent == id);
         let run = last.filter(|run| !run.status.is_terminal()).cloned();
         let wanted = |item: &&Item| item.session == agent.session && item.seq >= from;
@@ -112,6 +117,8 @@ impl Rows {
             wakeups: self.wakeups().into_iter().filter(|wakeup| wakeup.agent == id).collect(),
             agent,
             now: None,
+            unsettled,
+            holder: None,
         })
     }
 
@@ -134,6 +141,9 @@ impl Rows {
             let event = Event { root, seq, agent, at, body };
             of_tree.push(event.clone());
             events.push(event);
+        }
+        if let Some(agent) = &writer {
+            self.claims.remove(&agent.id);
         }
         let inbox = writer.is_some_and(|agent| self.has_posts(agent.id));
         Ok((Committed { inbox }, events, wakeups))
@@ -280,6 +290,7 @@ impl Rows {
         self.items.remove(&id);
         self.inbox.remove(&id);
         self.events.remove(&id);
+        self.claims.remove(&id);
         // Events of the tree refer to items by number; these items no longer exist.
         for event in self.events.values_mut().flatten().filter(|event| event.agent == id) {
             if let EventBody::Item { item, .. } = &mut event.body {
