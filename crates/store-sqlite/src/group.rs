@@ -185,11 +185,20 @@ impl WriterState {
                     .execute([connection.last_insert_rowid()])?;
                 Ok(Ok(Done::default()))
             }
-            Work::Commit(commit) => match commit.judge(&mut Rows { connection, cache }) {
-                Ok(accepted) => Ok(Ok(apply::commit(connection, cache, commit, accepted)?)),
-                Err(Rejection::Refused(refusal)) => Ok(Err(refusal)),
-                Err(Rejection::Failed(fault)) => Err(fault),
-            },
+            Work::Commit(commit) => {
+                if let Some(committed) = cache.committed(commit.id) {
+                    return Ok(Ok(Done { committed, ..Done::default() }));
+                }
+                match commit.judge(&mut Rows { connection, cache }) {
+                    Ok(accepted) => {
+                        let done = apply::commit(connection, cache, commit, accepted)?;
+                        cache.put_commit(commit.id, done.committed);
+                        Ok(Ok(done))
+                    }
+                    Err(Rejection::Refused(refusal)) => Ok(Err(refusal)),
+                    Err(Rejection::Failed(fault)) => Err(fault),
+                }
+            }
         }
     }
 

@@ -7,8 +7,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use entourage_store::{Error, monotonic_time};
-use entourage_types::{Agent, AgentId, Epoch, Run, RunId, Time};
+use entourage_store::{Committed, Error, RecentCommits, monotonic_time};
+use entourage_types::{Agent, AgentId, CommitId, Epoch, Run, RunId, Time};
 use lru::LruCache;
 use rusqlite::Connection;
 
@@ -63,6 +63,9 @@ pub(crate) struct WriterCache {
     /// The agents whose rows have the epoch of a commit of the current transaction, and those that it removed,
     /// with no epoch.
     settled: Vec<(AgentId, Option<Epoch>)>,
+    recent: RecentCommits,
+    /// The commits of the current transaction.
+    committed: Vec<(CommitId, Committed)>,
 }
 
 /// An epoch that is in no row yet.
@@ -105,6 +108,8 @@ impl WriterCache {
             emptied: Vec::new(),
             raised: HashMap::new(),
             settled: Vec::new(),
+            recent: RecentCommits::default(),
+            committed: Vec::new(),
         }
     }
 
@@ -182,6 +187,17 @@ impl WriterCache {
     /// Whether the agent's epoch is ahead of its row.
     pub(crate) fn has_unpersisted_epoch(&self, id: AgentId) -> bool {
         self.raised.contains_key(&id)
+    }
+
+    /// The result of this commit, if it has happened lately or within the current transaction.
+    pub(crate) fn committed(&self, id: CommitId) -> Option<Committed> {
+        let is_it = |(committed, _): &&(CommitId, Committed)| *committed == id;
+        self.committed.iter().find(is_it).map(|(_, result)| *result).or_else(|| self.recent.get(id))
+    }
+
+    /// Records that a commit was written.
+    pub(crate) fn put_commit(&mut self, id: CommitId, result: Committed) {
+        self.committed.push((id, result));
     }
 
     /// Records that a commit of the agent was written: its row has the epoch.
@@ -280,6 +296,7 @@ impl WriterCache {
     /// Records that the current transaction is durable. Not before are epochs forgotten: if it is rolled back, the
     /// rows do not have them, and a removed agent still has its own.
     pub(crate) fn mark_durable(&mut self) {
+        self.committed.drain(..).for_each(|(id, result)| self.recent.put(id, result));
         for (agent, epoch) in self.settled.drain(..) {
             match (self.raised.get_mut(&agent), epoch) {
                 // It was claimed again since.
@@ -305,6 +322,7 @@ impl WriterCache {
         self.empty_inboxes.lock().clear();
         self.emptied.clear();
         self.settled.clear();
+        self.committed.clear();
     }
 
     /// Writes the epochs that are ahead of their rows.

@@ -10,8 +10,8 @@ use crate::BudgetChange;
 /// Changes that a store applies as a whole or not at all.
 #[derive(Debug, Clone)]
 pub struct Commit {
-    /// Identifies the commit when its outcome is not known ([`crate::Error::Unknown`]): repeated under the
-    /// same id, it happens once.
+    /// Identifies the commit: repeated under the same id, it happens once. Its author repeats it when the outcome
+    /// is not known ([`crate::Error::Unknown`]).
     pub id: CommitId,
     /// The time of the commit, on the engine's clock.
     pub at: Time,

@@ -17,6 +17,7 @@ mod layer;
 mod memory;
 pub mod metrics;
 mod query;
+mod recent;
 mod records;
 mod usage;
 pub mod words;
@@ -39,6 +40,7 @@ pub use error::Error;
 pub use layer::{Layered, StoreLayer};
 pub use memory::MemoryStore;
 pub use query::{AgentQuery, EntityQuery, EventQuery, ItemQuery, Page, RunCount, RunQuery, Subtree};
+pub use recent::RecentCommits;
 pub use records::{RecordFilter, Versioned};
 pub use usage::{SpentBy, Sums, UsageQuery};
 
@@ -124,8 +126,11 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// Once it has returned `Ok`, the writes and the events derived from them are durable, every read that
     /// starts afterwards sees them, and the hints have been sent. On an error nothing has changed, except on
-    /// [`Error::Unknown`]: then the outcome is not known. A store that returns `Unknown` remembers for an
-    /// hour which commits happened, so that a commit that is repeated under its id happens once.
+    /// [`Error::Unknown`]: then the outcome is not known.
+    ///
+    /// A commit that happened and is repeated under its id changes nothing more and returns the same again, whatever
+    /// was claimed meanwhile. A store that may return `Unknown` remembers for an hour which commits happened; one
+    /// that one process has to itself remembers some thousand, until it is closed ([`RecentCommits`]).
     async fn commit(&self, commit: Commit) -> Result<Committed>;
 
     /// Checks whether commits can be made durable now. Changes nothing that a read returns. If the last

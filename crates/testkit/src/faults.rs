@@ -8,7 +8,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Result, Store, StoreLayer, Write};
-use entourage_types::{AgentId, CommitId};
+use entourage_types::AgentId;
 use tokio::sync::Notify;
 
 /// What happens at the chosen commit.
@@ -49,8 +49,6 @@ struct Inner {
     died: Notify,
     taken_over: Mutex<Option<AgentId>>,
     taken: Notify,
-    /// The commit that was applied without its caller knowing, and its result.
-    unknown: Mutex<Option<(CommitId, Committed)>>,
     plan: Mutex<Option<(u64, Fault)>>,
     /// Claims and commits that have begun and have neither returned nor been dropped.
     under_way: AtomicU64,
@@ -172,10 +170,6 @@ impl StoreLayer for Faults {
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let under_way = UnderWay::new(self);
         self.pass().await?;
-        let known = *self.inner.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, committed)) = known.filter(|(id, _)| *id == commit.id) {
-            return Ok(committed);
-        }
         let number = self.inner.commits.fetch_add(1, Ordering::SeqCst) + 1;
         let plan = *self.inner.plan.lock().unwrap_or_else(PoisonError::into_inner);
         match plan.filter(|(at, _)| *at == number).map(|(_, fault)| fault) {
@@ -188,11 +182,9 @@ impl StoreLayer for Faults {
             Some(Fault::UnknownBefore) => Err(Error::Unknown { commit: commit.id }),
             Some(Fault::UnknownAfter) => {
                 let id = commit.id;
-                // A refused commit is repeated, and refused again.
-                if let Ok(committed) = store.commit(commit).await {
-                    *self.inner.unknown.lock().unwrap_or_else(PoisonError::into_inner) =
-                        Some((id, committed));
-                }
+                // Whether refused or not, the caller does not learn the result. The store knows it when the commit
+                // is repeated.
+                let _ = store.commit(commit).await;
                 Err(Error::Unknown { commit: id })
             }
             Some(Fault::DieAfter) => {

@@ -1,12 +1,15 @@
 //! Records what happened: every claim, every commit that the store accepted, every effect of a tool
 //! and every acknowledged deletion, in their order. An audit compares the record with the store.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use async_trait::async_trait;
 use entourage_store::{Claim, Commit, Committed, Error, Result, Store, StoreLayer};
 use entourage_tools::Effect;
-use entourage_types::{AgentId, CallId, Epoch, Owner, Scope};
+use entourage_types::{AgentId, CallId, CommitId, Epoch, Owner, Scope};
 use tokio::sync::{OwnedMutexGuard, watch};
 
 /// One thing that happened.
@@ -45,6 +48,8 @@ pub enum Fact {
 #[derive(Debug, Clone)]
 pub struct Witness {
     facts: Arc<Mutex<Vec<Fact>>>,
+    /// The commits among them.
+    committed: Arc<Mutex<HashSet<CommitId>>>,
     /// Held during a store call, so that facts are in the order in which they happened.
     order: Arc<tokio::sync::Mutex<()>>,
     news: watch::Sender<usize>,
@@ -52,7 +57,8 @@ pub struct Witness {
 
 impl Default for Witness {
     fn default() -> Self {
-        Self { facts: Arc::default(), order: Arc::default(), news: watch::Sender::new(0) }
+        let news = watch::Sender::new(0);
+        Self { facts: Arc::default(), committed: Arc::default(), order: Arc::default(), news }
     }
 }
 
@@ -127,8 +133,13 @@ impl StoreLayer for Witness {
 
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         let store = Arc::clone(store);
-        let kept = Arc::new(commit.clone());
-        self.ask(async move { store.commit(commit).await }, move |_| Some(Fact::Committed(kept))).await
+        let (kept, committed) = (Arc::new(commit.clone()), Arc::clone(&self.committed));
+        // One that is repeated happened once.
+        let is_new = move |id| committed.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+        self.ask(async move { store.commit(commit).await }, move |_| {
+            is_new(kept.id).then_some(Fact::Committed(kept))
+        })
+        .await
     }
 }
 

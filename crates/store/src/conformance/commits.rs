@@ -5,6 +5,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{
     Backing,
+    handles::Handles,
     sample::{at, claim, new_root, note, owner, post, request, run, say, stranger, wakeup},
 };
 use crate::{AgentQuery, Commit, EntityQuery, Error, Expect, Fence, Result, Store, Write};
@@ -174,5 +175,43 @@ pub async fn hints_follow_durability(place: impl Backing) -> Result<()> {
     assert!(hint.touches(known.root));
     assert!(matches!(&hint.events[0].body, EventBody::Item { item: Some(told), .. } if *told == item));
     assert_eq!(store.events(&Scope::All, known.root, 1, 10).await?, hint.events);
+    Ok(())
+}
+
+/// A commit that happened and is repeated under its id, through whichever handle, changes nothing more, sends no more
+/// hints and returns the same again: also while it is under way, and after another activation has claimed its agent.
+/// One that was refused may happen later.
+pub async fn a_repeated_commit_happens_once(place: impl Handles) -> Result<()> {
+    let [one, other] = place.open_two().await?;
+    let known = new_root(&one, owner()).await?;
+    let agent = claim(&one, known.id).await?.agent;
+    let activation = Commit::fenced(&agent, at(2)).write(Write::record(&note(&agent, "a note", "once"))?);
+    let activation = activation.write(Write::Post(post(known.id, "to itself")));
+    for commit in [much(&known), activation] {
+        let (mut changed, mut woken) = (other.changed(), other.woken());
+        let done = one.commit(commit.clone()).await?;
+        claim(&other, known.id).await?;
+        let events = other.last_event(&Scope::All, known.root).await?;
+        let posts = other.inbox(known.id).await?;
+        let (again, at_once) = tokio::join!(other.commit(commit.clone()), other.commit(commit.clone()));
+        assert_eq!((again?, at_once?), (done, done), "{commit:?}");
+        assert_eq!(other.last_event(&Scope::All, known.root).await?, events);
+        assert_eq!(other.inbox(known.id).await?, posts);
+        assert!(changed.try_recv().is_err() && woken.try_recv().is_err());
+    }
+    let twice = much(&known);
+    let (first, second) = tokio::join!(one.commit(twice.clone()), one.commit(twice));
+    assert_eq!(first?, second?);
+    let tree = AgentQuery { root: Some(known.root), ..AgentQuery::default() };
+    assert_eq!(
+        other.agents(&Scope::All, tree).await?.len(),
+        3,
+        "the root, and a child of each of the two commits"
+    );
+
+    let early = Commit::new(at(3)).expect(Expect::Status(EntityKind::REQUEST, "late".to_owned(), "done"));
+    assert!(one.commit(early.clone()).await.is_err());
+    one.commit(Commit::new(at(3)).write(Write::entity(request(&owner(), "late", "done")))).await?;
+    one.commit(early).await?;
     Ok(())
 }

@@ -85,6 +85,9 @@ macro_rules! conformance_of_handles {
                 two_writers_may_write_two_trees_in_opposite_order,
                 a_handle_sends_hints_of_its_own_commits_only,
             ];
+            commits: [
+                a_repeated_commit_happens_once,
+            ];
             fencing: [
                 a_claim_counts_the_claims_since_the_last_commit,
                 a_claim_names_the_node_that_claimed_before,

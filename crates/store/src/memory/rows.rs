@@ -8,7 +8,7 @@ use entourage_types::{
 };
 
 use crate::{
-    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, Error, Result, SpentBy, Subtree, Write,
+    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, Error, RecentCommits, Result, SpentBy, Subtree, Write,
     derive::monotonic_time,
     judge::{AcceptedCommit, Facts, RecordState, conflicts},
 };
@@ -30,6 +30,7 @@ pub(super) struct Rows {
     reservations: BTreeMap<(BudgetId, AgentId), Amount>,
     /// How often each agent was claimed since its last commit.
     claims: BTreeMap<AgentId, u64>,
+    recent: RecentCommits,
 }
 
 /// The result, the events and the wake-ups of a commit.
@@ -124,6 +125,9 @@ impl Rows {
 
     /// Applies a commit. Nothing is written before the commit is judged, so a refusal undoes nothing.
     pub(super) fn commit(&mut self, commit: Commit) -> Result<Done> {
+        if let Some(committed) = self.recent.get(commit.id) {
+            return Ok((committed, Vec::new(), Vec::new()));
+        }
         let AcceptedCommit { writer, events: derived } = commit.judge(&mut &*self)?;
         let mut wakeups = Vec::new();
         for write in commit.writes {
@@ -145,8 +149,9 @@ impl Rows {
         if let Some(agent) = &writer {
             self.claims.remove(&agent.id);
         }
-        let inbox = writer.is_some_and(|agent| self.has_posts(agent.id));
-        Ok((Committed { inbox }, events, wakeups))
+        let committed = Committed { inbox: writer.is_some_and(|agent| self.has_posts(agent.id)) };
+        self.recent.put(commit.id, committed);
+        Ok((committed, events, wakeups))
     }
 
     /// Whether an agent is this one, or below it.
