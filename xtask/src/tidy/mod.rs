@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the rules of the repository. There is no list of exceptions.
 
 mod documents;
+mod engine;
 mod manifests;
 mod rust;
 mod security;
@@ -13,6 +14,7 @@ pub(crate) fn check(repo: &Repo) -> Report {
     let modules = Modules::of(repo);
     let mut report = Report::default();
     rust::check(repo, &modules, &mut report);
+    engine::check(&modules, &mut report);
     manifests::check(repo, &mut report);
     documents::check(repo, &mut report);
     security::check(repo, &mut report);

@@ -4,6 +4,7 @@
 //! One file per thing that can happen.
 
 mod batch;
+mod commit;
 mod control;
 mod delegation;
 mod guards;
@@ -55,10 +56,8 @@ use crate::{
     activations::ActivationGuard,
     programs::Program,
     prompt::Chain,
-    restart::{ExclusiveTurn, ended_in_order, has_worked},
-    tool_lists::ToolLists,
+    restart::{ExclusiveTurn, ended_in_order},
     toolset::Position,
-    versions::is_kind,
 };
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
@@ -137,7 +136,7 @@ impl<'e> Run<'e> {
         let at = self.engine.now();
         // Without the batch: its writes have not happened.
         let said = Commit::fenced(&self.agent, at).write(ended_in_order(&self.record, at));
-        self.engine.inner.store.commit(said).await.map(drop)
+        self.commit_as_is(said).await.map(drop)
     }
 
     /// Returns an error if the run's kind no longer exists or cannot work in this engine.
@@ -223,13 +222,6 @@ impl<'e> Run<'e> {
         self.steps.replaying()
     }
 
-    /// Commits the batch and these writes, and applies them to the state in memory once they are durable.
-    async fn commit(&mut self, writes: Vec<Write>) -> Result<()> {
-        let mut commit = self.fenced(self.engine.now());
-        commit.writes.extend(writes);
-        self.apply(commit).await
-    }
-
     /// What belongs to the agent's owner.
     fn scope(&self) -> Scope {
         Scope::from(&self.agent.owner)
@@ -243,61 +235,6 @@ impl<'e> Run<'e> {
     /// The moment by which something is due: the later of this engine's clock and the delivery's.
     fn moment(&self) -> Time {
         self.control.moment(self.engine.now())
-    }
-
-    /// Commits the batch, if it has writes.
-    async fn flush(&mut self) -> Result<()> {
-        if self.batch.has_writes() { self.commit(Vec::new()).await } else { Ok(()) }
-    }
-
-    /// Returns a fenced commit of this activation that holds the whole batch; the batch is empty afterwards.
-    fn fenced(&mut self, at: Time) -> Commit {
-        self.batch.take_commit(&self.agent, at)
-    }
-
-    async fn apply(&mut self, mut commit: Commit) -> Result<()> {
-        // What an answer used is stored with the answer.
-        let counts =
-            self.record.has_changed() && !commit.writes.iter().any(|write| matches!(write, Write::Run(_)));
-        if counts {
-            commit.push(Write::Run(self.record.clone()));
-        }
-        if self.steps.get(&StepKey::Restart).is_some_and(|counted| counted.attempt > 0)
-            && commit.writes.iter().any(|write| self.is_work(write))
-        {
-            commit.push(has_worked(&self.record, commit.at));
-        }
-        let steps: Vec<Step> = commit
-            .writes
-            .iter()
-            .filter_map(|write| match write {
-                Write::Step(step) => Some(step.clone()),
-                _ => None,
-            })
-            .collect();
-        let brings_kind = commit.writes.iter().any(is_kind);
-        let tool_lists: Vec<_> = commit.writes.iter().filter_map(ToolLists::in_write).collect();
-        let committed = self.engine.inner.store.commit(commit).await?;
-        self.control.committed(self.engine.now());
-        if counts {
-            self.record.saved();
-        }
-        if brings_kind {
-            self.engine.kept(&self.kind);
-        }
-        self.engine.inner.tool_lists.kept(tool_lists);
-        self.inbox.committed(committed.inbox);
-        self.steps.committed(steps);
-        Ok(())
-    }
-
-    /// Whether a write is progress of the run.
-    fn is_work(&self, write: &Write) -> bool {
-        match write {
-            Write::Item(item) => item.run == self.record.id,
-            Write::Step(step) => step.key.is_work(),
-            _ => false,
-        }
     }
 
     /// Appends an item that is not the result of a step, and returns the write that stores it.
@@ -329,7 +266,7 @@ impl<'e> Run<'e> {
     /// Reads the inbox again if the store has, or may have, posts that are not in memory.
     async fn refresh(&mut self) -> Result<()> {
         if self.inbox.take_stale() {
-            let mut posts = self.engine.inner.store.inbox(self.agent.id).await?;
+            let mut posts = self.engine.store().inbox(self.agent.id).await?;
             // The store still has the posts that the batch consumes.
             posts.retain(|post| !self.batch.consumes(post));
             self.inbox.replace(posts);

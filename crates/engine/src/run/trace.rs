@@ -143,7 +143,7 @@ impl Run<'_> {
     async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
         let Some(task) = self.record.tasks.first() else { return Ok(None) };
         let scope = self.scope();
-        let found = self.engine.inner.store.record::<Task>(&scope, task).await?;
+        let found = self.engine.store().record::<Task>(&scope, task).await?;
         Ok(found.map(|task| task.call))
     }
 }

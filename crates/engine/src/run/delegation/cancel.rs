@@ -123,7 +123,7 @@ impl Run<'_> {
         }
         let (parent, status) = (Some(self.agent.id.into()), Some(Status::Queued));
         let queued = RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
-        let mut tasks = self.engine.inner.store.records(&self.scope(), queued).await?;
+        let mut tasks = self.engine.store().records(&self.scope(), queued).await?;
         tasks.retain(|task| calls.contains(&task.call) && is_wanted(task));
         tasks.sort_by_key(|task| task.id);
         Ok(tasks)

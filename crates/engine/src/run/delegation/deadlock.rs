@@ -52,7 +52,7 @@ impl Run<'_> {
     async fn closed_by(&self, call: &ToolCall) -> Result<Option<(Task, String)>> {
         let wait = self.steps.of_call(call).and_then(Step::wait);
         let Some(Wait::Task { task, existing: Some(met) }) = wait else { return Ok(None) };
-        let (scope, store) = (self.scope(), &self.engine.inner.store);
+        let (scope, store) = (self.scope(), self.engine.store());
         let Some(agent) = store.agent(&scope, *met).await? else { return Ok(None) };
         let Some(why) = self.cannot_answer(&agent).await? else { return Ok(None) };
         let Some(task) = store.record::<Task>(&scope, task).await? else { return Ok(None) };
@@ -73,7 +73,7 @@ impl Run<'_> {
             let (parent, status) = (Some(agent.into()), Some(Status::Queued));
             let queued =
                 RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
-            for task in self.engine.inner.store.records(&Scope::All, queued).await? {
+            for task in self.engine.store().records(&Scope::All, queued).await? {
                 if task.is_awaited() && seen.insert(task.to) {
                     left.push(task.to);
                 }

@@ -209,7 +209,7 @@ impl Run<'_> {
         title: String,
         thread: Option<String>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
-        let store = &self.engine.inner.store;
+        let store = self.engine.store();
         let scope = self.scope();
         if !self.kind.peers.iter().any(|peer| peer == kind) {
             let peers = self.kind.peers.join(", ");

@@ -72,7 +72,7 @@ impl Run<'_> {
     /// Refuses to wake an agent that has ended and has no room beside those that live. This is a commit of its own: a
     /// message from a person, which needs no room, may wake another of them before this one is woken.
     async fn check_room(&mut self, child: &Agent) -> Result<(), StepError<CallRejected>> {
-        let store = &self.engine.inner.store;
+        let store = self.engine.store();
         if !child.status.is_terminal() || !store.inbox(child.id).await?.is_empty() {
             return Ok(());
         }
@@ -110,7 +110,7 @@ impl Run<'_> {
     /// Returns an agent that this one created, with the latest task that it has from this one and that was
     /// not cancelled.
     async fn own(&self, id: AgentId) -> Result<(Agent, Task), StepError<CallRejected>> {
-        let (scope, store) = (self.scope(), &self.engine.inner.store);
+        let (scope, store) = (self.scope(), self.engine.store());
         let Some(child) = store.agent(&scope, id).await?.filter(|agent| agent.root == self.agent.root) else {
             return Err(CallRejected(format!("there is no agent {id}")).into());
         };
@@ -131,7 +131,7 @@ impl Run<'_> {
 
     /// Returns the open questions to the user, of this agent and of those below it, oldest first.
     async fn asked_below(&self, child: &Agent) -> Result<Vec<Question>> {
-        let (scope, store) = (self.scope(), &self.engine.inner.store);
+        let (scope, store) = (self.scope(), self.engine.store());
         let (root, status) = (Some(self.agent.root), Some(QuestionStatus::Open));
         let open = RecordFilter { root, status, page: Page::all(), ..RecordFilter::default() };
         let open: Vec<Question> = store.records(&scope, open).await?;

@@ -316,7 +316,7 @@ impl Run<'_> {
             owner: self.agent.owner.clone(),
         };
         let texts = texts.to_vec();
-        let (clock, seconds) = (Arc::clone(&self.engine.inner.clock), self.kind.limits.tool_seconds);
+        let (clock, seconds) = (Arc::clone(self.engine.clock()), self.kind.limits.tool_seconds);
         Ok(async move {
             for (name, check) in &guardrails {
                 for text in &texts {

@@ -181,7 +181,7 @@ impl Run<'_> {
     /// are no more.
     async fn page(&self, agent: AgentId, from: &mut u64) -> Result<Option<Vec<Item>>> {
         let query = ItemQuery::of(agent, *from, ROWS);
-        let items = self.engine.inner.store.items(&self.scope(), query).await?;
+        let items = self.engine.store().items(&self.scope(), query).await?;
         *from = items.last().map_or(*from, |last| last.seq + 1);
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
@@ -211,7 +211,7 @@ impl Run<'_> {
     /// Whether the answer to a question is the user's own text about anything: not an answer that another
     /// agent wrote, nor a text instead of a verdict, which is about the very address that it names.
     async fn is_users_own(&self, question: QuestionId) -> Result<bool> {
-        let question = self.engine.inner.store.record::<Question>(&self.scope(), question).await?;
+        let question = self.engine.store().record::<Question>(&self.scope(), question).await?;
         Ok(question
             .is_some_and(|question| question.about == About::Information && question.answered_by.is_none()))
     }
@@ -220,7 +220,7 @@ impl Run<'_> {
     async fn tree(&self) -> Result<Vec<Agent>> {
         let (root, page) = (Some(self.agent.root), Page::all());
         let query = AgentQuery { root, page, ..AgentQuery::default() };
-        Ok(self.engine.inner.store.agents(&self.scope(), query).await?)
+        Ok(self.engine.store().agents(&self.scope(), query).await?)
     }
 }
 

@@ -122,7 +122,7 @@ impl Run<'_> {
     /// Returns the write that records an intervention as applied, if it exists.
     pub(in crate::run) async fn applied(&self, id: InterventionId) -> Result<Option<Write>, StoreError> {
         let scope = self.scope();
-        let found = self.engine.inner.store.record::<Intervention>(&scope, id).await?;
+        let found = self.engine.store().record::<Intervention>(&scope, id).await?;
         let Some(record) = found else { return Ok(None) };
         let (status, updated) = (InterventionStatus::Applied, self.engine.now());
         Ok(Some(Write::record(&Intervention { status, updated, ..record })?))
@@ -171,6 +171,6 @@ impl Run<'_> {
         // Answers that no call waits for any more.
         commit.writes.extend(self.inbox.take_all().into_iter().map(|taken| taken.consume));
         commit.writes.extend(self.inbox.consume_served());
-        self.engine.inner.store.commit(commit).await.map(|_| ())
+        self.commit_as_is(commit).await.map(drop)
     }
 }

@@ -165,7 +165,7 @@ impl Run<'_> {
     /// Returns the write that reopens a task that has ended.
     pub(in crate::run) async fn under_way_again(&mut self, id: TaskId) -> Result<Option<Write>> {
         let scope = self.scope();
-        let found = self.engine.inner.store.record::<Task>(&scope, id).await?;
+        let found = self.engine.store().record::<Task>(&scope, id).await?;
         let Some(task) = found else { return Ok(None) };
         if !matches!(task.status, Status::Succeeded | Status::Failed) {
             return Ok(None);

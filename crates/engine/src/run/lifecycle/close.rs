@@ -53,7 +53,7 @@ impl Run<'_> {
             commit.writes.extend(self.presumed());
         }
         commit.writes.extend(self.asleep(on, at));
-        self.engine.inner.store.commit(commit).await.map(|_| ())
+        self.commit_as_is(commit).await.map(drop)
     }
 
     /// Returns the writes of a run that sleeps from here on: its rows, and that its wake-ups are served.
@@ -101,7 +101,7 @@ impl Run<'_> {
         if !unjoined.is_empty() && self.batch.has_writes() {
             // One of them may end at this moment, which refuses the commit: the last turn must not be lost with it.
             let turn = self.fenced(at).write(Write::Run(self.record.clone()));
-            self.engine.inner.store.commit(turn).await?;
+            self.commit_as_is(turn).await?;
         }
         let mut writes: Vec<Write> = self.presumed().into_iter().collect();
         if !self.record.is_open() {
@@ -278,7 +278,7 @@ impl Run<'_> {
         joined: &mut Vec<Task>,
     ) -> Result<()> {
         let scope = self.scope();
-        let found = self.engine.inner.store.record::<Task>(&scope, id).await?;
+        let found = self.engine.store().record::<Task>(&scope, id).await?;
         let Some(mut task) = found else { return Ok(()) };
         task.run = Some(self.record.id);
         // No agent waits for the result of a cancelled task.

@@ -210,7 +210,7 @@ impl Run<'_> {
             }
             tokio::select! {
                 biased;
-                () = self.engine.inner.clock.sleep_until(due) => {}
+                () = self.engine.clock().sleep_until(due) => {}
                 () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
             }
         }
@@ -243,7 +243,7 @@ impl Run<'_> {
             offset: 0,
             piece: Piece::Reset,
         };
-        let pulse = (self.control.pulse(), &*self.engine.inner.clock);
+        let pulse = (self.control.pulse(), &**self.engine.clock());
         let mut deltas = Streamed::new(pieces, is_turn, pulse, blank);
         let (mut refused, mut out_of_time) = (None, false);
         let time_left = self.time_left();
@@ -254,12 +254,12 @@ impl Run<'_> {
                 refused = Some(interrupt);
                 None
             }
-            answer = self.engine.inner.model.call(request, &mut deltas) => Some(answer),
+            answer = self.engine.model().call(request, &mut deltas) => Some(answer),
             () = self.control.cancel().cancelled() => None,
-            () = self.control.pulse().silence(&*self.engine.inner.clock, silent) => {
+            () = self.control.pulse().silence(&**self.engine.clock(), silent) => {
                 Some(Err(ModelError::TimedOut { model: named, after: silent }))
             }
-            () = self.engine.inner.clock.sleep_until(end) => {
+            () = self.engine.clock().sleep_until(end) => {
                 out_of_time = true;
                 Some(Err(ModelError::TimedOut { model: named, after: time_left }))
             }

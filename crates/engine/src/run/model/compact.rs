@@ -102,7 +102,7 @@ impl Run<'_> {
     /// Returns the smallest known window of the models that may be asked, in tokens. Asks a model's server
     /// for it only if the request has more than `FITS` bytes.
     async fn window(&self, bytes: usize) -> Result<Option<usize>> {
-        let model = &self.engine.inner.model;
+        let model = self.engine.model();
         let mut smallest = None;
         for name in self.engine.models_of(&self.kind) {
             if bytes > FITS {

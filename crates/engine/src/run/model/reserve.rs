@@ -63,7 +63,7 @@ impl Run<'_> {
             let budget = budget.clone();
             commit.push(Write::Budget(BudgetChange::Reserve { budget, amount }));
         }
-        match self.engine.inner.store.commit(commit).await {
+        match self.commit_as_is(commit).await {
             Ok(committed) => {
                 self.inbox.committed(committed.inbox);
                 self.record.reserve();

@@ -38,8 +38,8 @@ impl Run<'_> {
         view: View<'_>,
         wanted: SummaryRequest,
     ) -> Result<Summary> {
-        let model = self.engine.inner.model.summary().map(str::to_owned).or_else(|| self.kind.model.clone());
-        let window = self.engine.inner.model.profile(model.as_deref()).context_window;
+        let model = self.engine.model().summary().map(str::to_owned).or_else(|| self.kind.model.clone());
+        let window = self.engine.model().profile(model.as_deref()).context_window;
         // Half of a window, at four bytes a token.
         let read = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
         let somebody_waits =
@@ -98,7 +98,7 @@ impl Run<'_> {
     /// than the kind's limit has timed out.
     async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Heard)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
-        let clock = &*engine.inner.clock;
+        let clock = &**engine.clock();
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
         let mut heard = Heard::nothing();
@@ -110,7 +110,7 @@ impl Run<'_> {
         pulse.beat(clock.now());
         let answer = tokio::select! {
             biased;
-            answer = engine.inner.model.call(request, &mut hear) => answer,
+            answer = engine.model().call(request, &mut hear) => answer,
             () = self.control.cancel().cancelled() => return Err(Interrupt::Stopping),
             () = pulse.silence(clock, after) => Err(ModelError::TimedOut { model, after }),
         };

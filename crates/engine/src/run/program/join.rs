@@ -42,7 +42,7 @@ impl Run<'_> {
             spawned.calls.iter().filter_map(|call| self.output_of(*call)?.task()).collect();
         let mut tasks = Vec::with_capacity(ids.len());
         for id in &ids {
-            tasks.push((*id, self.engine.inner.store.record::<Task>(&self.scope(), *id).await?));
+            tasks.push((*id, self.engine.store().record::<Task>(&self.scope(), *id).await?));
         }
         let at = self.engine.now();
         // The result of a task that was taken up again comes as a message of its own, perhaps in a moment.
@@ -86,7 +86,7 @@ impl Run<'_> {
             }
             let open = siblings.iter().map(|sibling| Expect::status::<Task>(*sibling, Status::Queued));
             attempt.expect.extend(open);
-            match self.engine.inner.store.commit(attempt).await {
+            match self.commit_as_is(attempt).await {
                 Err(StoreError::NotInStatus { id, .. })
                     if siblings.iter().any(|sibling| sibling.to_string() == id) => {}
                 done => return done.map(drop),
@@ -98,7 +98,7 @@ impl Run<'_> {
     async fn open_sibling(&self, task: &Task) -> Result<Option<Task>, StoreError> {
         let (parent, status) = (Some(task.from.into()), Some(Status::Queued));
         let open = RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
-        let open = self.engine.inner.store.records(&self.scope(), open).await?;
+        let open = self.engine.store().records(&self.scope(), open).await?;
         Ok(open.into_iter().find(|other| other.group == task.group && other.id != task.id))
     }
 

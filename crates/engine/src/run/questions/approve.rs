@@ -57,7 +57,7 @@ impl Run<'_> {
     async fn granted(&self, tool: &str) -> Result<HashSet<GrantSubject>, StoreError> {
         let (parent, status) = (Some(self.agent.id.into()), Some(GrantStatus::Standing));
         let standing = RecordFilter::<Grant> { parent, status, page: Page::all(), ..RecordFilter::default() };
-        let grants = self.engine.inner.store.records(&self.scope(), standing).await?;
+        let grants = self.engine.store().records(&self.scope(), standing).await?;
         Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.subject).collect())
     }
 

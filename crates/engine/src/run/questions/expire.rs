@@ -46,6 +46,6 @@ impl Run<'_> {
         &self,
         id: QuestionId,
     ) -> Result<Option<Question>, StoreError> {
-        self.engine.inner.store.record(&self.scope(), id).await
+        self.engine.store().record(&self.scope(), id).await
     }
 }

@@ -225,7 +225,7 @@ impl Run<'_> {
             async move {
                 // Checked by each call: it may have waited long for its place.
                 check_lease(&engine)?;
-                let clock = Arc::clone(&engine.inner.clock);
+                let clock = Arc::clone(engine.clock());
                 let ran =
                     async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
                 Ok(if alone { ran.await } else { beside_others(index, ran).await })
@@ -299,7 +299,7 @@ impl Run<'_> {
             owner: self.agent.owner.clone(),
             kind: Arc::clone(&self.kind),
             now,
-            reader: Arc::new(Reader::of(&self.engine.inner.store, &self.agent)),
+            reader: Arc::new(Reader::of(self.engine.store(), &self.agent)),
             cancel: self.control.cancel().child_token(),
         }
     }
