@@ -63,7 +63,7 @@ impl Engine {
 
     async fn activate(&self, agent: AgentId, due: Due, entered: &ActivationGuard) -> Result<()> {
         // Nothing begins that could not be committed: a model would be asked, and paid, for nothing.
-        self.inner.store.ready().await?;
+        self.store().ready().await?;
         if !self.inner.signals.holds_lease() {
             return Err(Error::NotYet { agent, after: NO_LEASE });
         }
@@ -141,11 +141,11 @@ impl Engine {
     /// they are cached.
     async fn claim(&self, agent: AgentId) -> Result<Option<(Claim, Option<Chain>)>> {
         let held = self.inner.transcripts.take(agent);
-        let Some(mut claim) = self.inner.store.claim(agent, held.end()).await? else { return Ok(None) };
+        let Some(mut claim) = self.store().claim(agent, held.end()).await? else { return Ok(None) };
         if !held.is_of(&claim.agent) {
             // The agent was pruned and created again under the same id: nothing that was read before belongs
             // to it.
-            return Ok(self.inner.store.claim(agent, 0).await?.map(|claim| (claim, None)));
+            return Ok(self.store().claim(agent, 0).await?.map(|claim| (claim, None)));
         }
         let chain = held.chain();
         claim.items = held.joined(&claim.agent, claim.items);
@@ -159,7 +159,7 @@ impl Engine {
         for wakeup in claim.wakeups.iter().filter(is_served) {
             commit.push(Write::ConsumeWakeup(wakeup.id));
         }
-        match self.inner.store.commit(commit).await {
+        match self.store().commit(commit).await {
             Ok(_) => {
                 self.inner.transcripts.put(&claim.agent, claim.items, None);
                 Ok(())

@@ -19,7 +19,7 @@ impl Engine {
     /// # Errors
     /// As the store's; [`Error::Unknown`] if the outcome is still unknown after about 25 seconds.
     pub(crate) async fn commit(&self, commit: Commit) -> Result<Committed> {
-        let mut outcome = self.inner.store.commit(commit.clone()).await;
+        let mut outcome = self.store().commit(commit.clone()).await;
         for again in 0..TIMES {
             if !matches!(outcome, Err(Error::Unknown { .. })) {
                 break;
@@ -28,7 +28,7 @@ impl Engine {
             if again > 0 {
                 self.clock().sleep_until(self.now() + PAUSES.after(again)).await;
             }
-            outcome = self.inner.store.commit(commit.clone()).await;
+            outcome = self.store().commit(commit.clone()).await;
         }
         outcome
     }

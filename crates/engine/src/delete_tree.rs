@@ -26,7 +26,7 @@ impl Engine {
         let mut is_deleted = false;
         loop {
             // From here on the agent creates no children and begins no effect.
-            let Some(mut claim) = self.inner.store.claim(id, 0).await? else { return Ok(()) };
+            let Some(mut claim) = self.store().claim(id, 0).await? else { return Ok(()) };
             // After the claim: an activation that another node begins from now on has a later epoch, and this
             // commit is refused.
             self.inner.signals.evict(id).await;
@@ -65,6 +65,6 @@ impl Engine {
     /// The children of an agent, of whichever owner.
     pub(crate) async fn children(&self, parent: AgentId) -> Result<Vec<Agent>> {
         let query = AgentQuery { parent: Some(parent), page: Page::all(), ..AgentQuery::default() };
-        Ok(self.inner.store.agents(&Scope::All, query).await?)
+        Ok(self.store().agents(&Scope::All, query).await?)
     }
 }

@@ -39,12 +39,8 @@ pub(crate) struct Restarts {
     left: OnceCell<LeftAtWork>,
     turns: Arc<Turns>,
     waiting: Semaphore,
-}
-
-impl Default for Restarts {
-    fn default() -> Self {
-        Self { left: OnceCell::new(), turns: Arc::default(), waiting: Semaphore::new(WAITING) }
-    }
+    /// Consecutive ends without progress after which a run is ended.
+    give_up_after: u32,
 }
 
 /// The agents that were at work when this process began.
@@ -128,6 +124,11 @@ pub(crate) enum ResumeDecision {
 }
 
 impl Restarts {
+    pub(crate) fn new(give_up_after: u32) -> Self {
+        let (left, turns, waiting) = (OnceCell::new(), Arc::default(), Semaphore::new(WAITING));
+        Self { left, turns, waiting, give_up_after: give_up_after.max(1) }
+    }
+
     /// Returns an agent that an earlier process left at work, once; none for any other agent.
     async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Resumed<'_>>> {
         let init = async || {
@@ -174,7 +175,7 @@ impl Engine {
     /// When the store fails.
     pub(crate) async fn take_up(&self, id: AgentId, entered: &ActivationGuard) -> Result<ResumeDecision> {
         let restarts = &self.inner.restarts;
-        let Some(mut taken) = restarts.take(&*self.inner.store, id).await? else {
+        let Some(mut taken) = restarts.take(&**self.store(), id).await? else {
             return Ok(ResumeDecision::GoOn(None));
         };
         let came = self.count_restart(&taken, entered).await;
@@ -187,17 +188,13 @@ impl Engine {
     /// left open until a person stops or deletes its agent.
     pub(crate) fn left_open(&self, agent: AgentId, steps: &[Step], inbox: &[Post]) -> Option<u32> {
         let (ends, _) = self.inner.restarts.ends(agent, steps);
-        (ends > self.give_up_after() && !is_to_end(inbox)).then_some(ends)
-    }
-
-    fn give_up_after(&self) -> u32 {
-        self.inner.give_up_after.max(1)
+        (ends > self.inner.restarts.give_up_after && !is_to_end(inbox)).then_some(ends)
     }
 
     async fn count_restart(&self, taken: &Resumed<'_>, entered: &ActivationGuard) -> Result<ResumeDecision> {
         let (id, left) = (taken.agent, taken.left);
         // An agent that waits for a turn need not be read again before a place to wait is free.
-        let store = &self.inner.store;
+        let store = self.store();
         let is_full = self.inner.restarts.waiting.available_permits() == 0;
         let is_in_line = is_full && locked(&left.in_line).contains(&id);
         let is_asked = |inbox: &[Post]| inbox.iter().any(|post| action(&post.body).is_some());
@@ -213,7 +210,7 @@ impl Engine {
             return Ok(ResumeDecision::GoOn(None));
         }
         let (ends, in_order) = self.inner.restarts.ends(id, &steps);
-        let most = self.give_up_after();
+        let most = self.inner.restarts.give_up_after;
         // A stop, deletion or pause need not wait for the run's turn, and the first two may also end a run
         // that was left.
         let is_ended = is_to_end(&inbox);

@@ -26,7 +26,7 @@ impl Engine {
         let mut posts = Vec::new();
         for wakeup in due {
             let Some(id) = wakeup.schedule else { continue };
-            let found: Option<Versioned<Schedule>> = self.inner.store.versioned(&scope, id).await?;
+            let found: Option<Versioned<Schedule>> = self.store().versioned(&scope, id).await?;
             let Some(Versioned { record, version }) = found else {
                 commit.push(Write::ConsumeWakeup(wakeup.id));
                 continue;
@@ -58,7 +58,7 @@ impl Engine {
         for post in &posts {
             commit.post(post.clone(), &claim.agent.owner);
         }
-        self.inner.store.commit(commit).await?;
+        self.store().commit(commit).await?;
         let owner = &claim.agent.owner;
         claim.wakeups.extend(
             posts
