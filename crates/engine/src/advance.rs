@@ -7,12 +7,12 @@ use entourage_types::{Action, AgentId, EntityKind, Post, PostBody, Status, Time,
 use tracing::Instrument;
 
 use crate::{
-    Engine, Error, Result,
+    Engine, Error, Interrupt, Result,
     activations::ActivationGuard,
     dispatch::Due,
     prompt::Chain,
     restart::ResumeDecision,
-    run::{Interrupt, Run, session},
+    run::{Run, session},
 };
 
 /// How often an activation begins again at once because what its commit expected has changed.
@@ -95,7 +95,7 @@ impl Engine {
         let span = run.log_span();
         let closed = match given_up {
             Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(span).await,
-            None => run.run_until_idle().instrument(span).await,
+            None => self.drive(&mut run).instrument(span).await,
         };
         if closed.is_ok() {
             let (agent, items, chain) = run.into_committed();
@@ -106,6 +106,23 @@ impl Engine {
             Err(StoreError::Fenced { .. }) => Ok(()),
             closed => Ok(closed?),
         }
+    }
+
+    /// Drives a run as far as it can go now, including its close.
+    async fn drive(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
+        let ended = match run.prepare().await {
+            Ok(()) if !run.has_work() => return run.rest().await,
+            Ok(()) => self.work(run).await,
+            Err(interrupt) => Err(interrupt),
+        };
+        run.close(ended).await
+    }
+
+    /// Has the run's program work on it.
+    async fn work(&self, run: &mut Run<'_>) -> Result<String, Interrupt> {
+        run.prepare_work().await?;
+        let program = self.inner.programs.get(&run.kind().program).cloned().map_err(Interrupt::failed)?;
+        program.run(run).await
     }
 
     fn session_is_over(&self, claim: &Claim, by: Time) -> bool {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Budgets, Client, Clock, Signals, Tracer, activations::Activations, dispatch, feed::Feed,
     guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox, programs::Programs,
-    restart::Restarts, room::Looks, run::TaintCache, schemas::Schemas, servers::Servers,
+    restart::Restarts, room::Looks, schemas::Schemas, servers::Servers, taint_cache::TaintCache,
     thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache,
     versions::Versions,
 };
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     pub(crate) save_layer: Option<SaveLayer>,
     pub(crate) tracer: Option<Arc<dyn Tracer>>,
     pub(crate) guardrails: Guardrails,
-    pub(crate) programs: Arc<Programs>,
+    pub(crate) programs: Programs,
     /// Held during a job run, so that job runs do not overlap.
     pub(crate) job_lock: tokio::sync::Mutex<()>,
     /// The looks at the agents that wait for a budget.

@@ -5,13 +5,13 @@
 
 mod activations;
 mod advance;
-pub mod agencies;
 mod approval;
 mod budget;
 mod client;
 mod clock;
 mod commit_retry;
 mod delete_tree;
+mod delta;
 mod digest;
 pub mod dispatch;
 mod due;
@@ -41,7 +41,9 @@ mod schedules;
 mod schemas;
 mod servers;
 mod signals;
+mod stop;
 mod sub_agents;
+mod taint_cache;
 mod thread;
 mod thread_sync;
 mod titles;
@@ -53,7 +55,6 @@ mod versions;
 mod watchdog;
 mod with_timeout;
 
-pub use agencies::{Agency, Chart};
 pub use budget::Budgets;
 pub use client::{
     AcceptedMessage, AgentFilter, AskedQuestion, Block, BudgetState, Cause, ChatMessage, Child, Client,
@@ -63,20 +64,25 @@ pub use client::{
     Role, RunFilter, Seen, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
+pub use delta::{AgentDelta, Piece};
 pub use engine::{Builder, Engine};
 pub use error::Error;
-pub use feed::{AgentDelta, DeltaFeed, FeedMemory, Piece, Signal, Watch};
+pub use feed::{DeltaFeed, FeedMemory, Signal, Watch};
 pub use guardrail::{Guardrail, GuardrailInput, Side};
-pub use kinds::Kinds;
+pub use kinds::{
+    Kinds,
+    agencies::{self, Agency, Chart},
+};
 pub use news::{News, NewsFeed, ServerNews, TreeNews};
 pub use outbox::{Outbox, Receiver, Transport, Undelivered};
 pub use programs::Program;
 pub use retention::{Pruned, Retention};
 pub use run::{
-    Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Interrupt, Joined,
-    NewTask, Run, Spawned, Stop, TurnOutcome,
+    Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Joined, NewTask, Run,
+    Spawned, TurnOutcome,
 };
 pub use signals::{LocalSignals, NodeSignal, Signals};
+pub use stop::{Interrupt, Stop};
 pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};
 pub use versions::{Reloaded, Source};

@@ -2,7 +2,7 @@
 //! byte-identical until the kinds or tools change.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
@@ -14,14 +14,14 @@ use crate::{
     Kinds,
     approval::{concerns, holds},
     kinds::pattern,
-    programs::Programs,
     prompt::{is_cut, of_tools},
 };
 
 /// The tools of the engine, and the offers built from them.
 pub(crate) struct Toolsets {
     tools: RwLock<Arc<Toolbox>>,
-    programs: Arc<Programs>,
+    /// The tools that programs call themselves.
+    of_programs: ToolsOfPrograms,
     made: Mutex<BuiltOffers>,
 }
 
@@ -32,6 +32,9 @@ struct BuiltOffers {
     /// How often they have changed.
     changes: u64,
 }
+
+/// The names of tools by the name of the program that calls them itself.
+pub(crate) type ToolsOfPrograms = BTreeMap<String, Vec<String>>;
 
 /// The tools that an owner's agents may not use, by name.
 type Withheld = Vec<String>;
@@ -92,8 +95,8 @@ pub(crate) struct OfferedTool {
 }
 
 impl Toolsets {
-    pub(crate) fn new(tools: Toolbox, programs: Arc<Programs>) -> Self {
-        Self { tools: RwLock::new(Arc::new(tools)), programs, made: Mutex::default() }
+    pub(crate) fn new(tools: Toolbox, of_programs: ToolsOfPrograms) -> Self {
+        Self { tools: RwLock::new(Arc::new(tools)), of_programs, made: Mutex::default() }
     }
 
     fn tools(&self) -> Arc<Toolbox> {
@@ -174,8 +177,8 @@ impl Toolsets {
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
-        let program = self.programs.get(&kind.program).ok().filter(|_| by_program);
-        let calls = |name: &str| program.is_some_and(|program| program.tools().contains(&name));
+        let own_calls = self.of_programs.get(kind.program.as_str()).filter(|_| by_program);
+        let calls = |name: &str| own_calls.is_some_and(|names| names.iter().any(|own| own == name));
         let is_offered =
             |name: &str| (wants(kind, name) || calls(name)) && !withheld.iter().any(|other| other == name);
         let all = self.tools();

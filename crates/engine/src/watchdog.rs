@@ -9,7 +9,7 @@ use std::{
 
 use entourage_types::{AgentId, Limits, StopReason, Time};
 
-use crate::{Clock, Engine, Error, Result, run::Interrupt};
+use crate::{Clock, Engine, Error, Interrupt, Result};
 
 /// The time for reading, committing and handing over, beside the time that a step may take.
 const SLACK: Duration = Duration::from_secs(60);

@@ -1,13 +1,12 @@
-//! Agencies: listing them, writing to their entry points, and their chats and threads.
+//! Agencies: listing them, and their chats and threads.
 
 use std::sync::Arc;
 
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{Agent, Chat, ChatStatus};
-use tokio_util::sync::CancellationToken;
 
-use super::{ChatMessage, Client, Narrowed, checked_name};
-use crate::{Agency, Error, Result, responses::Follow};
+use super::{Client, Narrowed};
+use crate::{Agency, Error, Result};
 
 impl Client {
     /// All agencies of the engine, by name.
@@ -22,42 +21,6 @@ impl Client {
     /// [`Error::UnknownAgency`].
     pub fn agency(&self, name: &str) -> Result<Arc<Agency>> {
         self.engine.kinds().agency(name)
-    }
-
-    /// Sends a message to an entry point of an agency, the first if `speech` names none, and follows it to
-    /// its answer as [`Follow::begin`] does. A chat of the same name in another agency is another chat.
-    ///
-    /// # Errors
-    /// [`Error::UnknownAgency`]; [`Error::Invalid`] for a recipient that is no entry point; and as for
-    /// [`Client::speak`].
-    pub async fn respond(
-        &self,
-        agency: &str,
-        mut speech: ChatMessage,
-        key: Option<&str>,
-        stays: CancellationToken,
-    ) -> Result<Follow> {
-        checked_name("chat's name", &speech.chat)?;
-        checked_name("entry point's name", &speech.to)?;
-        let agency = self.agency(agency)?;
-        let entry_points = agency.chart.entry_points();
-        match entry_points.first() {
-            Some(first) if speech.to.is_empty() => speech.to.clone_from(first),
-            _ if entry_points.contains(&speech.to) => {}
-            _ => {
-                return Err(Error::Invalid(format!(
-                    "`{}` is no entry point of `{}`; there are: {}",
-                    speech.to,
-                    agency.name,
-                    entry_points.join(", ")
-                )));
-            }
-        }
-        // An empty name stays empty, so that it is refused as such.
-        if !speech.chat.trim().is_empty() {
-            speech.chat = chat_in(&agency, &speech.chat);
-        }
-        Follow::begin(self, speech, key, stays).await
     }
 
     /// The threads of a chat of an agency, oldest first; none if the chat has no message yet.
@@ -98,6 +61,6 @@ impl Client {
 }
 
 /// The name that a chat of an agency has in the engine.
-fn chat_in(agency: &Agency, chat: &str) -> String {
+pub(crate) fn chat_in(agency: &Agency, chat: &str) -> String {
     format!("{}/{chat}", agency.name)
 }

@@ -13,6 +13,7 @@ mod find;
 mod forget;
 mod grants;
 mod idempotency;
+mod inbox;
 mod intervene;
 mod kinds;
 mod memory;
@@ -29,6 +30,7 @@ mod request_of_item;
 mod schedules;
 mod send;
 mod steps;
+mod texts;
 mod timeline;
 mod transcript;
 mod tree_at;
@@ -39,7 +41,7 @@ mod why;
 
 use std::sync::Arc;
 
-use entourage_types::{Agent, Author, Owner, Post, PostBody, Scope};
+use entourage_types::{Owner, Scope};
 
 use crate::{Engine, FeedMemory};
 
@@ -64,6 +66,11 @@ pub use tree_at::{PastAgent, PastTree};
 pub use usage::TreeUsage;
 pub use webhooks::{FailedAttempt, ReceiverRecord};
 pub use why::{Cause, Link, Why};
+
+pub(crate) use agencies::chat_in;
+pub(crate) use texts::checked_name;
+
+use texts::{LONGEST_NAME, LONGEST_TEXT, checked_text};
 
 /// An engine as one owner sees it.
 #[derive(Clone)]
@@ -106,66 +113,4 @@ impl Client {
     pub fn owner(&self) -> &Owner {
         &self.owner
     }
-}
-
-/// The longest text that a person may send, in bytes of UTF-8; more belongs into a file.
-const LONGEST_TEXT: usize = 1 << 20;
-
-/// The longest name or title, in characters.
-const LONGEST_NAME: usize = 255;
-
-/// From so many bytes of unread text on, an agent's inbox takes no more; the agent reads all of it at once.
-const MOST_UNREAD: usize = 16 << 20;
-
-impl Client {
-    /// Refuses more text for an agent whose inbox has too much unread text.
-    async fn check_room(&self, agent: &Agent) -> crate::Result<()> {
-        let words = |post: &Post| match &post.body {
-            PostBody::Message { from: Author::Trigger { trigger }, text, .. } => {
-                text.len() + trigger.payload.to_string().len()
-            }
-            PostBody::Message { text, .. } => text.len(),
-            PostBody::Intervention { text, .. } => text.as_ref().map_or(0, String::len),
-            _ => 0,
-        };
-        let unread: usize = self.inbox(agent).await?.iter().map(words).sum();
-        if unread < MOST_UNREAD {
-            return Ok(());
-        }
-        let why = "its inbox is full; wait until it has read some messages";
-        Err(crate::Error::NotNow { agent: agent.id, why })
-    }
-
-    /// The unread posts of an agent. The store itself gives those of any owner.
-    async fn inbox(&self, agent: &Agent) -> crate::Result<Vec<Post>> {
-        if !self.scope.sees(&agent.owner) {
-            return Err(crate::Error::not_found("agent", agent.id));
-        }
-        Ok(self.engine.store().inbox(agent.id).await?)
-    }
-}
-
-/// Refuses a name or a title that is too long. The error does not repeat it: it may be very long.
-fn checked_name(what: &str, name: &str) -> crate::Result<()> {
-    let length = name.chars().count();
-    if length > LONGEST_NAME {
-        return Err(crate::Error::Invalid(format!(
-            "the {what} has {length} characters; at most {LONGEST_NAME} are taken"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses a text that is empty or too long.
-fn checked_text(text: &str) -> crate::Result<()> {
-    if text.trim().is_empty() {
-        return Err(crate::Error::Invalid("the message is empty: say what the agent shall do".into()));
-    }
-    if text.len() > LONGEST_TEXT {
-        return Err(crate::Error::Invalid(format!(
-            "the message has {} bytes; at most {LONGEST_TEXT} are taken. Put long material into a file that the agent can read",
-            text.len()
-        )));
-    }
-    Ok(())
 }

@@ -164,12 +164,7 @@ impl Client {
             system: prompt::system(&kind, sessions),
             tools,
             items: seen,
-            one_call: self
-                .engine
-                .inner
-                .programs
-                .get(&kind.program)
-                .is_ok_and(|program| program.handles_one_call()),
+            one_call: self.engine.handles_one_call(&kind).unwrap_or_default(),
             is_last: is_last_announced(seen, run.id),
             max_tokens: turn.and_then(|turn| turn.asked.as_ref()?.max_tokens),
         };

@@ -19,9 +19,9 @@ use crate::{
     programs::{Program, Programs},
     restart::Restarts,
     room::Looks,
-    run::TaintCache,
     schemas::Schemas,
     servers::Servers,
+    taint_cache::TaintCache,
     thread_sync::SaveLayer,
     tool_lists::ToolLists,
     toolset::Toolsets,
@@ -174,14 +174,13 @@ impl Builder {
             Some(save_layer) => Arc::new(Layered::new(store, save_layer.clone())),
             None => store,
         };
-        let programs = Arc::new(self.programs);
         Engine {
             inner: Arc::new(Inner {
                 feed: Feed::new(Arc::clone(&store), Arc::clone(&self.signals), Arc::clone(&self.clock)),
                 news: NewsDesk::new(Arc::clone(&store), Arc::clone(&self.clock)),
                 signals: self.signals,
-                toolsets: Toolsets::new(self.tools, Arc::clone(&programs)),
-                programs,
+                toolsets: Toolsets::new(self.tools, self.programs.tools()),
+                programs: self.programs,
                 tool_lists: ToolLists::default(),
                 servers: Servers::new(self.servers),
                 transcripts: TranscriptCache::default(),

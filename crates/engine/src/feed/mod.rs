@@ -18,10 +18,10 @@ use std::{
 };
 
 use entourage_store::Store;
-use entourage_types::{AgentId, Event, RunId, Scope};
+use entourage_types::{AgentId, Event, Scope};
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use crate::{Clock, NodeSignal, Result, Signals};
+use crate::{AgentDelta, Clock, NodeSignal, Piece, Result, Signals};
 use pages::Pages;
 use tree::{Tree, TreeMessage};
 
@@ -43,41 +43,6 @@ pub enum Signal {
     Delta(Arc<AgentDelta>),
     /// All past events were returned, up to the one with this number; what follows is new.
     CaughtUp(u64),
-}
-
-/// A piece of an answer in progress.
-///
-/// The texts of one attempt, each put at its offset, are the beginning of the text that is committed in the
-/// end, unless a later attempt replaces it, which begins again. A subscriber that missed a piece gets an
-/// offset beyond the text that it has, and waits for the item.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentDelta {
-    /// The agent that answers.
-    pub agent: AgentId,
-    /// The run of the answer.
-    pub run: RunId,
-    /// The number that the item will have.
-    pub item_seq: u64,
-    /// The number of the attempt at the answer. A higher one voids what the attempts before it streamed, also
-    /// after a restart; pieces of a lower one come too late.
-    pub attempt: u64,
-    /// Where the piece begins, in characters of the text so far.
-    pub offset: u64,
-    /// The piece.
-    pub piece: Piece,
-}
-
-/// The content of a piece.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// The answer's text.
-    Text(String),
-    /// The model's reasoning.
-    Reasoning(String),
-    /// A call has begun.
-    Call(String),
-    /// The attempt failed; what it streamed is void, and offsets start again.
-    Reset,
 }
 
 type Channels = Arc<Mutex<Open>>;

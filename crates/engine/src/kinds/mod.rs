@@ -1,6 +1,7 @@
 //! Kinds are Markdown files: the built-in ones, and those of a user's directory, which add to them or
 //! override them.
 
+pub mod agencies;
 mod approval;
 mod check;
 mod file;
@@ -20,10 +21,8 @@ use std::{
 
 use entourage_types::Kind;
 
-use crate::{
-    Error, Result,
-    agencies::{self, Agency},
-};
+use crate::{Error, Result};
+use agencies::Agency;
 
 pub use check::{Finding, Severity};
 pub use file::{bad_name, parse};

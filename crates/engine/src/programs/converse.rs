@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use entourage_types::Reply;
 
 use super::Program;
-use crate::run::{Interrupt, Run, TurnOutcome};
+use crate::{
+    Interrupt,
+    run::{Run, TurnOutcome},
+};
 
 /// The program `react`.
 pub struct React;

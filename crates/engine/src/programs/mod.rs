@@ -7,9 +7,9 @@ mod orchestrate;
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::ProgramName;
+use entourage_types::{Kind, ProgramName};
 
-use crate::run::{Interrupt, Run};
+use crate::{Engine, Interrupt, run::Run, toolset::ToolsOfPrograms};
 
 pub use converse::{React, converse};
 pub use orchestrate::Orchestrate;
@@ -56,6 +56,13 @@ impl Programs {
         self.0.insert(name.to_owned(), program);
     }
 
+    /// The tools that each program calls itself.
+    pub(crate) fn tools(&self) -> ToolsOfPrograms {
+        let names =
+            |program: &Arc<dyn Program>| program.tools().iter().map(|tool| (*tool).to_owned()).collect();
+        self.0.iter().map(|(name, program)| (name.clone(), names(program))).collect()
+    }
+
     /// Returns the program of this name.
     ///
     /// # Errors
@@ -65,5 +72,15 @@ impl Programs {
             let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
             format!("there is no program `{name}`; there are: {}", known.join(", "))
         })
+    }
+}
+
+impl Engine {
+    /// Whether the program of a kind handles one call of a turn.
+    ///
+    /// # Errors
+    /// Says that there is no such program, and which there are.
+    pub(crate) fn handles_one_call(&self, kind: &Kind) -> Result<bool, String> {
+        self.inner.programs.get(&kind.program).map(|program| program.handles_one_call())
     }
 }

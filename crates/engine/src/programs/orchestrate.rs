@@ -6,7 +6,8 @@ use entourage_types::Output;
 
 use super::Program;
 use crate::{
-    run::{Arrival, Interrupt, Run, TurnOutcome},
+    Interrupt,
+    run::{Arrival, Run, TurnOutcome},
     titles::capitalised,
 };
 

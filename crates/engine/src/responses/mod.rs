@@ -5,6 +5,7 @@ mod follow;
 mod hang_up;
 mod item;
 mod pieces;
+mod respond;
 mod result;
 
 use entourage_types::{Agent, Question};

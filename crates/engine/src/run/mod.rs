@@ -18,7 +18,6 @@ mod run_record;
 mod status_writes;
 mod step_error;
 mod steps;
-mod stop;
 mod tools;
 mod trace;
 mod transcript;
@@ -26,7 +25,7 @@ mod transcript;
 use std::sync::Arc;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Agent, Item, ItemBody, Kind, Scope, Step, StepKey, Time, WaitingOn};
+use entourage_types::{Agent, Item, ItemBody, Kind, Scope, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
 pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView};
@@ -35,11 +34,9 @@ pub use program::{
     join::Joined,
     spawn::{NewTask, Spawned},
 };
-pub use stop::{Interrupt, Stop};
 pub use tools::output::TurnOutcome;
 
 pub(crate) use guards::limits::is_last_announced;
-pub(crate) use guards::taint::TaintCache;
 pub(crate) use lifecycle::session;
 
 use batch::Batch;
@@ -52,9 +49,8 @@ use steps::Steps;
 use transcript::Transcript;
 
 use crate::{
-    Engine,
+    Engine, Interrupt, Stop,
     activations::ActivationGuard,
-    programs::Program,
     prompt::Chain,
     restart::{ExclusiveTurn, ended_in_order},
     toolset::Position,
@@ -152,29 +148,17 @@ impl<'e> Run<'e> {
         )))
     }
 
-    /// Drives the run as far as it can go now, including its close.
-    pub(crate) async fn run_until_idle(&mut self) -> Result<(), StoreError> {
-        let begun = match self.apply_interventions().await {
-            Ok(()) => self.end_session().await,
-            interrupted => interrupted,
-        };
-        let ended = match begun {
-            Ok(()) if !self.has_work() => return self.rest().await,
-            Ok(()) => self.work().await,
-            Err(interrupt) => Err(interrupt),
-        };
-        self.close(ended).await
+    /// Prepares the activation: applies interventions and ends a session that is over.
+    pub(crate) async fn prepare(&mut self) -> Result<()> {
+        self.apply_interventions().await?;
+        self.end_session().await
     }
 
-    async fn work(&mut self) -> Result<String> {
+    /// Prepares the work of the run's program.
+    pub(crate) async fn prepare_work(&mut self) -> Result<()> {
         self.ready()?;
         self.await_tool_servers().await;
-        self.program()?.run(self).await
-    }
-
-    /// The program that drives the run.
-    fn program(&self) -> Result<Arc<dyn Program>> {
-        self.engine.inner.programs.get(&self.kind.program).cloned().map_err(Interrupt::failed)
+        Ok(())
     }
 
     /// Waits until the engine knows for each server of tools that the kind may use whether it can be

@@ -36,7 +36,7 @@ impl Tool for Changing {
 #[test]
 fn a_toolset_is_not_kept_if_the_kinds_change_while_it_is_built() {
     let (tool, kind) = (Arc::new(Changing::default()), Arc::new(Kind::bare("a")));
-    let offers = Arc::new(Toolsets::new(Toolbox::new(), Arc::default()));
+    let offers = Arc::new(Toolsets::new(Toolbox::new(), ToolsOfPrograms::default()));
     assert!(offers.add(vec![Arc::<Changing>::clone(&tool)]).is_empty());
     *tool.0.lock().unwrap() = Arc::downgrade(&offers);
     let mut asked = 0;
@@ -76,7 +76,7 @@ impl Tool for Own {
 fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
     let mut kind = Kind { tools: Some(vec!["cashier/pay".into()]), ..Kind::bare("a") };
     kind.effects.r#unsafe = vec!["pay".into()];
-    let offers = Toolsets::new(Toolbox::new(), Arc::default());
+    let offers = Toolsets::new(Toolbox::new(), ToolsOfPrograms::default());
     assert!(offers.add(vec![Arc::new(Own)]).is_empty());
     let none = || (Arc::new(Kinds::none()), Vec::new());
     let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
@@ -85,7 +85,7 @@ fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
 
 #[test]
 fn what_reads_on_is_offered_from_the_start_where_that_keeps_a_prefix() {
-    let offers = Toolsets::new(Toolbox::new(), Arc::default());
+    let offers = Toolsets::new(Toolbox::new(), ToolsOfPrograms::default());
     assert!(offers.add(vec![Arc::new(ReadOutput), Arc::new(Own)]).is_empty());
     let reads_on = |tools: &[&str], messages: Option<u32>, has_cuts: bool| {
         let mut kind =
@@ -103,7 +103,8 @@ fn what_reads_on_is_offered_from_the_start_where_that_keeps_a_prefix() {
 
 #[test]
 fn a_toolset_is_built_once_until_it_is_forgotten() {
-    let (offers, kind) = (Toolsets::new(Toolbox::new(), Arc::default()), Arc::new(Kind::bare("a")));
+    let (offers, kind) =
+        (Toolsets::new(Toolbox::new(), ToolsOfPrograms::default()), Arc::new(Kind::bare("a")));
     let mut asked = 0;
     for expected in [1, 1, 2] {
         if expected == 2 {

@@ -103,7 +103,7 @@ impl Run<'_> {
              question {id} itself. It asks: {asks}",
             child.kind
         );
-        let is_told = self.program().is_ok_and(|program| program.handles_one_call());
+        let is_told = self.engine.handles_one_call(&self.kind).unwrap_or_default();
         Output { effect: is_told.then_some(OutputEffect::Said(words)), ..failed(call, text) }
     }
 

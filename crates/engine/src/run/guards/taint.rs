@@ -3,81 +3,15 @@
 //! who gave an address, follows from the transcripts of the whole tree, since agents pass texts on to each
 //! other, and from the instructions of its kinds as they are now.
 
-use std::{
-    num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
-};
-
 use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, Source};
-use entourage_types::{About, Agent, AgentId, Item, ItemBody, OutputEffect, Question, QuestionId, Time};
-use lru::LruCache;
+use entourage_types::{About, Agent, AgentId, Item, ItemBody, OutputEffect, Question, QuestionId};
 
 use crate::{
     pages::ROWS,
     run::{Result, Run},
+    taint_cache::Known,
 };
-
-/// How many agents the cache holds.
-const AGENTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4095);
-/// How many bytes of given addresses the cache holds.
-const BYTES: usize = 16 << 20;
-
-/// Caches what agents' transcripts have shown so far: whether they read private data, and which addresses
-/// they were given. Losing it costs time and nothing else.
-pub(crate) struct TaintCache(Mutex<Scanned>);
-
-struct Scanned {
-    known: LruCache<(AgentId, Time), Known>,
-    bytes: usize,
-}
-
-/// What the items of a transcript before the number `from` have shown.
-#[derive(Debug, Clone, Default)]
-struct Known {
-    from: u64,
-    /// Whether private data was read.
-    private: bool,
-    /// The words that may be addresses, from the texts of people, pages and search results; one per line.
-    given: Arc<String>,
-}
-
-impl Known {
-    fn learn(&mut self, text: &str) {
-        let mut words = words_with_addresses(text).peekable();
-        if words.peek().is_some() {
-            let given = Arc::make_mut(&mut self.given);
-            words.for_each(|word| given.extend([word, "\n"]));
-        }
-    }
-}
-
-impl Default for TaintCache {
-    fn default() -> Self {
-        Self(Mutex::new(Scanned { known: LruCache::new(AGENTS), bytes: 0 }))
-    }
-}
-
-impl TaintCache {
-    // A pruned agent may be created again under the same id: the creation time tells them apart.
-    fn of(&self, agent: &Agent) -> Known {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.known.get(&(agent.id, agent.created)).cloned().unwrap_or_default()
-    }
-
-    fn keep(&self, agent: &Agent, known: Known) {
-        let mut shelf = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        shelf.bytes += known.given.len();
-        // The previous entry of this agent, or an evicted entry of another.
-        let mut gone = shelf.known.push((agent.id, agent.created), known);
-        while gone.is_some() || shelf.bytes > BYTES {
-            shelf.bytes -= gone.take().map_or(0, |(_, known)| known.given.len());
-            if shelf.bytes > BYTES {
-                gone = shelf.known.pop_lru();
-            }
-        }
-    }
-}
 
 /// An address, and the spellings in which a text may contain it.
 struct Spellings {
@@ -224,14 +158,6 @@ impl Run<'_> {
     }
 }
 
-/// Returns the words of a text that may contain an address. An address that the text contains as a whole is
-/// whole in one of them, except for the bare name of a host without a dot.
-fn words_with_addresses(text: &str) -> impl Iterator<Item = &str> {
-    let may_have =
-        |word: &&str| word.trim_end_matches(['.', ',', ';', ':', '!', '?']).contains(['.', ':', '/']);
-    text.split_whitespace().filter(may_have)
-}
-
 /// Whether a text contains an address as a whole. Case counts: it alone could carry data.
 fn gives(text: &str, needle: &str) -> bool {
     !needle.is_empty()
@@ -258,8 +184,6 @@ fn ends(rest: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use entourage_types::Owner;
-
     use super::*;
 
     fn is_given(text: &str, url: &str) -> bool {
@@ -307,22 +231,5 @@ mod tests {
         ] {
             assert!(is_given(text, url), "{text}");
         }
-    }
-
-    #[test]
-    fn the_cache_of_texts_read_by_agents_is_bounded() {
-        let (reading, mut agents) = (TaintCache::default(), Vec::new());
-        for _ in 0..3 {
-            let agent = Agent::root(Owner::local(), "a", "", Time::from_micros(0));
-            let given = Arc::new("a".repeat(BYTES / 3 + 1));
-            reading.keep(&agent, Known { from: 1, private: false, given: Arc::clone(&given) });
-            // The same agent again, after more of it was read.
-            reading.keep(&agent, Known { from: 2, private: false, given });
-            agents.push(agent);
-        }
-        assert_eq!(agents.iter().map(|agent| reading.of(agent).from).collect::<Vec<_>>(), [0, 2, 2]);
-        reading.keep(&agents[0], Known { given: Arc::new("a".repeat(BYTES + 1)), ..Known::default() });
-        let shelf = reading.0.lock().unwrap();
-        assert_eq!((shelf.bytes, shelf.known.len()), (0, 0), "one that is too much by itself is not kept");
     }
 }

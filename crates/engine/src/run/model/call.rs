@@ -15,7 +15,8 @@ use crate::run::{
     model::{decide::Prompt, streamed::Streamed, tries::FailedTries},
 };
 use crate::{
-    feed::{AgentDelta, Piece, Pieces},
+    AgentDelta, Piece,
+    feed::Pieces,
     prompt::View,
     retry::{self, Next},
 };

@@ -6,7 +6,7 @@ use entourage_llm::{Priority, Request};
 use entourage_types::{Asked, ItemBody, Sha256};
 
 use crate::prompt::{Rendered, of_request, of_single_request};
-use crate::run::{Result, Run, model::decide::Prompt};
+use crate::run::{Interrupt, Result, Run, model::decide::Prompt};
 
 impl Run<'_> {
     /// Renders the request for the next turn.
@@ -23,7 +23,7 @@ impl Run<'_> {
             system,
             tools: Arc::clone(&offer.specs),
             items: self.items(),
-            one_call: self.program()?.handles_one_call(),
+            one_call: self.engine.handles_one_call(&self.kind).map_err(Interrupt::failed)?,
             is_last: self.last_call().is_some(),
             max_tokens,
         };

@@ -3,11 +3,7 @@
 use entourage_llm::{Delta, Deltas};
 
 use super::heard::Heard;
-use crate::{
-    Clock,
-    feed::{AgentDelta, Piece, Pieces},
-    watchdog::Heartbeat,
-};
+use crate::{AgentDelta, Clock, Piece, feed::Pieces, watchdog::Heartbeat};
 
 /// Publishes the pieces of one attempt, with their offsets.
 pub(super) struct Streamed<'a> {

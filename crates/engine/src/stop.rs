@@ -64,7 +64,7 @@ impl Stop {
 
     /// Creates the stop of a model call that failed for good: `error` is the last error, `cause` lists all of
     /// them.
-    pub(super) fn of_model(error: &ModelError, cause: String) -> Self {
+    pub(crate) fn of_model(error: &ModelError, cause: String) -> Self {
         let reason = if error.is_empty() { StopReason::EmptyResponse } else { StopReason::ModelFailed };
         Self { reason, text: error.for_people().to_owned(), cause }
     }

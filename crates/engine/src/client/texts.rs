@@ -1,0 +1,34 @@
+//! Which texts and names clients take.
+
+use crate::{Error, Result};
+
+/// The longest text that a person may send, in bytes of UTF-8; more belongs into a file.
+pub(super) const LONGEST_TEXT: usize = 1 << 20;
+
+/// The longest name or title, in characters.
+pub(super) const LONGEST_NAME: usize = 255;
+
+/// Refuses a name or a title that is too long. The error does not repeat it: it may be very long.
+pub(crate) fn checked_name(what: &str, name: &str) -> Result<()> {
+    let length = name.chars().count();
+    if length > LONGEST_NAME {
+        return Err(Error::Invalid(format!(
+            "the {what} has {length} characters; at most {LONGEST_NAME} are taken"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a text that is empty or too long.
+pub(super) fn checked_text(text: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::Invalid("the message is empty: say what the agent shall do".into()));
+    }
+    if text.len() > LONGEST_TEXT {
+        return Err(Error::Invalid(format!(
+            "the message has {} bytes; at most {LONGEST_TEXT} are taken. Put long material into a file that the agent can read",
+            text.len()
+        )));
+    }
+    Ok(())
+}
