@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use entourage_llm::{Message, Price, Request};
-use entourage_store::{Error as StoreError, Expect};
+use entourage_store::{BudgetChange, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, Allowance, Amount, Budget, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Shortage, Time, Usage,
 };
@@ -74,6 +74,12 @@ impl Engine {
              `models.prices.\"provider::name\"` in the settings{assumed}, or take `{key}` away",
             kind.name
         ))
+    }
+
+    /// The write that ends what a call that was cut off, or an activation that died, may have reserved; none where no
+    /// agent has a budget.
+    pub(crate) fn presumed(&self) -> Option<Write> {
+        self.has_budgets().then_some(Write::Budget(BudgetChange::lost()))
     }
 
     /// Whether any agent may have a budget.

@@ -170,7 +170,7 @@ impl<'e> Run<'e> {
         self.control.pulse().beating(&**self.engine.clock(), heard).await;
         // The wait is not time at work.
         self.control.waited(self.engine.now().since(before));
-        self.renew_tools();
+        self.offered.renew(self.engine, &self.agent, &self.kind);
     }
 
     /// Returns the span with the ids that every log line of the activation carries; its level is error, so
@@ -243,7 +243,9 @@ impl<'e> Run<'e> {
         self.agent.items += 1;
         self.steps.joined(self.transcript.items().len(), &item);
         self.transcript.push(item.clone());
-        self.offer_for(&item);
+        if self.offered.needs_reader(&item, &self.kind) {
+            self.offered.renew_position(self.transcript.items(), self.engine, &self.agent, &self.kind);
+        }
         Write::Item(item)
     }
 

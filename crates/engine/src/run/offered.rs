@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use entourage_store::Write;
-use entourage_types::{Item, Sha256};
+use entourage_store::{Error as StoreError, Write};
+use entourage_types::{Agent, Item, Kind, Sha256};
 
-use super::Run;
 use crate::{
+    Engine,
     digest::sha256,
     prompt::is_cut,
     toolset::{Position, Toolset},
@@ -59,40 +59,45 @@ impl Offered {
     pub(super) fn forget_system(&mut self) {
         self.system = None;
     }
-}
 
-impl Run<'_> {
-    /// Offers the tool that reads a whole item, once the prompt shows an item cut, if it was not offered before.
-    pub(super) fn offer_for(&mut self, item: &Item) {
-        if !self.offered.position.has_cuts && is_cut(&item.body, self.kind.limits.max_output_chars) {
-            self.renew_offer();
-        }
-    }
-
-    /// Offers the tools of the program, or those of the model again.
-    pub(super) fn offer_to_program(&mut self, by_program: bool) {
-        self.offered.position.by_program = by_program;
-        self.renew_tools();
-    }
-
-    /// Determines the agent's position again, and offers what fits it.
-    pub(super) fn renew_offer(&mut self) {
-        let by_program = self.offered.position.by_program;
-        let position = Position::of(&self.agent, &self.kind, self.transcript.items());
-        self.offered.position = Position { by_program, ..position };
-        self.renew_tools();
+    /// Whether the prompt would show an item cut, and the tool that reads a whole item is not on offer yet.
+    pub(super) fn needs_reader(&self, item: &Item, kind: &Kind) -> bool {
+        !self.position.has_cuts && is_cut(&item.body, kind.limits.max_output_chars)
     }
 
     /// Returns the write that stores the tools on offer, by which requests are rebuilt; none if they are known
     /// to be stored.
-    pub(super) fn keep_tools(&self) -> super::Result<Option<Write>> {
-        Ok(self.engine.inner.tool_lists.keep(&self.offered.toolset, self.engine.now())?)
+    pub(super) fn keep_tools(&self, engine: &Engine) -> Result<Option<Write>, StoreError> {
+        engine.inner.tool_lists.keep(&self.toolset, engine.now())
+    }
+
+    /// Offers the tools of the program, or those of the model again.
+    pub(super) fn offer_to_program(
+        &mut self,
+        by_program: bool,
+        engine: &Engine,
+        agent: &Agent,
+        kind: &Arc<Kind>,
+    ) {
+        self.position.by_program = by_program;
+        self.renew(engine, agent, kind);
+    }
+
+    /// Determines the position again of an agent with these items of its session, and offers what fits it.
+    pub(super) fn renew_position(
+        &mut self,
+        items: &[Item],
+        engine: &Engine,
+        agent: &Agent,
+        kind: &Arc<Kind>,
+    ) {
+        let by_program = self.position.by_program;
+        self.position = Position { by_program, ..Position::of(agent, kind, items) };
+        self.renew(engine, agent, kind);
     }
 
     /// Offers the tools that exist by now.
-    pub(super) fn renew_tools(&mut self) {
-        let (offers, owner) = (&self.engine.inner.toolsets, &self.agent.owner);
-        self.offered.toolset =
-            offers.of(&self.kind, self.offered.position, owner, || self.engine.offered_from());
+    pub(super) fn renew(&mut self, engine: &Engine, agent: &Agent, kind: &Arc<Kind>) {
+        self.toolset = engine.inner.toolsets.of(kind, self.position, &agent.owner, || engine.offered_from());
     }
 }

@@ -3,18 +3,32 @@
 
 use entourage_llm::{Error as ModelError, Reply};
 use entourage_store::Error as StoreError;
-use entourage_types::{CallId, ItemBody, ModelUse, Output, Status, Task, Time, ToolCall, Usage};
+use entourage_types::{
+    Agent, CallId, Item, ItemBody, ModelUse, Output, Scope, Status, Task, Time, ToolCall, Usage,
+};
 use serde_json::json;
 
-use super::Run;
+use super::{Run, run_record::RunRecord};
 use crate::{
-    metrics,
+    Engine, metrics,
     trace::{Span, SpanId, TraceId, Tracer, Value, gen_ai},
 };
 
-impl Run<'_> {
+/// Makes the spans of a run, from what they read of it.
+pub(super) struct RunSpans<'r> {
+    engine: &'r Engine,
+    agent: &'r Agent,
+    record: &'r RunRecord,
+    items: &'r [Item],
+}
+
+impl<'r> RunSpans<'r> {
+    pub(super) fn of(run: &'r Run<'_>) -> Self {
+        Self { engine: run.engine, agent: &run.agent, record: &run.record, items: run.items() }
+    }
+
     /// Traces a request to a model that was answered or has failed; `asked` is the model that was requested.
-    pub(super) fn trace_request(
+    pub(super) fn request(
         &self,
         (key, asked): (&str, Option<String>),
         (attempt, began): (u32, Time),
@@ -52,7 +66,7 @@ impl Run<'_> {
     }
 
     /// Traces a call that has its output.
-    pub(super) fn trace_call(&self, call: &ToolCall, output: &Output) {
+    pub(super) fn call(&self, call: &ToolCall, output: &Output) {
         let Some(tracer) = self.tracer() else { return };
         let mut attributes =
             vec![(gen_ai::TOOL, call.tool.as_str().into()), (gen_ai::TOOL_CALL, call.id.to_string().into())];
@@ -71,7 +85,7 @@ impl Run<'_> {
     }
 
     /// Counts and traces the end of the run.
-    pub(super) async fn tell_of_end(&self, status: Status) {
+    pub(super) async fn end(&self, status: Status) {
         metrics::run_ended(status, self.record.stop_reason);
         self.trace_run(status).await;
     }
@@ -135,15 +149,15 @@ impl Run<'_> {
     fn asked_for(&self, call: CallId) -> Time {
         let asks =
             |body: &ItemBody| matches!(body, ItemBody::Turn(turn) if turn.calls.iter().any(|c| c.id == call));
-        let turn = self.items().iter().rev().find(|item| asks(&item.body));
+        let turn = self.items.iter().rev().find(|item| asks(&item.body));
         turn.map_or(self.record.started, |turn| turn.at)
     }
 
     /// Returns the call that delegated the run's work, if another agent did.
     async fn done_for(&self) -> Result<Option<CallId>, StoreError> {
         let Some(task) = self.record.tasks.first() else { return Ok(None) };
-        let scope = self.scope();
-        let found = self.engine.store().record::<Task>(&scope, task).await?;
+        let scope = Scope::from(&self.agent.owner);
+        let found = self.engine.store().record::<Task>(&scope, *task).await?;
         Ok(found.map(|task| task.call))
     }
 }

@@ -46,7 +46,7 @@ impl Run<'_> {
         let Some(message) = message else {
             return if self.had_work_before(stop) { StopTarget::Now } else { StopTarget::Never };
         };
-        if self.record.is_open() && self.answers() == Some(message) {
+        if self.record.is_open() && self.control.answers() == Some(message) {
             StopTarget::Now
         } else if self.inbox.posts().iter().any(|post| post.id == message) {
             StopTarget::Later

@@ -62,7 +62,7 @@ impl Run<'_> {
             text: work.text.clone(),
             task: Some(task),
             queued: false,
-            options: Some(self.options_below()),
+            options: Some(self.record.options_below(&self.agent)),
         };
         let post = Post::new(child.id, at, body);
         let task = Task {
@@ -187,8 +187,9 @@ impl Run<'_> {
         title: String,
         thread: Option<String>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
-        if self.depth() >= self.max_depth() {
-            let why = format!("you are at the maximum depth of {}; do the work yourself", self.max_depth());
+        let max_depth = self.record.max_depth(&self.kind);
+        if self.record.depth(&self.agent) >= max_depth {
+            let why = format!("you are at the maximum depth of {max_depth}; do the work yourself");
             return Err(CallRejected(why).into());
         }
         if thread.is_some() && thread::name_of(&self.agent) == kind {

@@ -49,7 +49,7 @@ impl Run<'_> {
                 commit.expect.push(seen);
                 let from = Author::Agent { id: self.agent.id, kind: self.agent.kind.clone() };
                 // A run in progress keeps the options under which it began.
-                let options = task.status.is_terminal().then(|| self.options_below());
+                let options = task.status.is_terminal().then(|| self.record.options_below(&self.agent));
                 let body = PostBody::Message { from, text, task: Some(task.id), queued: false, options };
                 let post = Post::new(child.id, at, body);
                 let again = Task { post: Some(post.id), ..task.clone().again(at) };

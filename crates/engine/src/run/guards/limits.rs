@@ -4,9 +4,17 @@
 
 use std::time::Duration;
 
-use entourage_types::{Item, ItemBody, Notice, NoticeCode, OnLimit, RunId, StepKey, StopReason, ToolCall};
+use entourage_types::{
+    Item, ItemBody, Kind, Notice, NoticeCode, OnLimit, RunId, StepKey, StopReason, ToolCall,
+};
 
-use crate::run::{Interrupt, Result, Run, Stop, guards::loop_detection};
+use crate::{
+    Engine,
+    run::{
+        Interrupt, Result, Run, Stop, control::Control, guards::loop_detection, run_record::RunRecord,
+        steps::Steps, transcript::Transcript,
+    },
+};
 
 /// How long the last model call may take: what is said by then is worth more than nothing.
 const LAST_CALL: Duration = Duration::from_secs(60);
@@ -29,15 +37,18 @@ impl Run<'_> {
     /// Announces the last model call if a limit is met, or nearly; ends the run if that call was made, or if
     /// no call is left.
     pub(in crate::run) fn within_limits(&mut self) -> Result<()> {
-        if let Some(notice) = self.last_call() {
+        if let Some(notice) = self.limits().last_call() {
             // A program may go on: only a turn of the model is an answer.
             let is_turn = |item: &&Item| matches!(item.step, Some(StepKey::Model(_)));
-            let is_made =
-                self.latest_first().take_while(|item| !is_last_call(item)).any(|item| is_turn(&item));
+            let is_made = self
+                .limits()
+                .latest_first()
+                .take_while(|item| !is_last_call(item))
+                .any(|item| is_turn(&item));
             return if is_made { Err(stopped(notice)) } else { Ok(()) };
         }
-        let Some(ReachedLimit { reason, said, leaves_one }) = self.met() else { return Ok(()) };
-        if !leaves_one || !self.has_last_call() {
+        let Some(ReachedLimit { reason, said, leaves_one }) = self.limits().met() else { return Ok(()) };
+        if !leaves_one || !self.limits().has_last_call() {
             return Err(Interrupt::stopped(reason, said));
         }
         let notice = Notice::new(NoticeCode::LastCall(reason), said);
@@ -46,24 +57,56 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns how long the next model call may take: until the run's time is over; the last call, for which it
-    /// may be over already, a little longer.
-    pub(in crate::run) fn time_left(&self) -> Duration {
-        let most = Duration::from_secs(self.kind().limits.max_seconds);
-        if self.last_call().is_some() { LAST_CALL } else { most.saturating_sub(self.worked()) }
-    }
-
     /// Announces the last model call after one that the end of the run's time has cut off; ends the run if that
     /// was the last one.
     pub(in crate::run) fn out_of_time(&mut self) -> Result<()> {
-        match self.last_call() {
+        match self.limits().last_call() {
             Some(notice) => Err(stopped(notice)),
             None => self.within_limits(),
         }
     }
 
+    /// Ends the run if the last model call asked for tools nevertheless, and said nothing: its calls are not made.
+    pub(in crate::run) async fn refuse_after_last_call(&mut self, calls: &[ToolCall]) -> Result<()> {
+        let Some(notice) = self.limits().last_call().cloned() else { return Ok(()) };
+        self.decline(calls, 0, &format!("Not run: {}", notice.text)).await?;
+        Err(stopped(&notice))
+    }
+
+    /// What the limits of the run are checked against.
+    pub(in crate::run) fn limits(&self) -> RunLimits<'_> {
+        let (engine, kind, record) = (self.engine, &*self.kind, &self.record);
+        RunLimits {
+            engine,
+            kind,
+            record,
+            transcript: &self.transcript,
+            steps: &self.steps,
+            control: &self.control,
+        }
+    }
+}
+
+/// The limits of a run, with what they are checked against.
+pub(in crate::run) struct RunLimits<'r> {
+    pub(in crate::run) engine: &'r Engine,
+    pub(in crate::run) kind: &'r Kind,
+    pub(in crate::run) record: &'r RunRecord,
+    pub(in crate::run) transcript: &'r Transcript,
+    steps: &'r Steps,
+    control: &'r Control,
+}
+
+impl<'r> RunLimits<'r> {
+    /// Returns how long the next model call may take: until the run's time is over; the last call, for which it
+    /// may be over already, a little longer.
+    pub(in crate::run) fn time_left(&self) -> Duration {
+        let most = Duration::from_secs(self.kind.limits.max_seconds);
+        if self.last_call().is_some() { LAST_CALL } else { most.saturating_sub(self.worked()) }
+    }
+
     /// Returns the notice that announced the last model call of this run, if there is one.
-    pub(in crate::run) fn last_call(&self) -> Option<&Notice> {
+    pub(in crate::run) fn last_call(&self) -> Option<&'r Notice> {
         self.latest_first().find(|item| is_last_call(item)).and_then(|item| match &item.body {
             ItemBody::Notice(notice) => Some(notice),
             _ => None,
@@ -81,17 +124,10 @@ impl Run<'_> {
         Vec::new()
     }
 
-    /// Ends the run if the last model call asked for tools nevertheless, and said nothing: its calls are not made.
-    pub(in crate::run) async fn refuse_after_last_call(&mut self, calls: &[ToolCall]) -> Result<()> {
-        let Some(notice) = self.last_call().cloned() else { return Ok(()) };
-        self.decline(calls, 0, &format!("Not run: {}", notice.text)).await?;
-        Err(stopped(&notice))
-    }
-
     /// Returns the limit that is met before the next model call, if any.
     pub(in crate::run) fn met(&self) -> Option<ReachedLimit> {
-        let limits = &self.kind().limits;
-        let most = self.max_steps();
+        let limits = &self.kind.limits;
+        let most = self.record.max_steps(self.kind);
         let made = self.steps.turns();
         if made >= most {
             let said = format!("the run reached its limit of {most} model calls");
@@ -117,21 +153,21 @@ impl Run<'_> {
             let said = format!("`{tool}` was called {} times in a row", limits.max_same_tool);
             return Some(ReachedLimit::leaving_one(StopReason::SameTool, said));
         }
-        let said = loop_detection::found(self.items(), limits.max_repeats as usize)?;
+        let said = loop_detection::found(self.transcript.items(), limits.max_repeats as usize)?;
         Some(ReachedLimit::leaving_one(StopReason::Stalled, said))
     }
 
     /// Whether a limit leaves the run one more model call, for which the last one is kept.
     fn has_last_call(&self) -> bool {
-        self.kind().on_limit != OnLimit::Fail
+        self.kind.on_limit != OnLimit::Fail
     }
 
     /// Returns what a run that a limit ended leaves as its result, if its kind takes that for an end like any other:
     /// the last text that it wrote, unless a guardrail or a schema would have had to accept it; otherwise how it ended.
     pub(in crate::run) fn finished_at_limit(&self, stop: &Stop) -> Option<String> {
-        let finishes = self.kind().on_limit == OnLimit::Finish && stop.reason.is_limit();
+        let finishes = self.kind.on_limit == OnLimit::Finish && stop.reason.is_limit();
         let is_unchecked = || {
-            let kind = self.kind();
+            let kind = self.kind;
             kind.guardrails.output.is_empty()
                 && kind.guardrails.min_calls == 0
                 && kind.output_schema.is_none()
@@ -151,7 +187,7 @@ impl Run<'_> {
     }
 
     /// Returns the items of this run, latest first.
-    fn latest_first(&self) -> impl Iterator<Item = &Item> {
+    fn latest_first(&self) -> impl Iterator<Item = &'r Item> + use<'r> {
         self.transcript.latest_of(self.record.id)
     }
 
@@ -161,7 +197,7 @@ impl Run<'_> {
     }
 
     /// Returns the tool that the last `times` turns of this run called, if they called no other.
-    fn repeated(&self, times: u32) -> Option<&str> {
+    fn repeated(&self, times: u32) -> Option<&'r str> {
         let turns = self.latest_first().filter_map(|item| match (&item.body, &item.step) {
             // The calls of a program are none of the model's.
             (ItemBody::Turn(turn), Some(StepKey::Model(_))) => Some(turn),

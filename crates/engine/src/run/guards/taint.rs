@@ -5,9 +5,12 @@
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, Source};
-use entourage_types::{About, Agent, AgentId, Item, ItemBody, OutputEffect, Question, QuestionId};
+use entourage_types::{
+    About, Agent, AgentId, Item, ItemBody, Kind, OutputEffect, Question, QuestionId, Scope,
+};
 
 use crate::{
+    Engine,
     pages::ROWS,
     run::{Result, Run},
     taint_cache::Known,
@@ -41,7 +44,24 @@ enum Shows<'a> {
     Nothing,
 }
 
-impl Run<'_> {
+/// What the agents of a tree have read, as one of them sees it.
+pub(in crate::run) struct Readings<'r> {
+    engine: &'r Engine,
+    agent: &'r Agent,
+    kind: &'r Kind,
+    /// The items of the agent's session.
+    items: &'r [Item],
+}
+
+impl<'r> Readings<'r> {
+    pub(in crate::run) fn of(run: &'r Run<'_>) -> Self {
+        Self { engine: run.engine, agent: &run.agent, kind: &run.kind, items: run.items() }
+    }
+
+    fn scope(&self) -> Scope {
+        Scope::from(&self.agent.owner)
+    }
+
     /// Returns those of the addresses that only agents of this tree chose, if private data was read in the
     /// tree. An address in the instructions of their kinds is not chosen by them. Items never change, so each
     /// is scanned once, for all addresses together.
@@ -53,7 +73,7 @@ impl Run<'_> {
         left.retain(|sought| !sought.stands_in(&self.kind.instructions));
         let mut private = false;
         // These items include those that are not in the store yet, and mostly contain the addresses.
-        for item in self.items() {
+        for item in self.items {
             match self.says(item).await? {
                 Shows::Given(text) => left.retain(|sought| !sought.stands_in(text)),
                 Shows::Private => private = true,

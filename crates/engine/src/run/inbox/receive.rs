@@ -114,7 +114,7 @@ impl Run<'_> {
         if !messages.is_empty() {
             let said = messages.iter().filter(|message| !message.is_result()).count();
             writes.extend(self.append_context(said).await?);
-            writes.extend(self.keep_tools()?);
+            writes.extend(self.offered.keep_tools(self.engine)?);
             self.offered.note_context();
         }
         writes.extend(messages.into_iter().map(|message| self.append(ItemBody::Message(message), at)));

@@ -1,10 +1,10 @@
 //! What applies to a run beside the limits of its kind: the options that the author of the message set.
 
 use entourage_types::{
-    Author, Item, ItemBody, Message, Post, PostBody, PostId, Run as RunRow, RunOptions, TaskId,
+    Agent, Author, Item, ItemBody, Kind, Message, Post, PostBody, Run as RunRow, RunOptions, TaskId,
 };
 
-use crate::run::Run;
+use crate::run::run_record::RunRecord;
 
 /// Returns the message that a run answers, if it has options. A run that takes the place of a failed one
 /// answers the message that assigned its tasks.
@@ -33,32 +33,26 @@ pub(in crate::run) fn task_of(post: &Post) -> Option<TaskId> {
     }
 }
 
-impl Run<'_> {
-    /// Returns the message that the run answers, if a run of its own answers it.
-    pub(in crate::run) fn answers(&self) -> Option<PostId> {
-        self.control.answers()
-    }
-
+impl RunRecord {
     /// Returns how many agents are between this run and the person who started the work.
-    pub(in crate::run) fn depth(&self) -> u16 {
-        self.record.options().map_or(self.agent.depth, |options| options.depth)
+    pub(in crate::run) fn depth(&self, agent: &Agent) -> u16 {
+        self.options().map_or(agent.depth, |options| options.depth)
     }
 
     /// Returns how deep work may be delegated from here.
-    pub(in crate::run) fn max_depth(&self) -> u16 {
-        let given = self.record.options().and_then(|options| options.max_depth);
-        given.unwrap_or(self.kind.limits.max_depth)
+    pub(in crate::run) fn max_depth(&self, kind: &Kind) -> u16 {
+        self.options().and_then(|options| options.max_depth).unwrap_or(kind.limits.max_depth)
     }
 
     /// Returns how many model calls this run may make: the smaller of what its kind and its caller allow.
-    pub(in crate::run) fn max_steps(&self) -> u32 {
-        let given = self.record.options().and_then(|options| options.max_steps);
-        given.unwrap_or(u32::MAX).min(self.kind.limits.max_steps)
+    pub(in crate::run) fn max_steps(&self, kind: &Kind) -> u32 {
+        let given = self.options().and_then(|options| options.max_steps);
+        given.unwrap_or(u32::MAX).min(kind.limits.max_steps)
     }
 
-    /// Returns the options of a run to which this one delegates work.
-    pub(in crate::run) fn options_below(&self) -> RunOptions {
-        let max_depth = self.record.options().and_then(|options| options.max_depth);
-        RunOptions { depth: self.depth() + 1, max_depth, ..RunOptions::default() }
+    /// Returns the options of a run to which this one of an agent delegates work.
+    pub(in crate::run) fn options_below(&self, agent: &Agent) -> RunOptions {
+        let max_depth = self.options().and_then(|options| options.max_depth);
+        RunOptions { depth: self.depth(agent) + 1, max_depth, ..RunOptions::default() }
     }
 }

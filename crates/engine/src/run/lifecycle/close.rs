@@ -10,7 +10,7 @@ use entourage_types::{
 
 use crate::run::{
     Interrupt, Run, Stop, inbox::Taken, lifecycle::session::idle_id, tools::doubt::may_have_taken_effect,
-    tools::output_limits::failed,
+    tools::output_limits::failed, trace::RunSpans,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -20,10 +20,11 @@ impl Run<'_> {
     pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
         match ended {
             Ok(text) => {
-                let reason = self.last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
+                let reason =
+                    self.limits().last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
                 self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await
             }
-            Err(Interrupt::Stopped(stop)) => match self.finished_at_limit(&stop) {
+            Err(Interrupt::Stopped(stop)) => match self.limits().finished_at_limit(&stop) {
                 Some(text) => {
                     self.end(Status::Succeeded, stop.reason, TaskResult::Text(text), Some(stop.cause)).await
                 }
@@ -50,7 +51,7 @@ impl Run<'_> {
         let mut commit = self.fenced(at);
         if on == WaitingOn::Resume {
             // What an activation that died has reserved keeps no other agent waiting.
-            commit.writes.extend(self.presumed());
+            commit.writes.extend(self.engine.presumed());
         }
         commit.writes.extend(self.asleep(on, at));
         self.commit_as_is(commit).await.map(drop)
@@ -85,7 +86,7 @@ impl Run<'_> {
     }
 
     fn worked_ms(&self) -> u64 {
-        u64::try_from(self.worked().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.limits().worked().as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn end(
@@ -103,7 +104,7 @@ impl Run<'_> {
             let turn = self.fenced(at).write(Write::Run(self.record.clone()));
             self.commit_as_is(turn).await?;
         }
-        let mut writes: Vec<Write> = self.presumed().into_iter().collect();
+        let mut writes: Vec<Write> = self.engine.presumed().into_iter().collect();
         if !self.record.is_open() {
             self.take_unread(at, &mut writes).await?;
         }
@@ -150,7 +151,7 @@ impl Run<'_> {
         for task in &unjoined {
             self.interrupt_cancelled(task, Action::Delete);
         }
-        self.tell_of_end(status).await;
+        RunSpans::of(self).end(status).await;
         Ok(())
     }
 
@@ -168,7 +169,7 @@ impl Run<'_> {
         let at = self.engine.now();
         let cause = "deleted by the user";
         let before = self.agent.items;
-        let mut writes: Vec<Write> = self.presumed().into_iter().collect();
+        let mut writes: Vec<Write> = self.engine.presumed().into_iter().collect();
         self.close_open_calls(cause, &mut writes).await?;
         self.take_unread(at, &mut writes).await?;
         let mut joined = Vec::new();
@@ -196,7 +197,7 @@ impl Run<'_> {
         commit.writes.extend(writes);
         self.commit_end(commit, &joined).await?;
         if has_run {
-            self.tell_of_end(Status::Cancelled).await;
+            RunSpans::of(self).end(Status::Cancelled).await;
         }
         Ok(())
     }
@@ -245,7 +246,7 @@ impl Run<'_> {
             let body = kept.unwrap_or_else(|| {
                 let unanswered = failed(&call, format!("{how}: {cause}{in_doubt}"));
                 let unanswered = Output { effect: given_away, ..unanswered };
-                self.trace_call(&call, &unanswered);
+                RunSpans::of(self).call(&call, &unanswered);
                 unanswered
             });
             writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));

@@ -12,6 +12,7 @@ use entourage_types::{
 use crate::prompt::{self, SummaryOf, View};
 use crate::run::{
     Result, Run, inbox::Taken, model::summarize::SummaryRequest, run_record::RunRecord, steps::Steps,
+    trace::RunSpans,
 };
 
 /// The maximum length of the text by which a session is found, in characters.
@@ -107,7 +108,7 @@ impl Run<'_> {
         let status = if self.agent.status == Status::Failed { Status::Idle } else { self.agent.status };
         writes.push(self.agent_row(status, self.agent.waiting_on, at));
         self.commit(writes).await?;
-        self.tell_of_end(Status::Succeeded).await;
+        RunSpans::of(self).end(Status::Succeeded).await;
         self.begin_clean(at);
         Ok(())
     }
@@ -117,7 +118,7 @@ impl Run<'_> {
         self.offered.forget_system();
         self.record = RunRecord::of(None, &self.agent, &self.kind, at);
         self.steps = Steps::new(self.record.id, Vec::new(), &[]);
-        self.renew_offer();
+        self.offered.renew_position(self.transcript.items(), self.engine, &self.agent, &self.kind);
     }
 
     /// Returns the wake-up that closes the session unless something happens before.

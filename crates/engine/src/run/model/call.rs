@@ -12,7 +12,10 @@ use futures::FutureExt;
 use crate::run::{
     Interrupt, Result, Run, check_lease,
     guards::guardrails::ParallelGuardrails,
-    model::{decide::Prompt, streamed::Streamed, tries::FailedTries},
+    model::{
+        decide::Prompt, reserve::answer_limit, streamed::Streamed, tries::FailedTries, usage::sanitize_usage,
+    },
+    trace::RunSpans,
 };
 use crate::{
     AgentDelta, Piece,
@@ -134,8 +137,11 @@ impl Run<'_> {
         loop {
             let began = self.engine.now();
             let model = models.get(at).cloned().flatten();
-            let limiting = self.limiting().await?;
-            let max_tokens = self.answer_limit(&limiting, model.as_deref());
+            let limiting = self.engine.budgets_of(&self.agent, self.engine.now()).await?;
+            let max_tokens = {
+                let window = || self.engine.model().profile(model.as_deref()).context_window;
+                answer_limit(&self.kind, &limiting, window)
+            };
             let (request, asked) = match wanted {
                 Wanted::Turn => self.next_request(model.clone(), max_tokens).await?,
                 Wanted::Decision(prompt) => self.decision_request(prompt, model.clone(), max_tokens),
@@ -146,7 +152,7 @@ impl Run<'_> {
             (tries.kept.put_off, tries.kept.shortage) = (0, None);
             let Attempt { answer, asked, wasted, out_of_time } =
                 self.attempt((request, asked), wanted, &pieces, &mut beside).await?;
-            self.trace_request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
+            RunSpans::of(self).request((&key.to_string(), model), (tries.made + 1, began), &answer, &wasted);
             self.charge_wasted(&wasted).await?;
             let error = match answer {
                 Ok(reply) => {
@@ -247,7 +253,7 @@ impl Run<'_> {
         let pulse = (self.control.pulse(), &**self.engine.clock());
         let mut deltas = Streamed::new(pieces, is_turn, pulse, blank);
         let (mut refused, mut out_of_time) = (None, false);
-        let time_left = self.time_left();
+        let time_left = self.limits().time_left();
         let end = self.engine.now() + time_left;
         let answer = tokio::select! {
             biased;
@@ -273,8 +279,9 @@ impl Run<'_> {
         let asked = heard.timed(asked);
         let conversation = || if is_turn { View::of(self.items(), &self.kind).weight() } else { 0 };
         let sent = || conversation() + beside_conversation;
-        let sanitize_usage =
-            |used, said: &dyn Fn() -> usize| self.sanitize_usage(used, model.as_deref(), sent, said);
+        let sanitize_usage = |used, said: &dyn Fn() -> usize| {
+            sanitize_usage(&**self.engine.model(), used, model.as_deref(), sent, said)
+        };
         let mut wasted: Vec<ModelUse> =
             heard.wasted.into_iter().map(|used| sanitize_usage(used, &|| 0)).collect();
         let answer = answer.map(|reply| {
@@ -293,9 +300,10 @@ impl Run<'_> {
     fn turn_of(&mut self, reply: Reply, asked: Asked) -> Result<Turn> {
         let used = reply.used();
         self.count(&used, self.engine.now());
-        let tools = self.keep_tools()?;
+        let tools = self.offered.keep_tools(self.engine)?;
         self.batch.extend(tools);
-        let calls = self.heeded(&reply.text, reply.calls).into_iter().map(with_storable_arguments).collect();
+        let calls =
+            self.limits().heeded(&reply.text, reply.calls).into_iter().map(with_storable_arguments).collect();
         Ok(Turn { text: reply.text, calls, used: Some(used), asked: Some(Box::new(asked)) })
     }
 }

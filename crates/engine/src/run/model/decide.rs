@@ -179,8 +179,8 @@ impl Run<'_> {
     /// Returns the limit of tokens, money or time that leaves no room for a decision, in words.
     fn has_no_room(&self) -> Option<String> {
         let seconds = self.kind.limits.max_seconds;
-        let is_over = || self.time_left().is_zero();
-        let spent = self.overspent().map(|(_, met)| met);
+        let is_over = || self.limits().time_left().is_zero();
+        let spent = self.limits().overspent().map(|(_, met)| met);
         spent.or_else(|| is_over().then(|| format!("the run reached its limit of {seconds} seconds of work")))
     }
 

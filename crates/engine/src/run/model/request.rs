@@ -24,7 +24,7 @@ impl Run<'_> {
             tools: Arc::clone(&offer.specs),
             items: self.items(),
             one_call: self.engine.handles_one_call(&self.kind).map_err(Interrupt::failed)?,
-            is_last: self.last_call().is_some(),
+            is_last: self.limits().last_call().is_some(),
             max_tokens,
         };
         let (request, chain) = rendered.request(self.transcript.chain());

@@ -3,7 +3,9 @@
 
 use entourage_llm::{Error as ModelError, Reply, Request};
 use entourage_store::{BudgetChange, Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Allowance, Amount, BudgetId, ItemBody, ModelUse, Notice, NoticeCode, Retry, Shortage};
+use entourage_types::{
+    Allowance, Amount, BudgetId, ItemBody, Kind, ModelUse, Notice, NoticeCode, Retry, Shortage,
+};
 
 use crate::{
     budget::Unaffordable,
@@ -16,21 +18,19 @@ const MAX_ANSWER: u32 = 8192;
 /// The budgets that limit a model call, with their allowances.
 pub(in crate::run) type Limiting = Vec<(BudgetId, Allowance)>;
 
+/// The most tokens that the model may answer with; none if neither the kind nor a budget limits them.
+pub(in crate::run) fn answer_limit(
+    kind: &Kind,
+    limiting: &Limiting,
+    window: impl FnOnce() -> Option<u32>,
+) -> Option<u32> {
+    // Nothing is no limit that a provider takes.
+    let own = kind.limits.max_answer_tokens.filter(|most| *most > 0);
+    // A small window needs room for the request, too.
+    own.or_else(|| (!limiting.is_empty()).then(|| MAX_ANSWER.min(window().unwrap_or(u32::MAX) / 4)))
+}
+
 impl Run<'_> {
-    /// The budgets that limit the next model call.
-    pub(in crate::run) async fn limiting(&self) -> Result<Limiting, StoreError> {
-        self.engine.budgets_of(&self.agent, self.engine.now()).await
-    }
-
-    /// The most tokens that the model may answer with; none if neither the kind nor a budget limits them.
-    pub(in crate::run) fn answer_limit(&self, limiting: &Limiting, model: Option<&str>) -> Option<u32> {
-        // Nothing is no limit that a provider takes.
-        let own = self.kind.limits.max_answer_tokens.filter(|most| *most > 0);
-        // A small window needs room for the request, too.
-        let window = || self.engine.model().profile(model).context_window.unwrap_or(u32::MAX);
-        own.or_else(|| (!limiting.is_empty()).then(|| MAX_ANSWER.min(window() / 4)))
-    }
-
     /// Reserves the most that a request can use in all budgets that limit it, in a commit of its own, or in none.
     pub(in crate::run) async fn reserve(
         &mut self,
@@ -118,12 +118,6 @@ impl Run<'_> {
             used += self.engine.amount_of(model, answer);
         }
         self.batch.push(Write::Budget(BudgetChange::Settle { used, is_all: is_known }));
-    }
-
-    /// The write that ends what a call that was cut off, or an activation that died, may have reserved; none where no
-    /// agent has a budget.
-    pub(in crate::run) fn presumed(&self) -> Option<Write> {
-        self.engine.has_budgets().then_some(Write::Budget(BudgetChange::lost()))
     }
 
     /// Says in the transcript that a budget is met.

@@ -9,7 +9,8 @@ use entourage_types::{AskedSummary, ModelUse};
 use crate::prompt::{self, RenderedSummary, SummaryOf, View};
 use crate::run::{
     Interrupt, Result, Run,
-    model::{decide::weight, heard::Heard},
+    model::{decide::weight, heard::Heard, usage::sanitize_usage},
+    trace::RunSpans,
 };
 
 /// The maximum length of the text to summarise, in characters; less if the model's window is small.
@@ -44,7 +45,7 @@ impl Run<'_> {
         let read = window.map_or(LONGEST_TEXT, |window| LONGEST_TEXT.min(window as usize * 2));
         let somebody_waits =
             self.agent.works_for.is_person() && (self.record.is_open() || !self.inbox.is_empty());
-        let limiting = self.limiting().await?;
+        let limiting = self.engine.budgets_of(&self.agent, self.engine.now()).await?;
         // A token has at least one character, or nearly so.
         let longest = u32::try_from(wanted.max_chars).unwrap_or(u32::MAX);
         let max_tokens = (!limiting.is_empty()).then_some(longest);
@@ -67,8 +68,9 @@ impl Run<'_> {
         let sent = weight(&request);
         let (answer, heard) = self.ask_for_summary(request).await?;
         let asked = heard.timed(asked);
-        self.trace_request(("summary", model.clone()), (1, asked.at), &answer, &heard.wasted);
-        let plausible = |used, said| self.sanitize_usage(used, model.as_deref(), || sent, || said);
+        RunSpans::of(self).request(("summary", model.clone()), (1, asked.at), &answer, &heard.wasted);
+        let plausible =
+            |used, said| sanitize_usage(&**self.engine.model(), used, model.as_deref(), || sent, || said);
         let wasted: Vec<ModelUse> = heard.wasted.into_iter().map(|used| plausible(used, 0)).collect();
         let answer = answer.map(|reply| {
             let ModelUse { usage, cost, .. } = plausible(reply.used(), reply.text.len());

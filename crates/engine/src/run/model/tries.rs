@@ -85,7 +85,7 @@ impl Run<'_> {
         tries.kept.shortage = soonest.is_none().then_some(shortage);
         // What an activation that died has reserved keeps no other agent waiting.
         let step = Write::Step(self.retry_step(key, &tries));
-        self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.presumed()));
+        self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.engine.presumed()));
         self.batch.expect(lacks);
         Interrupt::Suspended(WaitingOn::Retry)
     }

@@ -5,53 +5,54 @@
 //! the transcript cannot differ. Tokens that a provider counted but that never reached a commit (the process
 //! died before it, the stream broke, a person cancelled the call) are in no sum.
 
+use entourage_llm::Model;
 use entourage_types::{Cost, ItemBody, ModelUse, StopReason, Time, Usage};
 
-use crate::metrics;
 use crate::{
+    metrics,
     prompt::BYTES,
-    run::{Result, Run},
+    run::{Result, Run, guards::limits::RunLimits},
 };
 
 /// The maximum number of tokens of a request or an answer that is plausible if the model's window is unknown.
 const MOST: u64 = 10_000_000;
 
-impl Run<'_> {
-    /// Returns the reported usage of an answer, if it is plausible: a token has at least one byte, and a
-    /// request with its answer fits into the model's window. A report beyond both is replaced by an estimate,
-    /// so that one wrong number does not use up the limits. `sent` and `said` return the sizes of request and
-    /// answer in bytes; they are called only for a doubtful report, since that takes weighing the whole
-    /// conversation.
-    pub(in crate::run) fn sanitize_usage(
-        &self,
-        used: ModelUse,
-        asked: Option<&str>,
-        sent: impl FnOnce() -> usize,
-        said: impl FnOnce() -> usize,
-    ) -> ModelUse {
-        let window = self.engine.model().profile(asked).context_window.map_or(MOST, u64::from);
-        let reported = used.usage;
-        let largest = reported.input.max(reported.output);
-        if largest <= window {
-            return used;
-        }
-        let sent = sent();
-        let most = window.max(sent as u64);
-        if largest <= most {
-            return used;
-        }
-        let estimate = |bytes: usize| (bytes / BYTES) as u64 + 1;
-        let usage = Usage { input: estimate(sent), output: estimate(said()), ..Usage::default() };
-        tracing::warn!(
-            model = used.model,
-            ?reported,
-            most,
-            "the provider reports an impossible number of tokens; counting an estimate"
-        );
-        let cost = self.engine.model().price(asked, &usage);
-        ModelUse { usage, cost, ..used }
+/// Returns the reported usage of an answer, if it is plausible: a token has at least one byte, and a
+/// request with its answer fits into the model's window. A report beyond both is replaced by an estimate,
+/// so that one wrong number does not use up the limits. `sent` and `said` return the sizes of request and
+/// answer in bytes; they are called only for a doubtful report, since that takes weighing the whole
+/// conversation.
+pub(in crate::run) fn sanitize_usage(
+    model: &dyn Model,
+    used: ModelUse,
+    asked: Option<&str>,
+    sent: impl FnOnce() -> usize,
+    said: impl FnOnce() -> usize,
+) -> ModelUse {
+    let window = model.profile(asked).context_window.map_or(MOST, u64::from);
+    let reported = used.usage;
+    let largest = reported.input.max(reported.output);
+    if largest <= window {
+        return used;
     }
+    let sent = sent();
+    let most = window.max(sent as u64);
+    if largest <= most {
+        return used;
+    }
+    let estimate = |bytes: usize| (bytes / BYTES) as u64 + 1;
+    let usage = Usage { input: estimate(sent), output: estimate(said()), ..Usage::default() };
+    tracing::warn!(
+        model = used.model,
+        ?reported,
+        most,
+        "the provider reports an impossible number of tokens; counting an estimate"
+    );
+    let cost = model.price(asked, &usage);
+    ModelUse { usage, cost, ..used }
+}
 
+impl Run<'_> {
     /// Counts an answer towards the run. The caller commits the run's row.
     pub(in crate::run) fn charge(&mut self, used: &ModelUse, at: Time) {
         self.record.charge(used, at);
@@ -76,7 +77,9 @@ impl Run<'_> {
         let resumed = self.resumed(at).collect();
         self.commit(resumed).await
     }
+}
 
+impl<'r> RunLimits<'r> {
     /// Returns the limit of tokens or money that is reached, or that the next model call would exceed, with a
     /// text that says why.
     pub(in crate::run) fn overspent(&self) -> Option<(StopReason, String)> {
@@ -91,7 +94,7 @@ impl Run<'_> {
         let limit = limits.max_cost?;
         let spent = self.record.cost;
         // The next call goes to the first of the models.
-        let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
+        let model = self.engine.models_of(self.kind).into_iter().next().flatten();
         let price = self.engine.model().price(model.as_deref(), &next).unwrap_or_default();
         let mut after = spent;
         after += price;
@@ -119,7 +122,7 @@ impl Run<'_> {
             return Some((StopReason::MaxTokens, said));
         }
         let limit = limits.max_cost?;
-        let model = self.engine.models_of(&self.kind).into_iter().next().flatten();
+        let model = self.engine.models_of(self.kind).into_iter().next().flatten();
         let one = Usage { output: last.usage.output, ..next };
         let one = self.engine.model().price(model.as_deref(), &one).unwrap_or_default();
         let mut after = self.record.cost;
@@ -130,8 +133,8 @@ impl Run<'_> {
     }
 
     /// Returns the usage of the session's last model call.
-    fn last_used(&self) -> Option<&ModelUse> {
-        self.items().iter().rev().find_map(|item| match &item.body {
+    fn last_used(&self) -> Option<&'r ModelUse> {
+        self.transcript.items().iter().rev().find_map(|item| match &item.body {
             ItemBody::Turn(turn) => turn.used.as_ref(),
             _ => None,
         })

@@ -70,9 +70,9 @@ impl Run<'_> {
     pub async fn calls(&mut self, name: &str, calls: Vec<(String, Value)>) -> Result<Vec<CallResult>> {
         let turn = self.program_turn(name, calls).await?;
         if turn.calls.iter().any(|call| !self.steps.is_answered(call.id)) {
-            self.offer_to_program(true);
+            self.offered.offer_to_program(true, self.engine, &self.agent, &self.kind);
             self.call_tools(&turn.calls).await?;
-            self.offer_to_program(false);
+            self.offered.offer_to_program(false, self.engine, &self.agent, &self.kind);
         }
         let outputs = turn.calls.iter().filter_map(|call| self.output_of(call.id).cloned());
         Ok(outputs.map(CallResult::from).collect())

@@ -4,4 +4,5 @@ pub(in crate::run) mod calls;
 pub(in crate::run) mod join;
 pub(in crate::run) mod say;
 pub(in crate::run) mod spawn;
+mod step;
 mod trigger;

@@ -12,7 +12,7 @@ use entourage_types::{
 };
 use serde_json::Value;
 
-use crate::run::{Result, Run, questions::ask::QuestionRequest};
+use crate::run::{Result, Run, guards::taint::Readings, questions::ask::QuestionRequest};
 use crate::{digest::digest, toolset::OfferedTool};
 
 /// What holds a call back.
@@ -134,7 +134,7 @@ impl Run<'_> {
         match self.offered.tools().allowed(&call.tool, &call.arguments) {
             Ok(offered) => {
                 let addresses = offered.tool.address(&call.arguments).into_iter().collect();
-                self.needs_approval_for(offered, call, &self.invented(addresses).await?).await
+                self.needs_approval_for(offered, call, &Readings::of(self).invented(addresses).await?).await
             }
             Err(_) => Ok(None),
         }

@@ -19,6 +19,7 @@ use crate::reader::{self, Reader};
 use crate::run::{
     Interrupt, Result, Run, check_lease,
     delegation::order::{CallOutcome, Order},
+    guards::taint::Readings,
     inbox::Taken,
     questions::ask::{ASKED_BESIDE, QuestionRequest},
     questions::reply::{Reply, reply_of},
@@ -178,7 +179,7 @@ impl Run<'_> {
         let at = self.engine.now();
         let new = calls.iter().filter(|call| self.steps.of_call(call).is_none());
         let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
-        let invented = self.invented(addresses.collect()).await?;
+        let invented = Readings::of(self).invented(addresses.collect()).await?;
         let (mut ready, mut intents, mut order) = (Vec::new(), Vec::new(), Order::default());
         for (index, call) in calls.iter().enumerate() {
             let before = self.steps.of_call(call).map(Step::status);

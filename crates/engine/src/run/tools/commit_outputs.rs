@@ -7,7 +7,7 @@ use entourage_store::{Error as StoreError, Write};
 use entourage_types::{Checkpoint, Output, RecordWrite, StepKey, StepState, ToolCall};
 
 use crate::metrics;
-use crate::run::{Interrupt, Result, Run, tools::output_limits::failed};
+use crate::run::{Interrupt, Result, Run, tools::output_limits::failed, trace::RunSpans};
 
 impl Run<'_> {
     /// Commits a call's output together with these writes, then counts and traces the call.
@@ -55,7 +55,7 @@ impl Run<'_> {
             refused_or_done => {
                 refused_or_done?;
                 metrics::tool_step_done();
-                self.trace_call(&calls[index], &output);
+                RunSpans::of(self).call(&calls[index], &output);
                 self.join_outputs(calls).await
             }
         }
@@ -100,7 +100,7 @@ impl Run<'_> {
         self.keep_outputs(calls, &outputs, writes).await?;
         for (index, output) in &outputs {
             metrics::tool_step_done();
-            self.trace_call(&calls[*index], output);
+            RunSpans::of(self).call(&calls[*index], output);
         }
         Ok(())
     }

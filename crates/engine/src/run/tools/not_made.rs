@@ -3,7 +3,7 @@
 use entourage_types::{ItemBody, StepKey, ToolCall};
 
 use super::output_limits::failed;
-use crate::run::Run;
+use crate::run::{Run, trace::RunSpans};
 
 impl Run<'_> {
     /// The calls of the last turn that nobody has begun.
@@ -19,7 +19,7 @@ impl Run<'_> {
         let at = self.engine.now();
         for call in open {
             let output = failed(&call, "not made: the program of this run went on without it");
-            self.trace_call(&call, &output);
+            RunSpans::of(self).call(&call, &output);
             let writes = self.checkpoint(StepKey::Tool(call.id), output, 1, at);
             self.batch.extend(writes);
         }

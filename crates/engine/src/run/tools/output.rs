@@ -77,7 +77,7 @@ impl Run<'_> {
             return Ok(!self.since_turn().any(is_unsent));
         }
         // If only one model call is left, it is made without tools, so nothing could be sent.
-        if self.was_asked_to_send() || self.last_call().is_some() || self.met().is_some() {
+        if self.was_asked_to_send() || self.limits().last_call().is_some() || self.limits().met().is_some() {
             return Ok(true);
         }
         let text = format!(
