@@ -42,6 +42,11 @@ pub fn has_words(title: &str, words: &str) -> bool {
 
 /// What questions are ordered by if those that are due soonest come first: the second in which one is due; what
 /// is never due comes after all others.
+///
+/// This is the only order for which a store reads the JSON of a record; the embedded store has the same expression in
+/// an index of the open questions, which alone are listed so. A column would be a part of every record, empty in all
+/// others, and of every write of one. If a second noun is to be listed by a time in it, `Columns` should get that
+/// column, and this go.
 #[must_use]
 pub fn due_first(question: &str) -> String {
     let body: Option<serde_json::Value> = serde_json::from_str(question).ok();
