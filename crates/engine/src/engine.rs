@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Budgets, Client, Clock, Signals, Tracer, activations::Activations, dispatch, feed::Feed,
     guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox, programs::Programs,
-    restart::Restarts, room::Looks, schemas::Schemas, servers::Servers, taint_cache::TaintCache,
+    restart::Restarts, room::Scans, schemas::Schemas, servers::Servers, taint_cache::TaintCache,
     thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache,
     versions::Versions,
 };
@@ -52,7 +52,7 @@ pub(crate) struct Inner {
     /// Held during a job run, so that job runs do not overlap.
     pub(crate) job_lock: tokio::sync::Mutex<()>,
     /// The looks at the agents that wait for a budget.
-    pub(crate) looks: Looks,
+    pub(crate) budget_scans: Scans,
     /// What owners may spend in a day.
     pub(crate) budgets: Budgets,
     /// The runs that an earlier process left in progress.

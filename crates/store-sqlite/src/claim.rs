@@ -1,7 +1,7 @@
 //! What an activation starts from.
 
 use entourage_store::Claim;
-use entourage_types::{Agent, AgentId, Scope};
+use entourage_types::{Agent, AgentId, Item, Post, Scope};
 use rusqlite::Connection;
 
 use crate::{fault::Result, inbox, items, readers::snapshot, runs, writer_cache::WriterCache};
@@ -26,31 +26,41 @@ pub(crate) fn claim(
 ) -> Result<Option<Claimed>> {
     let Some((agent, unsettled)) = cache.claim(connection, id)? else { return Ok(None) };
     // Commits wait while this reads, so it reads only a little.
-    if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {
+    if agent.items > 0 {
         return Ok(Some(Claimed::Known(agent, unsettled)));
     }
-    // A transaction that is under way is a snapshot, too.
-    let claim = match connection.is_autocommit() {
-        true => read(connection, agent, unsettled, 0)?,
-        false => rows(connection, agent, unsettled, 0)?,
+    let claim = || match inbox::few_posts(connection, id, FEW_POSTS)? {
+        Some(inbox) => {
+            rows(connection, (agent.clone(), unsettled), inbox, Vec::new()).map(|claim| Some(Box::new(claim)))
+        }
+        None => Ok(None),
     };
-    Ok(Some(Claimed::New(Box::new(claim))))
+    // A transaction that is under way is a snapshot, too.
+    let claim = if connection.is_autocommit() { snapshot(connection, claim)? } else { claim()? };
+    Ok(Some(claim.map_or(Claimed::Known(agent, unsettled), Claimed::New)))
 }
 
 /// Reads what belongs to an agent that was just claimed, in one snapshot. If another claim has followed
 /// since, every commit under this one will be refused.
 pub(crate) fn read(connection: &Connection, agent: Agent, unsettled: u64, from: u64) -> Result<Claim> {
-    snapshot(connection, || rows(connection, agent, unsettled, from))
+    snapshot(connection, || {
+        let inbox = inbox::posts(connection, agent.id)?;
+        let items = items::of_session(connection, agent.id, agent.session, from)?;
+        rows(connection, (agent, unsettled), inbox, items)
+    })
 }
 
-fn rows(connection: &Connection, agent: Agent, unsettled: u64, from: u64) -> Result<Claim> {
+fn rows(
+    connection: &Connection,
+    (agent, unsettled): (Agent, u64),
+    inbox: Vec<Post>,
+    items: Vec<Item>,
+) -> Result<Claim> {
     let run = runs::open(connection, agent.id)?;
     let steps = match &run {
         Some(run) => runs::steps(connection, &Scope::All, run.id)?,
         None => Vec::new(),
     };
-    let items = items::of_session(connection, agent.id, agent.session, from)?;
-    let inbox = inbox::posts(connection, agent.id)?;
     let wakeups = inbox::wakeups(connection, agent.id)?;
     // One process has the file to itself: it is the only node, and its clock the only one.
     Ok(Claim { agent, now: None, unsettled, holder: None, run, steps, items, inbox, wakeups })

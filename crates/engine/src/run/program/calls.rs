@@ -10,7 +10,7 @@ use crate::run::{Interrupt, Result, Run};
 /// The tool that asks the user.
 const ASKS: &str = "ask_user";
 
-/// What a call of a program came to.
+/// The result of a program's call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallResult {
     /// The user was asked, and gave this answer.
