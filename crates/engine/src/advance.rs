@@ -110,7 +110,7 @@ impl Engine {
 
     /// Drives a run as far as it can go now, including its close.
     async fn drive(&self, run: &mut Run<'_>) -> Result<(), StoreError> {
-        let ended = match run.prepare().await {
+        let ended = match run.begin_activation().await {
             Ok(()) if !run.has_work() => return run.rest().await,
             Ok(()) => self.work(run).await,
             Err(interrupt) => Err(interrupt),

@@ -149,7 +149,7 @@ impl<'e> Run<'e> {
     }
 
     /// Prepares the activation: applies interventions and ends a session that is over.
-    pub(crate) async fn prepare(&mut self) -> Result<()> {
+    pub(crate) async fn begin_activation(&mut self) -> Result<()> {
         self.apply_interventions().await?;
         self.end_session().await
     }

@@ -187,7 +187,7 @@ pub async fn a_repeated_commit_happens_once(place: impl Handles) -> Result<()> {
     let agent = claim(&one, known.id).await?.agent;
     let activation = Commit::fenced(&agent, at(2)).write(Write::record(&note(&agent, "a note", "once"))?);
     let activation = activation.write(Write::Post(post(known.id, "to itself")));
-    for commit in [much(&known), activation] {
+    for commit in [activation, much(&known)] {
         let (mut changed, mut woken) = (other.changed(), other.woken());
         let done = one.commit(commit.clone()).await?;
         claim(&other, known.id).await?;
