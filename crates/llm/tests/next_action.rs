@@ -112,13 +112,13 @@ async fn a_weak_model_may_read_on_only_where_something_was_left_out() {
     let offered: Arc<[ToolSpec]> = tools().iter().cloned().chain([reads_on]).collect();
     let call =
         ToolCall { id: CallId::new(), tool: "fetch_url".into(), arguments: json!({"url": "https://a"}) };
-    for text in ["All.", "[… 9 of 99 characters left out; read_output with item 2 from 7 reads on …]"] {
+    for has_cuts in [false, true] {
         let messages = vec![
             Message::User("What does https://a say?".into()),
             Message::Assistant { text: String::new(), calls: vec![call.clone()] },
-            Message::Output { call: call.id.to_string(), tool: "fetch_url".into(), text: text.into() },
+            Message::Output { call: call.id.to_string(), tool: "fetch_url".into(), text: "A.".into() },
         ];
-        let request = Request { tools: Arc::clone(&offered), ..ask(messages) };
+        let request = Request { tools: Arc::clone(&offered), has_cuts, ..ask(messages) };
         // The reply is no action, which does not matter here.
         drop(model.call(request, &mut NoDeltas).await);
     }

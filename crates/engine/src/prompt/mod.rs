@@ -56,10 +56,12 @@ impl Rendered<'_> {
         let view = View::of(items, kind);
         let messages = view.messages(proof::reads_on(&tools));
         let chain = Chain::over(before, &view, &tools, &messages);
+        let has_cuts = view.has_cuts();
         let request = Request {
             model,
             system,
             messages,
+            has_cuts,
             tools,
             tool_choice: if is_last { ToolChoice::None } else { ToolChoice::Auto },
             one_call,

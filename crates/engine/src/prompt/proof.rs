@@ -66,6 +66,8 @@ fn of_linked(request: &Request, link: [u8; 32], system: Sha256, tools: Sha256) -
         max_tokens,
         system: _,
         messages: _,
+        // It follows from the messages.
+        has_cuts: _,
         tools: _,
         priority: _,
         owner: _,
