@@ -111,7 +111,7 @@ impl Tool for Dig {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "dig".into(), description: "Digs.".into(), parameters })
+        Some(ToolSpec::new("dig", "Digs.", parameters))
     }
 
     fn effect(&self) -> Effect {

@@ -60,8 +60,7 @@ pub enum PersonAction {
 ///         "put"
 ///     }
 ///     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-///         let (name, description) = ("put".into(), "Puts something.".into());
-///         Some(ToolSpec { name, description, parameters: json!({"type": "object"}) })
+///         Some(ToolSpec::new("put", "Puts something.", json!({"type": "object"})))
 ///     }
 ///     fn effect(&self) -> Effect {
 ///         Effect::Idempotent

@@ -107,7 +107,7 @@ pub use task::{OnEnd, Task, TaskResult};
 pub use thread::{KeptThread, KeptThreadStatus, PendingSave, PendingSaveStatus, ThreadKey};
 pub use time::Time;
 pub use tombstone::{Tombstone, TombstoneStatus};
-pub use tool::{Effect, EffectClasses, ToolSpec};
+pub use tool::{Effect, EffectClasses, ResultSource, ToolSpec};
 pub use trigger::{Payload, Trigger};
 pub use usage::{Cost, HourlyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;

@@ -221,10 +221,10 @@ impl Tool for WritePage {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        let (name, description) = ("write_page".into(), "Writes a page.".into());
+        let (name, description) = ("write_page", "Writes a page.");
         let parameters =
             json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-        Some(ToolSpec { name, description, parameters })
+        Some(ToolSpec::new(name, description, parameters))
     }
 
     fn effect(&self) -> Effect {

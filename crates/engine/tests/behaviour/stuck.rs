@@ -35,7 +35,7 @@ impl Tool for Never {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object", "properties": {}});
-        Some(ToolSpec { name: "never".into(), description: "Never ends.".into(), parameters })
+        Some(ToolSpec::new("never", "Never ends.", parameters))
     }
 
     fn effect(&self) -> Effect {

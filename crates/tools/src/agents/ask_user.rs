@@ -1,13 +1,13 @@
 //! `ask_user`: a question that only a person can answer.
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
-use crate::{Ask, Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Ask, Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "ask_user";
 
@@ -42,8 +42,8 @@ impl Tool for AskUser {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Person
+    fn source(&self) -> ResultSource {
+        ResultSource::Person
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

@@ -3,14 +3,14 @@
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use entourage_types::{OnEnd, ToolSpec};
+use entourage_types::{OnEnd, ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
 use crate::{
-    Caller, Context, Delegate, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
+    Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of,
 };
 
 const NAME: &str = "reactivate_agent";
@@ -48,8 +48,8 @@ impl Tool for ReactivateAgent {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

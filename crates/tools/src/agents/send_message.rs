@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{Kind, OnEnd, Reply, ToolSpec, WorksFor};
+use entourage_types::{Kind, OnEnd, Reply, ResultSource, ToolSpec, WorksFor};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{directory, filled};
 use crate::{
-    Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
+    Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of,
 };
 
 const NAME: &str = "send_message";
@@ -101,8 +101,8 @@ impl Tool for SendMessage {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

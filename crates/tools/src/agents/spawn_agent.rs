@@ -1,14 +1,14 @@
 //! `spawn_agent`: a new agent that works in the background.
 
 use async_trait::async_trait;
-use entourage_types::{OnEnd, ToolSpec};
+use entourage_types::{OnEnd, ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{directory, filled};
 use crate::{
-    Caller, Context, Delegate, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
+    Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of,
 };
 
 const NAME: &str = "spawn_agent";
@@ -54,8 +54,8 @@ impl Tool for SpawnAgent {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "wait";
 const LONGEST: u64 = 86_400;
@@ -38,8 +38,8 @@ impl Tool for Wait {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

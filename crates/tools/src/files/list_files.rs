@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use super::{
     confine::{Bounds, Found, on_disk, unreadable},
     entries::{Directory, told},
 };
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "list_files";
 const MOST: usize = 500;
@@ -57,8 +57,8 @@ impl Tool for ListFiles {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Private
+    fn source(&self) -> ResultSource {
+        ResultSource::Private
     }
 
     fn serves(&self, owner: &Owner) -> bool {

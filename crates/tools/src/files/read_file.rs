@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use super::{
     entries::Directory,
     nearby,
 };
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "read_file";
 const MOST_BYTES: usize = 256 * 1024;
@@ -67,8 +67,8 @@ impl Tool for ReadFile {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Private
+    fn source(&self) -> ResultSource {
+        ResultSource::Private
     }
 
     fn serves(&self, owner: &Owner) -> bool {

@@ -1,13 +1,13 @@
 //! `retire_learning`: retires a learning that no longer applies.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, LearningStatus, ToolSpec};
+use entourage_types::{Learning, LearningStatus, ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{keep, named};
-use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "retire_learning";
 
@@ -35,8 +35,8 @@ impl Tool for RetireLearning {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -1,13 +1,13 @@
 //! `save_learning`: remembers something in all later conversations.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, LearningId, LearningStatus, ToolSpec};
+use entourage_types::{Learning, LearningId, LearningStatus, ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{MOST, all, checked, keep};
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "save_learning";
 
@@ -36,8 +36,8 @@ impl Tool for SaveLearning {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

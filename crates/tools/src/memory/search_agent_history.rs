@@ -1,13 +1,13 @@
 //! `search_agent_history`: finds closed sessions.
 
 use async_trait::async_trait;
-use entourage_types::{Session, Time, ToolSpec};
+use entourage_types::{ResultSource, Session, Time, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Effect, Outcome, RecordQuery, RecordScope, Result, Source, Tool, find, parse, spec_of,
+    Caller, Context, Effect, Outcome, RecordQuery, RecordScope, Result, Tool, find, parse, spec_of,
 };
 
 const NAME: &str = "search_agent_history";
@@ -70,8 +70,8 @@ impl Tool for SearchAgentHistory {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 
 use async_trait::async_trait;
-use entourage_types::{Note, ToolSpec};
+use entourage_types::{Note, ResultSource, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Effect, Outcome, Reader, RecordQuery, RecordScope, Result, Source, Tool, find, parse,
+    Caller, Context, Effect, Outcome, Reader, RecordQuery, RecordScope, Result, Tool, find, parse,
     spec_of,
 };
 
@@ -56,8 +56,8 @@ impl Tool for SearchNotes {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec};
 use reqwest::{
     Client, ClientBuilder, Response,
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
@@ -28,7 +28,7 @@ use super::{
     owner_limits::{OwnerLimits, cores},
     readable::{self, Page},
 };
-use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = "fetch_url";
 const MOST_REDIRECTS: usize = 5;
@@ -215,8 +215,8 @@ impl Tool for FetchUrl {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Public
+    fn source(&self) -> ResultSource {
+        ResultSource::Public
     }
 
     /// An invalid address requires no approval: the call reports what is wrong with it.
