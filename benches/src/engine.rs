@@ -240,7 +240,10 @@ impl Tool for LookUp {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec::new(TOOL, "Looks a question up and returns what is known, one page at a time.", json!({
+        Some(ToolSpec::new(
+            TOOL,
+            "Looks a question up and returns what is known, one page at a time.",
+            json!({
                 "type": "object",
                 "properties": {
                     "query": { "type": "string", "description": "What to look up, in a few words." },
@@ -248,7 +251,8 @@ impl Tool for LookUp {
                 },
                 "required": ["query"],
                 "additionalProperties": false
-            })))
+            }),
+        ))
     }
 
     fn effect(&self) -> Effect {

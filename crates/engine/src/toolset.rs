@@ -7,7 +7,9 @@ use std::{
 };
 
 use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
-use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolSpec, WorksFor};
+use entourage_types::{
+    Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolSpec, WorksFor, tool_names,
+};
 use serde_json::Value;
 
 use crate::{
@@ -62,7 +64,7 @@ impl Position {
 }
 
 /// The tools for its own transcript that every agent has, whatever its kind lists.
-const OWN: [&str; 1] = ["read_output"];
+const OWN: [&str; 1] = [tool_names::READ_OUTPUT];
 
 /// What one kind of agent is offered.
 pub(crate) struct Toolset {

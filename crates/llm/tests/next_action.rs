@@ -107,8 +107,7 @@ async fn a_weak_model_may_read_on_only_where_something_was_left_out() {
     let scripted = ScriptedModel::new([Script::text("{}"), Script::text("{}")]);
     let model = NextAction::new(scripted.clone());
     let parameters = json!({"type": "object", "properties": {"item": {"type": "integer"}}});
-    let reads_on =
-        ToolSpec::new("read_output", "Read what was left out.", parameters);
+    let reads_on = ToolSpec::new("read_output", "Read what was left out.", parameters);
     let offered: Arc<[ToolSpec]> = tools().iter().cloned().chain([reads_on]).collect();
     let call =
         ToolCall { id: CallId::new(), tool: "fetch_url".into(), arguments: json!({"url": "https://a"}) };
@@ -310,7 +309,13 @@ async fn a_context_is_sent_where_it_stands_and_is_never_taken_for_the_request() 
 
 #[tokio::test]
 async fn final_answer_is_offered_once_and_ask_user_only_without_other_tools() {
-    let tool = |name: &str| ToolSpec::new(name, "Does it.", json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}));
+    let tool = |name: &str| {
+        ToolSpec::new(
+            name,
+            "Does it.",
+            json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
+        )
+    };
     let [fetch, ends, reads_on] = [tools()[0].clone(), tool("final_answer"), tool("read_output")];
     let asks = ToolSpec { source: ResultSource::Person, ..tool("ask_user") };
     for (offered, expected) in [

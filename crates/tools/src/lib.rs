@@ -22,7 +22,10 @@ mod tool;
 mod web;
 
 pub use address::Address;
-pub use agents::{AskUser, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, Wait};
+pub use agents::{
+    AskUser, AskUserArguments, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, SpawnAgentArguments,
+    Wait,
+};
 pub use all::{Settings, builtin};
 pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};
 pub use context::Context;

@@ -97,7 +97,7 @@ async fn spawn_agent_delegates_without_waiting() {
     assert_eq!(outcome, new("look", "look"));
     let long = format!("{}\nand more", "word ".repeat(40));
     let outcome = call_in(&boss, &SpawnAgent, json!({ "kind": "researcher", "task": long })).await;
-    assert_eq!(outcome, new(&format!("{}…", "word ".repeat(12).trim_end()), &long));
+    assert_eq!(outcome, new(&format!("{}…", "word ".repeat(16).trim_end()), &long));
     let titled = json!({ "kind": "researcher", "task": "look", "title": "Looking" });
     assert_eq!(call_in(&boss, &SpawnAgent, titled).await, new("Looking", "look"));
     let stranger = call_in(&boss, &SpawnAgent, json!({ "kind": "plumber", "task": "x" })).await;

@@ -6,6 +6,7 @@ use std::{fmt, str::FromStr};
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
     Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, RunOptions,
+    title_of,
 };
 use serde::Serialize;
 
@@ -13,7 +14,6 @@ use super::{Client, LONGEST_NAME, checked_name, checked_text};
 use crate::{
     Error, Result,
     thread::{self, ThreadSlot},
-    titles::title_of,
 };
 
 /// A message to an agent of a chat.

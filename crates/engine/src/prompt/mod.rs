@@ -16,7 +16,7 @@ mod system;
 use std::{fmt::Write as _, sync::Arc};
 
 use entourage_llm::{Request, ToolChoice};
-use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
+use entourage_types::{Item, Kind, Status, TaskId, ToolSpec, tool_names};
 
 pub(crate) use conversation::{View, is_cut};
 pub(crate) use decision::{RenderedDecision, refuse, refused};
@@ -27,9 +27,6 @@ pub(crate) use record::{drawn, render_transcript};
 pub(crate) use sections::Sections;
 pub(crate) use summary::{RenderedSummary, SummaryOf};
 pub(crate) use system::{earlier, system};
-
-/// The tool with which a model reads what was too long to be shown.
-const READS_ON: &str = "read_output";
 
 /// What a request is rendered from: nothing else determines what a provider receives.
 pub(crate) struct Rendered<'a> {

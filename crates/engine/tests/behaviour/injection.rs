@@ -16,7 +16,9 @@ use entourage_testkit::{Faults, PersonAction, Story, World, plain, quiet};
 use entourage_tools::{
     Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Tool, Toolbox, builtin,
 };
-use entourage_types::{About, Agent, Answer, Event, EventBody, Question, QuestionStatus, ResultSource, Status, ToolSpec, Verdict};
+use entourage_types::{
+    About, Agent, Answer, Event, EventBody, Question, QuestionStatus, ResultSource, Status, ToolSpec, Verdict,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -12,8 +12,8 @@ use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{
-    Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool,
-    Toolbox, builtin,
+    Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool, Toolbox,
+    builtin,
 };
 use entourage_types::{Input, Kind, Owner, ResultSource, ToolSpec};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! `final_answer`: ends the work by a call.
 
 use async_trait::async_trait;
-use entourage_types::{ResultSource, ToolSpec};
+use entourage_types::{ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::filled;
 use crate::{Caller, Context, Done, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "final_answer";
+const NAME: &str = tool_names::FINAL_ANSWER;
 
 /// Ends the run with an answer, once all calls of the turn are answered. Offered only to kinds that list it
 /// by name: a turn without calls does the same.

@@ -7,11 +7,11 @@ mod send_message;
 mod spawn_agent;
 mod wait;
 
-pub use ask_user::AskUser;
+pub use ask_user::{AskUser, AskUserArguments};
 pub use final_answer::FinalAnswer;
 pub use reactivate_agent::ReactivateAgent;
 pub use send_message::SendMessage;
-pub use spawn_agent::SpawnAgent;
+pub use spawn_agent::{SpawnAgent, SpawnAgentArguments};
 pub use wait::Wait;
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ResultSource, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec, tool_names};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "list_files";
+const NAME: &str = tool_names::LIST_FILES;
 const MOST: usize = 500;
 /// The contents of subdirectories are included up to so many lines.
 const FEW: usize = 50;

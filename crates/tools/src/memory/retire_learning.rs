@@ -1,7 +1,7 @@
 //! `retire_learning`: retires a learning that no longer applies.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, LearningStatus, ResultSource, ToolSpec};
+use entourage_types::{Learning, LearningStatus, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::learnings::{keep, named};
 use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "retire_learning";
+const NAME: &str = tool_names::RETIRE_LEARNING;
 
 /// Retires a learning of the caller; its record stays.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,7 +1,7 @@
 //! `save_learning`: remembers something in all later conversations.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, LearningId, LearningStatus, ResultSource, ToolSpec};
+use entourage_types::{Learning, LearningId, LearningStatus, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::learnings::{MOST, all, checked, keep};
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "save_learning";
+const NAME: &str = tool_names::SAVE_LEARNING;
 
 /// Saves a learning of the caller.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,7 +1,7 @@
 //! `update_learning`: corrects a learning.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, ResultSource, ToolSpec};
+use entourage_types::{Learning, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::learnings::{checked, keep, named};
 use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "update_learning";
+const NAME: &str = tool_names::UPDATE_LEARNING;
 
 /// Changes the text of a learning of the caller.
 #[derive(Debug, Clone, Copy, Default)]

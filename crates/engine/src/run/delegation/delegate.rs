@@ -6,7 +6,8 @@ use std::time::Duration;
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
+    Agent, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
+    WaitingOn, title_of,
 };
 
 use crate::run::{
@@ -17,7 +18,6 @@ use crate::run::{
 use crate::{
     Error,
     thread::{self, ThreadSlot},
-    titles::title_of,
 };
 
 /// A tree gets no more new agents within this time than may live in it. Agents that end at once and leave their places

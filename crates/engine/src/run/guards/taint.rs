@@ -9,8 +9,10 @@ use std::{
 };
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
-use entourage_tools::{Address};
-use entourage_types::{About, Agent, AgentId, Item, ItemBody, OutputEffect, Question, QuestionId, ResultSource, Time};
+use entourage_tools::Address;
+use entourage_types::{
+    About, Agent, AgentId, Item, ItemBody, OutputEffect, Question, QuestionId, ResultSource, Time,
+};
 use lru::LruCache;
 
 use crate::{

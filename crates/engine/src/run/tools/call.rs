@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome};
-use entourage_types::{CallId, OnEnd, Output, OutputEffect, ResultSource, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait, WaitingOn, check_nesting};
+use entourage_types::{
+    CallId, OnEnd, Output, OutputEffect, ResultSource, Step, StepKey, StepState, StepStatus, TaskId, Time,
+    ToolCall, Wait, WaitingOn, check_nesting,
+};
 use futures::{
     FutureExt, StreamExt,
     stream::{self, BoxStream},
