@@ -1,7 +1,7 @@
 //! The queries of a store. An absent condition does not restrict.
 
 use entourage_types::{
-    AgentId, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally, WaitingOn,
+    AgentId, AgentKey, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally, WaitingOn,
 };
 
 /// A page of a list: how many rows, and after which row.
@@ -50,7 +50,7 @@ pub struct AgentQuery {
     /// Of this kind.
     pub kind: Option<String>,
     /// With this key.
-    pub key: Option<String>,
+    pub key: Option<AgentKey>,
     /// In this status, as users see it.
     pub status: Option<ShownStatus>,
     /// That wait, and wait on this.

@@ -4,6 +4,7 @@
 //! have no behaviour of their own.
 
 mod agent;
+mod agent_key;
 mod approval;
 mod asked;
 mod backoff;
@@ -59,6 +60,7 @@ mod usage;
 mod wakeup;
 
 pub use agent::{Agent, WorksFor};
+pub use agent_key::AgentKey;
 pub use approval::{ApprovalRule, Comparison, Condition};
 pub use asked::{Asked, AskedSummary, FailedTry};
 pub use backoff::Backoff;

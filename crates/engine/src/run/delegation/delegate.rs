@@ -6,7 +6,7 @@ use std::time::Duration;
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
+    Agent, AgentKey, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
     WaitingOn, title_of,
 };
 
@@ -49,7 +49,7 @@ impl Run<'_> {
                 return self.reactivate(calls, index, (agent, question), work.text).await;
             }
             Target::Peer(kind) => {
-                let thread = thread::key(&kind, &thread::name_of(&self.agent));
+                let thread = AgentKey::new(&kind, thread::name_of(&self.agent)).map_err(CallRejected)?;
                 (kind, title_of(&work.text), Some(thread))
             }
             Target::New { kind, title } => (kind, title, None),
@@ -185,7 +185,7 @@ impl Run<'_> {
         &self,
         kind: &str,
         title: String,
-        thread: Option<String>,
+        thread: Option<AgentKey>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         if self.depth() >= self.max_depth() {
             let why = format!("you are at the maximum depth of {}; do the work yourself", self.max_depth());
@@ -207,7 +207,7 @@ impl Run<'_> {
         &self,
         kind: &str,
         title: String,
-        thread: Option<String>,
+        thread: Option<AgentKey>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let store = &self.engine.inner.store;
         let scope = self.scope();
