@@ -1,7 +1,7 @@
 //! Events, numbered in the transaction that they report. Those of a tree have the [keys](KeyRange) of its root.
 
 use entourage_store::EventQuery;
-use entourage_types::{AgentId, Event, EventBody, Scope, Time};
+use entourage_types::{AgentId, Event, EventBody, NewEvent, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -83,10 +83,10 @@ pub(crate) fn append(
     connection: &Connection,
     cache: &mut WriterCache,
     at: Time,
-    derived: Vec<(AgentId, AgentId, EventBody)>,
+    derived: Vec<NewEvent>,
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(derived.len());
-    for (root, agent, body) in derived {
+    for NewEvent { root, agent, body } in derived {
         let (tree, seq, at) = cache.next_event(connection, root, at)?;
         let event = Event { root, seq, agent, at, body };
         insert(connection, tree, &event)?;

@@ -71,7 +71,7 @@ pub use counter::{Counter, CounterStatus};
 pub use day::{Day, Hour};
 pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
-pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent, RecordSelector, RecordWrite};
+pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody};
 pub use grant::{Grant, GrantStatus, GrantSubject};

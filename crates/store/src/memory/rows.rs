@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
-    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, EventBody, HourlyUsage, Item, Owner,
-    Parent, Post, Run, RunId, Status, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, EventBody, HourlyUsage, Item,
+    NewEvent, Owner, Parent, Post, Run, RunId, Status, Step, Time, Wakeup, WakeupId,
 };
 
 use crate::{
@@ -126,7 +126,7 @@ impl Rows {
             self.write(write, writer.as_ref())?;
         }
         let mut events = Vec::with_capacity(derived.len());
-        for (root, agent, body) in derived {
+        for NewEvent { root, agent, body } in derived {
             let of_tree = self.events.entry(root).or_default();
             let (seq, at) = of_tree
                 .last()
