@@ -1,7 +1,7 @@
 //! Events, numbered in the transaction that they report. Those of a tree have the [keys](KeyRange) of its root.
 
 use entourage_store::EventQuery;
-use entourage_types::{AgentId, Event, EventBody, NewEvent, Scope, Time};
+use entourage_types::{AgentId, Event, EventBody, EventName, NewEvent, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
@@ -37,9 +37,9 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EventQuery) -
         .bind(tree.key(last))
         .of(scope, "agents", root)
         .only("e.agent = ?", query.agent);
-        let select = match query.name.as_deref() {
+        let select = match query.name {
             // What an item's event says is in the item alone.
-            Some("item") => select.and("e.item_seq IS NOT NULL"),
+            Some(EventName::Item) => select.and("e.item_seq IS NOT NULL"),
             name => select.only("e.body ->> '$.event' = ?", name),
         };
         let order = if query.latest { "ORDER BY e.n DESC LIMIT ?" } else { "ORDER BY e.n LIMIT ?" };

@@ -73,7 +73,7 @@ pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
 pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
-pub use event::{Event, EventBody};
+pub use event::{Event, EventBody, EventName};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
