@@ -143,6 +143,6 @@ pub enum Cause {
     },
     /// It was deleted.
     Deleted,
-    /// It waits, and nothing on record says for what; maintenance repairs that.
+    /// It is waiting, but no reason is recorded; maintenance will repair this.
     Nothing,
 }

@@ -14,7 +14,7 @@ use crate::Engine;
 /// Tokens of a request beside its texts: what providers add to each message, and to the request.
 const BESIDE_MESSAGE: usize = 16;
 const BESIDE_REQUEST: usize = 512;
-/// What a wrapper that asks a model again adds to the second request, and to the tools.
+/// The bytes that a wrapper may add to the tools, and to the request when it asks a model again.
 const BESIDE_RETRY: usize = 8 * 1024;
 
 /// What owners may spend in a day.
@@ -131,7 +131,7 @@ impl Engine {
         Ok(kind.map(|kind| of_tree(&kind)).unwrap_or_default())
     }
 
-    /// What a budget lacks still for a call that it had no room for; none once it has room.
+    /// The remaining shortage for a call that did not fit; none once it fits.
     pub(crate) async fn still_short(
         &self,
         agent: &Agent,

@@ -20,7 +20,7 @@ use crate::{
     outbox::Outbox,
     programs::{Program, Programs},
     restart::Restarts,
-    room::Looks,
+    room::Scans,
     run::TaintCache,
     schemas::Schemas,
     servers::Servers,
@@ -61,7 +61,7 @@ pub(crate) struct Inner {
     /// Held during a job run, so that job runs do not overlap.
     pub(crate) job_lock: tokio::sync::Mutex<()>,
     /// The looks at the agents that wait for a budget.
-    pub(crate) looks: Looks,
+    pub(crate) budget_scans: Scans,
     /// Consecutive restarts without progress after which the engine ends a run.
     pub(crate) give_up_after: u32,
     /// What owners may spend in a day.
@@ -274,7 +274,7 @@ impl Builder {
                 tracer: self.tracer,
                 guardrails: self.guardrails,
                 job_lock: tokio::sync::Mutex::default(),
-                looks: Looks::default(),
+                budget_scans: Scans::default(),
                 give_up_after: self.give_up_after,
                 budgets: self.budgets,
                 restarts: Restarts::default(),

@@ -16,19 +16,19 @@ use crate::{Engine, pages::pages};
 /// How many agents a commit wakes; the others are woken in further commits.
 pub(crate) const WOKEN_AT_ONCE: usize = 1_000;
 
-/// What each budget that a look has met still has room for: what it left then, without what those need that were woken.
+/// The remaining allowance of each budget during one scan, minus what the agents woken so far need.
 #[derive(Default)]
 struct Room(HashMap<BudgetId, Allowance>);
 
-/// Looks at the agents that wait, one at a time.
+/// Serializes the scans of agents that wait for a budget.
 #[derive(Default)]
-pub(crate) struct Looks {
+pub(crate) struct Scans {
     alone: tokio::sync::Mutex<()>,
     is_wanted: AtomicBool,
 }
 
-impl Looks {
-    /// Waits until no other look is going on; none if one that began after this call has ended by then.
+impl Scans {
+    /// Waits until no other scan is under way; none if one that began after this call has ended by then.
     async fn begin(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         self.is_wanted.store(true, Ordering::SeqCst);
         let alone = self.alone.lock().await;
@@ -63,16 +63,15 @@ impl Engine {
         Ok(())
     }
 
-    /// Has those agents go on that wait for a budget which has room for them, after the kinds or the settings may have
-    /// come to allow more: as many of them as it has room for, the oldest first. The others are left alone. Each looks
-    /// again by itself, within 15 minutes: nothing is lost if this fails, or ends early because the engine is
-    /// [stopping](Engine::stopping).
+    /// Wakes agents that wait for a budget which has room for them now, after the kinds or the settings may have raised
+    /// it: as many as fit, the oldest first. Every waiting agent also checks by itself within 15 minutes, so nothing is
+    /// lost if this fails, or ends early because the engine is [stopping](Engine::stopping).
     ///
-    /// Returns once all have been looked at. Calls at the same time share a look.
+    /// Returns once all waiting agents were checked. Concurrent calls share a scan.
     pub async fn wake_where_room(&self) {
-        let Some(_alone) = self.inner.looks.begin().await else { return };
+        let Some(_alone) = self.inner.budget_scans.begin().await else { return };
         if let Err(error) = self.wake_those_with_room().await {
-            tracing::warn!(%error, "the agents that wait for their budgets were not looked at; they look again later");
+            tracing::warn!(%error, "could not check the agents that wait for a budget; they check again themselves");
         }
     }
 
@@ -81,7 +80,7 @@ impl Engine {
         if !self.has_budgets() {
             return Ok(());
         }
-        // One that is paused looks again once it is resumed.
+        // A paused agent checks again once it is resumed.
         let (status, waiting_on) = (Some(ShownStatus::Waiting), Some(WaitingOn::Retry));
         let waiting = AgentQuery { status, waiting_on, ..AgentQuery::default() };
         let mut waiting = pages(&**self.store(), &Scope::All, waiting);
@@ -94,7 +93,7 @@ impl Engine {
                     Ok(true) => with_room.push(agent),
                     Ok(false) => {}
                     Err(error) => tracing::warn!(
-                        agent = %agent.id, %error, "what budget this agent waits for cannot be read; it looks again later"
+                        agent = %agent.id, %error, "cannot read the budget that this agent waits for; it checks again itself"
                     ),
                 }
                 if with_room.len() == WOKEN_AT_ONCE {
@@ -105,7 +104,7 @@ impl Engine {
         self.wake_at_once(with_room).await
     }
 
-    /// Whether an agent waits for a budget that has room for what it needs, which is taken then.
+    /// Whether an agent waits for a budget that has room for what it needs, and takes that room if so.
     async fn finds_room(&self, agent: &Agent, room: &mut Room) -> Result<bool, StoreError> {
         for shortage in self.shortages_of(agent).await? {
             let left = match room.0.entry(shortage.budget.clone()) {
@@ -174,20 +173,20 @@ mod tests {
 
     #[tokio::test]
     async fn looks_that_are_wanted_during_one_share_the_next() {
-        let looks = Looks::default();
-        let first = looks.begin().await.unwrap();
-        let one = async { looks.begin().await.is_some() };
-        let other = async { looks.begin().await.is_some() };
+        let scans = Scans::default();
+        let first = scans.begin().await.unwrap();
+        let one = async { scans.begin().await.is_some() };
+        let other = async { scans.begin().await.is_some() };
         let (one, other, ()) = tokio::join!(one, other, async { drop(first) });
         assert!(one && !other, "the second finds it done");
-        assert!(looks.begin().await.is_some(), "it is wanted anew");
+        assert!(scans.begin().await.is_some(), "it is wanted anew");
     }
 
     #[tokio::test]
     async fn no_job_of_maintenance_waits_for_a_look() {
         let engine =
             Engine::builder(Arc::new(MemoryStore::default()), Arc::new(ScriptedModel::new([]))).build();
-        let _look = engine.inner.looks.begin().await;
+        let _scan = engine.inner.budget_scans.begin().await;
         let on_record = async {
             let jobs = RecordFilter::<JobRun>::default;
             while engine.store().records(&Scope::All, jobs()).await.unwrap().is_empty() {

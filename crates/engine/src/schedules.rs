@@ -47,7 +47,7 @@ impl Engine {
             }
             let come = match is_gone {
                 true => record.set(ScheduleStatus::Ended, commit.at),
-                false => record.come(commit.at, fires),
+                false => record.advance(commit.at, fires),
             };
             commit.push(match come.status {
                 ScheduleStatus::Active => Write::ScheduleWakeup(Wakeup::of_schedule(&come)),

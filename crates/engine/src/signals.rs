@@ -13,7 +13,7 @@ use crate::{AgentDelta, Engine};
 pub enum NodeSignal {
     /// The tree has new events.
     Tree(AgentId),
-    /// The agent has something new to read, so that what it does now is of no use.
+    /// The agent has new input that makes its current work obsolete.
     Interrupted {
         /// The agent.
         agent: AgentId,
@@ -42,9 +42,9 @@ pub trait Signals: Send + Sync + 'static {
     /// The last subscriber at this node is gone.
     fn unfollow(&self, root: AgentId);
 
-    /// Has all other nodes [leave](Engine::evict_local) the agent. Returns once none of them begins anything for it any
-    /// more: it has left the agent, or it no longer [holds](Self::holds_lease) its lease. Unlike all others, this
-    /// signal is repeated until then.
+    /// [Evicts](Engine::evict_local) the agent from all other nodes. Returns once none of them can start work for it: it
+    /// has left the agent, or it no longer [holds](Self::holds_lease) its lease. Unlike all others, this signal is
+    /// repeated until then.
     async fn evict(&self, agent: AgentId);
 
     /// Whether the other nodes still count on this one. A node for which this is false begins no effect and no

@@ -31,8 +31,8 @@ pub(crate) struct Versions {
     reading: tokio::sync::Mutex<()>,
     /// Versions that are known to be in the store.
     kept: Mutex<HashMap<String, Arc<Kind>>>,
-    /// Whether any version that this process has seen bounds what a tree may spend: what a removed kind allowed holds for
-    /// the trees that it began.
+    /// Whether any version that this process has seen bounds what a tree may spend: trees started by a removed kind keep
+    /// its budget.
     has_budget: AtomicBool,
     /// Set once the versions of earlier processes were looked at for that.
     looked: OnceCell<()>,

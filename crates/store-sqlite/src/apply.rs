@@ -70,14 +70,18 @@ pub(crate) fn commit(
             (Write::Step(step), _) => runs::upsert_step(connection, step)?,
             (Write::Post(post), _) => {
                 inbox::put(connection, post, cache.next_arrival(connection)?)?;
-                cache.mark_inbox_nonempty(post.agent);
+                cache.post_came(post.agent);
                 // One that has not ended lives already, and of a root it is not kept.
                 let wakes = |agent: Agent| agent.status.is_terminal() && agent.id != agent.root;
                 if cache.agent(connection, post.agent)?.is_some_and(wakes) {
                     agents::set_living(connection, post.agent, true)?;
                 }
             }
-            (Write::ConsumePost(post), Some(agent)) => inbox::take(connection, agent.id, *post)?,
+            (Write::ConsumePost(post), Some(agent)) => {
+                if inbox::take(connection, agent.id, *post)? {
+                    cache.post_consumed(agent.id);
+                }
+            }
             (Write::ScheduleWakeup(wakeup), _) => {
                 inbox::wake(connection, wakeup)?;
                 wakeups.push(wakeup.clone());

@@ -1,7 +1,7 @@
 //! What an activation starts from.
 
 use entourage_store::Claim;
-use entourage_types::{Agent, AgentId, Scope};
+use entourage_types::{Agent, AgentId, Item, Post, Scope};
 use rusqlite::Connection;
 
 use crate::{fault::Result, inbox, items, readers::snapshot, runs, writer_cache::WriterCache};
@@ -26,29 +26,34 @@ pub(crate) fn claim(
 ) -> Result<Option<Claimed>> {
     let Some(agent) = cache.claim(connection, id)? else { return Ok(None) };
     // Commits wait while this reads, so it reads only a little.
-    if agent.items > 0 || inbox::has_more_than(connection, id, FEW_POSTS)? {
+    if agent.items > 0 {
         return Ok(Some(Claimed::Known(agent)));
     }
+    let claim = || match inbox::few_posts(connection, id, FEW_POSTS)? {
+        Some(inbox) => rows(connection, agent.clone(), inbox, Vec::new()).map(|claim| Some(Box::new(claim))),
+        None => Ok(None),
+    };
     // A transaction that is under way is a snapshot, too.
-    let claim =
-        if connection.is_autocommit() { read(connection, agent, 0)? } else { rows(connection, agent, 0)? };
-    Ok(Some(Claimed::New(Box::new(claim))))
+    let claim = if connection.is_autocommit() { snapshot(connection, claim)? } else { claim()? };
+    Ok(Some(claim.map_or(Claimed::Known(agent), Claimed::New)))
 }
 
 /// Reads what belongs to an agent that was just claimed, in one snapshot. If another claim has followed
 /// since, every commit under this one will be refused.
 pub(crate) fn read(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
-    snapshot(connection, || rows(connection, agent, from))
+    snapshot(connection, || {
+        let inbox = inbox::posts(connection, agent.id)?;
+        let items = items::of_session(connection, agent.id, agent.session, from)?;
+        rows(connection, agent, inbox, items)
+    })
 }
 
-fn rows(connection: &Connection, agent: Agent, from: u64) -> Result<Claim> {
+fn rows(connection: &Connection, agent: Agent, inbox: Vec<Post>, items: Vec<Item>) -> Result<Claim> {
     let run = runs::open(connection, agent.id)?;
     let steps = match &run {
         Some(run) => runs::steps(connection, &Scope::All, run.id)?,
         None => Vec::new(),
     };
-    let items = items::of_session(connection, agent.id, agent.session, from)?;
-    let inbox = inbox::posts(connection, agent.id)?;
     let wakeups = inbox::wakeups(connection, agent.id)?;
     // One process has the file to itself: its clock is the only one.
     Ok(Claim { agent, now: None, run, steps, items, inbox, wakeups })

@@ -2,7 +2,7 @@
 
 use entourage_store::EventQuery;
 use entourage_types::{AgentId, Event, EventBody, EventName, NewEvent, Scope, Time};
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::{
     agents,
@@ -20,6 +20,9 @@ pub(crate) const NEVER: Time = Time::from_micros(i64::MIN);
 
 /// The maximum number of bytes of events that one read returns, not counting the last event.
 const BYTES: usize = 256 << 10;
+
+/// How many events a statement inserts; a commit seldom has more.
+const ROWS_AT_ONCE: usize = 8;
 
 /// Returns events of one tree by query, in order, with their items joined in.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EventQuery) -> Result<Vec<Event>> {
@@ -86,11 +89,14 @@ pub(crate) fn append(
     derived: Vec<NewEvent>,
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(derived.len());
+    let mut keys = Vec::with_capacity(derived.len());
     for NewEvent { root, agent, body } in derived {
         let (tree, seq, at) = cache.next_event(connection, root, at)?;
-        let event = Event { root, seq, agent, at, body };
-        insert(connection, tree, &event)?;
-        events.push(event);
+        keys.push(tree.key(seq));
+        events.push(Event { root, seq, agent, at, body });
+    }
+    for (keys, events) in keys.chunks(ROWS_AT_ONCE).zip(events.chunks(ROWS_AT_ONCE)) {
+        insert(connection, keys, events)?;
     }
     Ok(events)
 }
@@ -104,19 +110,23 @@ pub(crate) fn last(connection: &Connection, tree: KeyRange) -> Result<(u64, Time
     Ok(last.unwrap_or((0, NEVER)))
 }
 
-fn insert(connection: &Connection, tree: KeyRange, event: &Event) -> Result<()> {
-    let (item_seq, body) = match &event.body {
-        EventBody::Item { item_seq, .. } => (Some(int(*item_seq)), None),
-        other => (None, Some(serde_json::to_string(other)?)),
-    };
-    let mut statement = connection
-        .prepare_cached("INSERT INTO events (n, agent, at, item_seq, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    statement.execute(params![
-        tree.key(event.seq),
-        event.agent.to_string(),
-        event.at.micros(),
-        item_seq,
-        body,
-    ])?;
+/// Inserts events under their keys by one statement: beginning a statement costs as much as a row.
+fn insert(connection: &Connection, keys: &[i64], events: &[Event]) -> Result<()> {
+    let rows = vec!["(?, ?, ?, ?, ?)"; events.len()].join(", ");
+    let insert = format!("INSERT INTO events (n, agent, at, item_seq, body) VALUES {rows}");
+    let mut statement = connection.prepare_cached(&insert)?;
+    let mut parameters = 1..;
+    let mut bind =
+        |value: &dyn ToSql| parameters.next().map_or(Ok(()), |at| statement.raw_bind_parameter(at, value));
+    for (key, event) in keys.iter().zip(events) {
+        let (item_seq, body) = match &event.body {
+            EventBody::Item { item_seq, .. } => (Some(int(*item_seq)), None),
+            other => (None, Some(serde_json::to_string(other)?)),
+        };
+        let (agent, at) = (event.agent.to_string(), event.at.micros());
+        let values: [&dyn ToSql; 5] = [key, &agent, &at, &item_seq, &body];
+        values.into_iter().try_for_each(&mut bind)?;
+    }
+    statement.raw_execute()?;
     Ok(())
 }

@@ -10,9 +10,21 @@ use crate::{
 
 /// Returns the posts in an agent's inbox, in the order in which they arrived.
 pub(crate) fn posts(connection: &Connection, agent: AgentId) -> Result<Vec<Post>> {
-    let mut statement = connection
-        .prepare_cached("SELECT id, agent, at, wakeup, body, n FROM inbox WHERE agent = ?1 ORDER BY id")?;
-    let posts = statement.query_map([agent.to_string()], |row| {
+    read_posts(connection, agent, u32::MAX)
+}
+
+/// The same, if there are at most `few`.
+pub(crate) fn few_posts(connection: &Connection, agent: AgentId, few: u32) -> Result<Option<Vec<Post>>> {
+    let posts = read_posts(connection, agent, few + 1)?;
+    Ok(Some(posts).filter(|posts| posts.len() <= few as usize))
+}
+
+/// Reads so many posts, those with the first ids, in the order in which they arrived.
+fn read_posts(connection: &Connection, agent: AgentId, most: u32) -> Result<Vec<Post>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, agent, at, wakeup, body, n FROM inbox WHERE agent = ?1 ORDER BY id LIMIT ?2",
+    )?;
+    let posts = statement.query_map(params![agent.to_string(), most], |row| {
         let post = Post {
             id: word(row, 0)?,
             agent: word(row, 1)?,
@@ -30,13 +42,6 @@ pub(crate) fn posts(connection: &Connection, agent: AgentId) -> Result<Vec<Post>
 /// Whether an agent's inbox has posts.
 pub(crate) fn has_posts(connection: &Connection, agent: AgentId) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1")?.exists([agent.to_string()])?)
-}
-
-/// Whether an agent's inbox has more than `few` posts.
-pub(crate) fn has_more_than(connection: &Connection, agent: AgentId, few: u32) -> Result<bool> {
-    let mut statement =
-        connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1 LIMIT 1 OFFSET ?2")?;
-    Ok(statement.exists(params![agent.to_string(), few])?)
 }
 
 /// Returns the arrival number of the last post that is still in an inbox, 0 if there is none.
@@ -61,11 +66,10 @@ pub(crate) fn put(connection: &Connection, post: &Post, arrival: i64) -> Result<
     Ok(())
 }
 
-/// Removes a post from the agent's inbox.
-pub(crate) fn take(connection: &Connection, agent: AgentId, post: PostId) -> Result<()> {
+/// Removes a post from the agent's inbox. Returns whether it was there.
+pub(crate) fn take(connection: &Connection, agent: AgentId, post: PostId) -> Result<bool> {
     let mut statement = connection.prepare_cached("DELETE FROM inbox WHERE agent = ?1 AND id = ?2")?;
-    statement.execute([agent.to_string(), post.to_string()])?;
-    Ok(())
+    Ok(statement.execute([agent.to_string(), post.to_string()])? > 0)
 }
 
 /// Returns the wake-ups of an agent, due or not.

@@ -1,6 +1,6 @@
-//! Every list touches its own rows alone, under every scope: none reads rows of other trees, agents or owners to find
-//! its own. The exception is what has not ended: it is little, and an owner's lists of open agents, runs (also for
-//! their usage) and records go through those of all owners.
+//! Query-plan tests: under every scope, no list reads rows of other trees, agents or owners to find its own. The
+//! exception are open rows, which are few: an owner's lists of open agents, runs (also for their usage) and records go
+//! through those of all owners.
 
 mod first_pages;
 mod pages_in_place;

@@ -54,6 +54,8 @@ pub(crate) struct WriterCache {
     newest_agent: Option<i64>,
     /// The number of the last post that arrived, once it was needed.
     arrivals: Option<i64>,
+    /// How many posts an inbox may have at most: those that came since it was empty and were not consumed.
+    unread: LruCache<AgentId, usize>,
     empty_inboxes: EmptyInboxes,
     /// Those of them that the current transaction found.
     emptied: Vec<AgentId>,
@@ -91,6 +93,7 @@ impl WriterCache {
             runs: kept(),
             newest_agent: None,
             arrivals: None,
+            unread: kept(),
             empty_inboxes: EmptyInboxes::new(),
             emptied: Vec::new(),
             raised: HashMap::new(),
@@ -121,6 +124,7 @@ impl WriterCache {
             self.last_events.put(agent.root, (KeyRange::of_row(row), 0, events::NEVER));
         }
         self.agents.put(agent.id, agent.clone());
+        self.unread.put(agent.id, 0);
     }
 
     /// Records that an agent was removed; also its tree, if it is the root.
@@ -128,6 +132,7 @@ impl WriterCache {
         self.agents.pop(&id);
         self.key_ranges.pop(&id);
         self.last_events.pop(&id);
+        self.unread.pop(&id);
         self.empty_inboxes.lock().pop(&id);
         self.runs.clear();
     }
@@ -242,8 +247,9 @@ impl WriterCache {
         if self.empty_inboxes.lock().get(&id).is_some() {
             return Ok(false);
         }
-        let posts = inbox::has_posts(connection, id)?;
+        let posts = self.unread.get(&id) != Some(&0) && inbox::has_posts(connection, id)?;
         if !posts {
+            self.unread.put(id, 0);
             self.empty_inboxes.lock().put(id, false);
             self.emptied.push(id);
         }
@@ -255,9 +261,19 @@ impl WriterCache {
         next(&mut self.arrivals, || inbox::last_arrival(connection))
     }
 
-    /// Records that an agent's inbox has posts.
-    pub(crate) fn mark_inbox_nonempty(&mut self, id: AgentId) {
+    /// Records that a post came into an agent's inbox.
+    pub(crate) fn post_came(&mut self, id: AgentId) {
         self.empty_inboxes.lock().pop(&id);
+        if let Some(unread) = self.unread.get_mut(&id) {
+            *unread += 1;
+        }
+    }
+
+    /// Records that a post of an agent's inbox was consumed.
+    pub(crate) fn post_consumed(&mut self, id: AgentId) {
+        if let Some(unread) = self.unread.get_mut(&id) {
+            *unread = unread.saturating_sub(1);
+        }
     }
 
     /// Returns the set of agents whose inbox is empty, which stays current.
@@ -282,6 +298,7 @@ impl WriterCache {
         self.key_ranges.clear();
         self.last_events.clear();
         self.runs.clear();
+        self.unread.clear();
         self.empty_inboxes.lock().clear();
         self.emptied.clear();
     }
@@ -314,11 +331,11 @@ mod tests {
         cache.mark_durable();
         assert!(readers.has(agent));
 
-        cache.mark_inbox_nonempty(agent);
+        cache.post_came(agent);
         assert!(!readers.has(agent), "somebody wrote");
 
         empty(&mut cache);
-        cache.mark_inbox_nonempty(agent);
+        cache.post_came(agent);
         cache.mark_durable();
         assert!(!readers.has(agent), "somebody wrote in the same transaction");
     }

@@ -79,10 +79,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// It after its time has come, at `at`: with its next time, or ended. `fires` says whether the agent gets a
-    /// trigger.
+    /// Advances a schedule that came due at `at`: sets its next time, or ends it. `fires` is false if this occurrence
+    /// is skipped.
     #[must_use]
-    pub fn come(mut self, at: Time, fires: bool) -> Self {
+    pub fn advance(mut self, at: Time, fires: bool) -> Self {
         let next = self.recurrence.after(self.due, at);
         self.left_out += self.missed(next) + u64::from(!fires);
         self.fired += u64::from(fires);
@@ -94,7 +94,7 @@ impl Schedule {
         self
     }
 
-    /// It in this status from `at` on. Of the times that passed while it was paused, none comes again if there is a next
+    /// Sets the status at `at`. Occurrences that passed while the schedule was paused are skipped if there is a next
     /// one.
     #[must_use]
     pub fn set(mut self, status: ScheduleStatus, at: Time) -> Self {
@@ -171,20 +171,20 @@ mod tests {
 
     #[test]
     fn times_that_passed_meanwhile_collapse_into_one() {
-        let on_time = every(60).come(at(100), true);
+        let on_time = every(60).advance(at(100), true);
         assert_eq!((on_time.due, on_time.fired, on_time.left_out), (at(160), 1, 0));
-        let late = every(60).come(at(300), true);
+        let late = every(60).advance(at(300), true);
         assert_eq!((late.due, late.fired, late.left_out), (at(340), 1, 3));
-        let unread = every(60).come(at(100), false);
+        let unread = every(60).advance(at(100), false);
         assert_eq!((unread.due, unread.fired, unread.left_out), (at(160), 0, 1));
     }
 
     #[test]
     fn a_schedule_without_a_next_time_ends() {
-        let once = Schedule { recurrence: Recurrence::Once, ..every(1) }.come(at(200), true);
+        let once = Schedule { recurrence: Recurrence::Once, ..every(1) }.advance(at(200), true);
         assert_eq!((once.status, once.fired, once.due), (ScheduleStatus::Ended, 1, at(100)));
         for seconds in [u64::MAX, 1_000_000_000_000] {
-            assert_eq!(every(seconds).come(at(200), true).status, ScheduleStatus::Ended);
+            assert_eq!(every(seconds).advance(at(200), true).status, ScheduleStatus::Ended);
         }
     }
 

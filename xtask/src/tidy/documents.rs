@@ -1,4 +1,4 @@
-//! Rules for files that the program or its users read: the built-in kinds, the API description.
+//! Rules for files that the program or its users read: the built-in kinds, the API description, the vocabulary.
 
 use serde_json::Value;
 
@@ -8,8 +8,11 @@ use crate::{
 };
 
 const OPENAPI: &str = "docs/openapi.json";
+const VOCABULARY: &str = "docs/vocabulary.md";
+/// The most words that a reader must learn.
+const MOST_WORDS: usize = 40;
 
-/// Checks the kinds and the API description.
+/// Checks the kinds, the API description and the vocabulary.
 pub(crate) fn check(repo: &Repo, report: &mut Report) {
     let kinds: Vec<_> =
         repo.ending(".md").filter_map(|(path, text)| Some((path, stem(path)?, text))).collect();
@@ -30,6 +33,19 @@ pub(crate) fn check(repo: &Repo, report: &mut Report) {
         None => report.notes.push(format!("tidy: {OPENAPI} is not there yet, so it is not checked")),
         Some(text) => report.findings.extend(openapi(text)),
     }
+    report.findings.extend(repo.get(VOCABULARY).and_then(vocabulary));
+}
+
+/// A finding if the vocabulary has too many rows.
+fn vocabulary(text: &str) -> Option<Finding> {
+    let is_row = |line: &str| {
+        ["| ", "| word |", "| --- |"].map(|start| line.starts_with(start)) == [true, false, false]
+    };
+    let rows: Vec<usize> =
+        (1..).zip(text.lines()).filter(|(_, line)| is_row(line)).map(|(at, _)| at).collect();
+    let what = || format!("has {} words, and may have {MOST_WORDS}", rows.len());
+    let remedy = "leave out words that mean here what they mean everywhere";
+    rows.get(MOST_WORDS).map(|line| Finding::new(VOCABULARY, *line, what(), remedy))
 }
 
 /// The name that a kind's file must have, if it is one.
@@ -75,6 +91,16 @@ mod tests {
         for nameless in ["Write.\n", "---\nmodel: m\n---\nname: writer\n", ""] {
             assert_eq!(found(nameless), ["agents/writer.md:1: the kind has no name"]);
         }
+    }
+
+    #[test]
+    fn the_vocabulary_has_at_most_forty_words() {
+        let table = |words: usize| {
+            format!("| word | what it is |\n| --- | --- |\n{}", "| Run | Work |\n".repeat(words))
+        };
+        let found = |words: usize| found_by(check, &[KIND, (VOCABULARY, &table(words))]);
+        assert_eq!(found(40), Vec::<String>::new());
+        assert_eq!(found(41), ["docs/vocabulary.md:43: has 41 words, and may have 40"]);
     }
 
     #[test]

@@ -102,8 +102,8 @@ impl Client {
                 }
             }
         }
-        // From here on none falls asleep for a lack that the grant ends. If the process dies on the way, whoever
-        // was not woken looks again by itself, or is woken when the request is repeated.
+        // After this commit no agent goes to sleep over this shortage. If the process dies here, agents not yet woken
+        // check again by their timers, or are woken when the request is repeated.
         self.wake_waiting(agent.root, &budget, &woken).await?;
         self.budgets(id).await
     }

@@ -58,8 +58,8 @@ pub struct PastAgent {
     pub created: Time,
     /// Since when it had this status.
     pub since: Time,
-    /// The tokens of its runs. Those of a run under way up to when it last began, woke or went to sleep: no event tells
-    /// those of its calls since.
+    /// The tokens of its runs. Of a run under way, only those up to its last change of status: events do not record
+    /// later calls.
     pub usage: Usage,
     /// What they cost, as far as prices were known.
     pub cost: Cost,

@@ -190,7 +190,7 @@ impl Feed {
     }
 
     /// Passes on a piece of an answer that is in progress at another node. It is not kept for later subscribers,
-    /// who wait for the item: nobody would report here that the answer was given up.
+    /// who wait for the item: this node would not learn if the answer is abandoned.
     pub(crate) fn hear(&self, root: AgentId, piece: &AgentDelta) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tree) = channels.trees.get_mut(&root) {

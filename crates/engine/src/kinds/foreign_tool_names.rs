@@ -72,7 +72,7 @@ pub(super) fn tools_here(
             let (off, on): (Vec<_>, Vec<_>) = switches.into_iter().partition(|(_, value)| is_off(value));
             let names = |list: Vec<(String, Value)>| list.into_iter().map(|(name, _)| name).collect();
             let (on, off): (Vec<String>, Vec<String>) = (names(on), names(off));
-            // What is not switched off stays on. If `*` is switched off, only what is switched on is on.
+            // Tools are on by default; `*: false` makes them off by default.
             let only = off.iter().any(|name| name == "*");
             (only.then_some(on), off)
         }

@@ -19,8 +19,8 @@ const WORDS: &str = "Not run: the task has ended. Write what the user should rea
 const AS_IT_IS: &str = "This is the unedited result: the model could not rephrase it.";
 
 /// What the user reads if a decision had more than one call.
-const FIRST_ONLY: &str = "I did only the first of these: one message gets one thing done. Please ask for the \
-                          others in messages of their own.";
+const FIRST_ONLY: &str = "I handle one request per message, and did only the first of these. Please send the \
+                          others separately.";
 /// What the user reads if the call on a message was refused.
 const COULD_NOT: &str = "I could not do that. Please say it in other words, or more precisely.";
 

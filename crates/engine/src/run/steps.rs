@@ -178,7 +178,7 @@ impl Steps {
 pub(super) struct PassedStep {
     /// Whether it takes the step for the first time in this activation.
     pub(super) is_first: bool,
-    /// Whether it takes another way than before: nothing of what it has yet to pass is replayed.
+    /// Whether the program diverged from its record: the remaining steps are not replayed.
     pub(super) is_another_way: bool,
 }
 

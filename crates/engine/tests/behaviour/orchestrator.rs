@@ -209,7 +209,7 @@ async fn only_the_first_call_of_a_decision_is_made_and_the_chat_says_so() {
     assert_eq!((tasks.len(), &*tasks[0].instruction), (1, "one"));
     let chat_told: Vec<String> = main_chat(&world, chat.id).await.into_iter().map(|(_, text)| text).collect();
     assert_eq!(chat_told.len(), 3, "{chat_told:?}");
-    assert!(chat_told[1].starts_with("I did only the first of these"), "{chat_told:?}");
+    assert!(chat_told[1].starts_with("I handle one request per message"), "{chat_told:?}");
     let items = world.client().items(chat.id, 0, 10).await.unwrap();
     assert!(plain(&items)[3].starts_with("output!: Not run"), "{:?}", plain(&items));
 }

@@ -32,7 +32,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Why [`Session::until_rest`] returned.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum End {
-    /// The agents rest. A conversation is told once of a rest that lasts.
+    /// The agents rest; in a conversation, reported once per idle period.
     Standstill(Standstill),
     /// The root has ended a run, and its transcript has its messages; only in a conversation.
     Answered,

@@ -60,7 +60,7 @@ fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
              guardrails: {{input: [polite], output: [short, kind], attempts: 2}}\n"
         )),
         &[
-            "reply      send_message; a run ends once it has told the user something",
+            "reply      send_message; a run ends after it sends the user a message",
             "guardrails input: polite; output: short, kind, 2 more attempts",
             "sampling   temperature 0.2",
             "schema     {\"type\":\"string\"}",

@@ -38,10 +38,13 @@ pub async fn a_commit_reports_whether_unread_posts_are_left(place: impl Backing)
     assert!(store.commit(fenced()).await?.inbox, "two unread");
     assert!(store.commit(fenced().write(Write::ConsumePost(first.id))).await?.inbox, "one unread");
     assert_eq!(store.inbox(agent.id).await?, std::slice::from_ref(&second));
+    assert!(store.commit(fenced().write(Write::ConsumePost(first.id))).await?.inbox, "it was read before");
     assert!(!store.commit(fenced().write(Write::ConsumePost(second.id))).await?.inbox, "both read");
     assert_eq!(store.inbox(agent.id).await?, []);
     assert!(store.commit(fenced().write(Write::Post(third.clone()))).await?.inbox);
-    assert_eq!(store.inbox(agent.id).await?, [third]);
+    assert!(store.commit(fenced().write(Write::Post(third.clone()))).await?.inbox, "it is the same post");
+    assert_eq!(store.inbox(agent.id).await?, std::slice::from_ref(&third));
+    assert!(!store.commit(fenced().write(Write::ConsumePost(third.id))).await?.inbox, "read");
     Ok(())
 }
 

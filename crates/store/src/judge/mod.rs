@@ -65,7 +65,7 @@ fn read<T, E>(found: std::result::Result<T, E>) -> std::result::Result<T, Reject
 
 /// A budget as the writer sees it: what it has reserved itself is for a call that it has lost, and is gone.
 fn budget<F: Facts>(facts: &mut F, id: &BudgetId, writer: Option<&Agent>) -> Result<Budget, F> {
-    // An unused budget is whole, whoever's it is.
+    // A budget without a row is unused; its owner does not matter here.
     let mut budget = read(facts.budget(id))?.unwrap_or_else(|| Budget::unused(id.clone(), Owner::local()));
     if let Some(held) = writer.map(|writer| read(facts.reservation(id, writer.id))).transpose()?.flatten() {
         budget.reserved -= held;

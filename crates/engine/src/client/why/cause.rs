@@ -90,7 +90,7 @@ pub enum Cause {
     },
     /// It was deleted.
     Deleted,
-    /// It waits, and nothing on record says for what; maintenance repairs that.
+    /// It is waiting, but no reason is recorded; maintenance will repair this.
     Nothing,
 }
 
@@ -223,7 +223,7 @@ impl Cause {
                 format!("has nothing to do; its last run failed, and can be tried again: {why}")
             }
             Self::Deleted => "was deleted and does nothing any more".to_owned(),
-            Self::Nothing => "waits, and nothing on record says for what".to_owned(),
+            Self::Nothing => "is waiting, but no reason is recorded; maintenance will repair this".to_owned(),
         }
     }
 }

@@ -40,8 +40,8 @@ pub(in crate::run) enum StopTarget {
 }
 
 impl Run<'_> {
-    /// Whether this run is concerned by a stop, which came with this post: of the answer to a message or, if none is
-    /// given, of the work that there was when it came.
+    /// Whether a stop, which came with this post, applies to this run: it names one message, or covers all work that
+    /// began before it.
     pub(in crate::run) fn concerns(&self, stop: PostId, message: Option<PostId>) -> StopTarget {
         let Some(message) = message else {
             return if self.had_work_before(stop) { StopTarget::Now } else { StopTarget::Never };

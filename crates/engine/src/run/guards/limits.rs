@@ -8,7 +8,7 @@ use entourage_types::{Item, ItemBody, Notice, NoticeCode, OnLimit, RunId, StepKe
 
 use crate::run::{Interrupt, Result, Run, Stop, guards::loop_detection};
 
-/// How long the last model call may take: what is said by then is worth more than nothing.
+/// How long the last model call may take: a partial answer is better than none.
 const LAST_CALL: Duration = Duration::from_secs(60);
 
 /// A limit that is met, and the text that says so.
@@ -163,7 +163,7 @@ impl Run<'_> {
     /// Returns the tool that the last `times` turns of this run called, if they called no other.
     fn repeated(&self, times: u32) -> Option<&str> {
         let turns = self.latest_first().filter_map(|item| match (&item.body, &item.step) {
-            // The calls of a program are none of the model's.
+            // Calls made by the program do not count as the model's.
             (ItemBody::Turn(turn), Some(StepKey::Model(_))) => Some(turn),
             _ => None,
         });

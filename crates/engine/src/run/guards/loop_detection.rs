@@ -15,8 +15,8 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     let from_user =
         |item: &Item| matches!(&item.body, ItemBody::Message(message) if message.from.is_outside());
     let since = items.iter().rposition(from_user).map_or(0, |at| at + 1);
-    // Context items change without progress; what a program does between two turns of the model is no loop of the
-    // model, so that what is repeated must follow it.
+    // Context items change without progress. What a program does between two turns does not count as repetition by the
+    // model, so only items after it count.
     let since = items.iter().rposition(is_of_program).map_or(since, |at| since.max(at + 1));
     let recent: Vec<&Item> =
         items[since..].iter().filter(|item| !matches!(item.body, ItemBody::Context(_))).collect();

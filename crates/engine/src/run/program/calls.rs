@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::run::{Interrupt, Result, Run};
 
-/// What a call of a program came to.
+/// The result of a program's call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallResult {
     /// The user was asked, and gave this answer.

@@ -30,9 +30,9 @@ pub struct Spawned {
 }
 
 impl Run<'_> {
-    /// Starts new agents, one for each piece of work, and goes on at once. What they come to is withheld until the
-    /// program [joins](Self::join) them: no model call reads it before, and the agent is woken once, when the last of
-    /// them ends. If the run ends before that, they are deleted. `name` is the program's own, and used once in a run.
+    /// Starts new agents, one for each piece of work, and returns at once. Their results are withheld until the program
+    /// [joins](Self::join) them: no model call reads them before, and the agent is woken once, when the last of them
+    /// ends. If the run ends before that, they are deleted. `name` is the program's own, and used once in a run.
     ///
     /// # Errors
     /// An interrupt of the run. An agent that cannot be started is a failure that the join returns.

@@ -105,7 +105,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Makes an output what the transcript keeps of it.
+    /// Truncates an output to the stored size, and notes edited arguments.
     fn prepare(&mut self, call: &ToolCall, output: &mut Output) {
         self.transcript.keep_within(output, self.kind.limits.max_output_chars);
         // The transcript keeps the arguments that the agent gave; the output names those that a person gave.

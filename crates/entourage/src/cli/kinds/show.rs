@@ -124,7 +124,7 @@ fn in_doubt(kind: &Kind) -> String {
 
 /// Which of its messages are its answer, and whether a run ends with other messages too.
 fn reply(kind: &Kind) -> String {
-    let ends = if kind.conversational { "; a run ends once it has told the user something" } else { "" };
+    let ends = if kind.conversational { "; a run ends after it sends the user a message" } else { "" };
     format!("{}{ends}", kind.reply)
 }
 

@@ -98,7 +98,7 @@ async fn get_check(caller: Caller) -> Answer<Kind> {
     responses((status = 200, description = "What is wrong, and what would have no effect.", body = FindingList), Failures)
 )]
 async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) -> Answer<FindingList> {
-    // A large file takes a moment, which is no other caller's.
+    // Parsing a large file on an async thread would delay other requests.
     let check = move || caller.client.check_kind_file(file.as_deref().unwrap_or("kind.md"), &text);
     let findings = CHECKS.run(check).await;
     Ok(Json(findings.into_iter().map(views::finding).collect()))
