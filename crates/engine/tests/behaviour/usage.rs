@@ -354,10 +354,7 @@ async fn an_agent_with_max_cost_and_no_known_price_is_refused() {
     let refused =
         world.client().create(entourage_engine::NewAgent::default(), None).await.unwrap_err().to_string();
     assert!(refused.contains("$1.000000") && refused.contains("models.prices"), "{refused}");
-    assert!(
-        world.client().agents(false, None, Page::default()).await.unwrap().is_empty(),
-        "nothing was made"
-    );
+    assert!(world.client().agents(None, Page::default()).await.unwrap().is_empty(), "nothing was made");
 }
 
 /// Impossible usage does not exhaust a limit: an estimate is counted, and the next message is

@@ -375,7 +375,7 @@ async fn an_invalid_message_or_chat_name_is_refused_before_any_write() {
         let refused = agency.get_response(message).chat_id(chat).await.unwrap_err().to_string();
         assert!(refused.contains(says), "{refused}");
     }
-    assert_eq!(agency.client().agents(false, None, Default::default()).await.unwrap(), []);
+    assert_eq!(agency.client().agents(None, Default::default()).await.unwrap(), []);
 }
 
 #[tokio::test]
