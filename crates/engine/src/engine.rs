@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Budgets, Client, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
     activations::Activations,
+    budget_wakeups::Scans,
     dispatch,
     feed::Feed,
     guardrail::Guardrails,
@@ -20,7 +21,6 @@ use crate::{
     outbox::Outbox,
     programs::{Program, Programs},
     restart::Restarts,
-    room::Scans,
     run::TaintCache,
     schemas::Schemas,
     servers::Servers,

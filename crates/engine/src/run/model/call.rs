@@ -12,7 +12,7 @@ use futures::FutureExt;
 use crate::run::{
     Interrupt, Result, Run, check_lease,
     guards::guardrails::ParallelGuardrails,
-    model::{decide::Prompt, streamed::Streamed, tries::FailedTries},
+    model::{attempts::FailedTries, decide::Prompt, streamed::Streamed},
 };
 use crate::{
     feed::{AgentDelta, Piece, Pieces},

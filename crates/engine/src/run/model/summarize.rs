@@ -9,7 +9,7 @@ use entourage_types::{AskedSummary, ModelUse};
 use crate::prompt::{self, RenderedSummary, SummaryOf, View};
 use crate::run::{
     Interrupt, Result, Run,
-    model::{decide::weight, heard::Heard},
+    model::{decide::weight, request_progress::RequestProgress},
 };
 
 /// The maximum length of the text to summarise, in characters; less if the model's window is small.
@@ -96,12 +96,15 @@ impl Run<'_> {
 
     /// Makes one attempt. Returns its outcome, and what was heard of its requests. A model that is silent for longer
     /// than the kind's limit has timed out.
-    async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Heard)> {
+    async fn ask_for_summary(
+        &self,
+        request: Request,
+    ) -> Result<(Result<Reply, ModelError>, RequestProgress)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &*engine.inner.clock;
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
-        let mut heard = Heard::nothing();
+        let mut heard = RequestProgress::nothing();
         let mut hear = |delta: Delta| {
             let now = clock.now();
             pulse.beat(now);
