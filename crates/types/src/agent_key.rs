@@ -1,6 +1,6 @@
 //! The key of an agent in its tree: whose messages reach it.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, num::NonZeroU32, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct AgentKey {
     pub sender: String,
     /// Which of the agents with this recipient and sender it is: 1 for the first, 2 for the one that replaces it once
     /// it was deleted.
-    pub nth: u32,
+    pub nth: NonZeroU32,
 }
 
 impl AgentKey {
@@ -28,7 +28,7 @@ impl AgentKey {
     /// # Errors
     /// When the names would not be read back from the key's text.
     pub fn new(recipient: impl Into<String>, sender: impl Into<String>) -> Result<Self, String> {
-        let key = Self { recipient: recipient.into(), sender: sender.into(), nth: 1 };
+        let key = Self { recipient: recipient.into(), sender: sender.into(), nth: NonZeroU32::MIN };
         if key.to_string().parse().is_ok_and(|read: Self| read == key) {
             return Ok(key);
         }
@@ -42,7 +42,13 @@ impl AgentKey {
     /// The key of the agent that takes the place of this one.
     #[must_use]
     pub fn next(self) -> Self {
-        Self { nth: self.nth + 1, ..self }
+        Self { nth: self.nth.saturating_add(1), ..self }
+    }
+
+    /// Whether it is the key of the first agent with this recipient and sender, which replaces none.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.nth == NonZeroU32::MIN
     }
 }
 
@@ -50,7 +56,7 @@ impl fmt::Display for AgentKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { recipient, sender, nth } = self;
         write!(f, "{recipient}<{sender}")?;
-        if *nth > 1 { write!(f, "#{nth}") } else { Ok(()) }
+        if self.is_first() { Ok(()) } else { write!(f, "#{nth}") }
     }
 }
 
@@ -61,10 +67,10 @@ impl FromStr for AgentKey {
         let (recipient, sender) =
             text.split_once('<').ok_or_else(|| format!("`{text}` is not the key of an agent"))?;
         let replaced = sender.rsplit_once('#').and_then(|(sender, nth)| {
-            let number: u32 = nth.parse().ok()?;
-            (number > 1 && number.to_string() == nth).then_some((sender, number))
+            let number: NonZeroU32 = nth.parse().ok()?;
+            (number > NonZeroU32::MIN && number.to_string() == nth).then_some((sender, number))
         });
-        let (sender, nth) = replaced.unwrap_or((sender, 1));
+        let (sender, nth) = replaced.unwrap_or((sender, NonZeroU32::MIN));
         Ok(Self { recipient: recipient.to_owned(), sender: sender.to_owned(), nth })
     }
 }

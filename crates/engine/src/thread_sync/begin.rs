@@ -36,8 +36,8 @@ impl Engine {
         };
         let Some(chat) = chat else { return Ok(Vec::new()) };
         // What was deleted is gone: a thread, or a chat, that takes its place begins empty.
-        let AgentKey { recipient, sender, nth } = key;
-        let is_first = nth == 1 && agent.root == thread::root_of(&agent.owner, &chat);
+        let is_first = key.is_first() && agent.root == thread::root_of(&agent.owner, &chat);
+        let AgentKey { recipient, sender, .. } = key;
         let key = ThreadKey { owner: agent.owner.clone(), chat, recipient, sender };
         let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
         let mut writes = vec![Write::record(&thread)?];

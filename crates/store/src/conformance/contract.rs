@@ -75,7 +75,7 @@ pub async fn an_agent_may_be_created_with_items(place: impl Backing) -> Result<(
 pub async fn a_key_is_unique_in_its_tree(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (here, there) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
-    let keyed = |above: &Agent| above.child("peer", "answers", Some("chat peer".to_owned()), at(1));
+    let keyed = |above: &Agent| above.child("peer", "answers", Some(key("chat peer")), at(1));
     let first = keyed(&here);
     store.commit(Commit::new(at(1)).write(Write::NewAgent(first.clone()))).await?;
     let refused = store.commit(Commit::new(at(1)).write(Write::NewAgent(keyed(&here)))).await;

@@ -1,6 +1,6 @@
 //! Rows to test with.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use entourage_types::{
     About, Agent, AgentId, AgentKey, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note,
@@ -25,7 +25,7 @@ pub(crate) fn stranger() -> Owner {
 
 /// The key of an agent of this name.
 pub(crate) fn key(recipient: &str) -> AgentKey {
-    AgentKey { recipient: recipient.to_owned(), sender: String::new(), nth: 1 }
+    AgentKey { recipient: recipient.to_owned(), sender: String::new(), nth: NonZeroU32::MIN }
 }
 
 /// Stores a new agent of this owner and returns it.

@@ -39,8 +39,8 @@ impl Commit {
         self.validate(writer.as_ref())?;
         judge.check_writes()?;
         let events = derive::events(self, writer.as_ref());
-        for (root, ..) in &events {
-            judge.check_root_remains(*root)?;
+        for event in &events {
+            judge.check_root_remains(event.root)?;
         }
         Ok(AcceptedCommit { writer, events })
     }
