@@ -16,7 +16,7 @@ mod system;
 use std::{fmt::Write as _, sync::Arc};
 
 use entourage_llm::{Request, ToolChoice};
-use entourage_types::{Item, Kind, Status, TaskId, ToolSpec, tool_names};
+use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
 
 pub(crate) use conversation::{View, is_cut};
 pub(crate) use decision::{RenderedDecision, refuse, refused};

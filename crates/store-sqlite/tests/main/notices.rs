@@ -29,7 +29,7 @@ async fn a_notice_of_an_earlier_version_has_the_code_of_what_it_meant() {
     let reason = |word: &str| word.parse::<StopReason>().unwrap();
     codes.extend(limits.map(|word| ("info", word, NoticeCode::LastCall(reason(word)))));
     codes.extend(StopReason::WORDS.iter().map(|word| ("error", *word, NoticeCode::Ended(reason(word)))));
-    for (seq, (level, code, _)) in codes.iter().enumerate() {
+    for (seq, (level, code, _)) in (0_u32..).zip(&codes) {
         let body = json!({"level": level, "code": code, "text": "t", "cause": "c"}).to_string();
         let sql = "INSERT INTO items (n, run, session, at, type, body) \
                    SELECT n << 32 | ?2, ?3, 1, 0, 'notice', ?4 FROM agents WHERE id = ?1";
