@@ -105,7 +105,7 @@ fn up_to(row: &str) -> Page {
 #[test]
 fn a_list_of_agents_touches_its_own_rows_alone() {
     let all = AgentQuery::default();
-    let (root, key) = (agent(1), AgentKey::new("helper", "key 2").ok());
+    let (root, key) = (agent(1), AgentKey::new("assistant", "key 2").ok());
     let (running, waiting) = (Some(ShownStatus::Running), Some(ShownStatus::Waiting));
     let title = Some("trains".to_owned());
     let (page, waiting_on) = (up_to(&tree_id(1)), Some(WaitingOn::Retry));
