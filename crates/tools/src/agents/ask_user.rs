@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::filled;
+use super::{filled, undescribed};
 use crate::{Ask, Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = tool_names::ASK_USER;
@@ -17,6 +17,7 @@ pub struct AskUser;
 
 /// The arguments of a call, by a model or by a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = undescribed)]
 pub struct AskUserArguments {
     /// One clear question.
     pub question: String,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{directory, filled};
+use super::{directory, filled, undescribed};
 use crate::{Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
 
 const NAME: &str = tool_names::SPAWN_AGENT;
@@ -17,6 +17,7 @@ pub struct SpawnAgent;
 
 /// The arguments of a call, by a model or by a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = undescribed)]
 pub struct SpawnAgentArguments {
     /// The kind of agent.
     pub kind: String,
