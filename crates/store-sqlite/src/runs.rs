@@ -183,19 +183,21 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
     ];
     let insert = "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended, worked_ms, spent, owner, open) \
+         cost_nanos, started, ended, worked_ms, spent, open, owner) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
-    let (owner, open) = (run.owner.as_str(), !run.status.is_terminal());
+    let (open, owner) = (!run.status.is_terminal(), run.owner.as_str());
     match before {
         // Most changes keep the status, and an update that names no indexed column leaves the indexes alone.
         Some(status) if status == run.status => {
             connection.prepare_cached(update!(""))?.execute(&values[..])?
         }
-        Some(_) if run.status.is_terminal() => {
-            connection.prepare_cached(update!("status = ?3, open = 0, "))?.execute(&values[..])?
+        Some(status) if !status.is_terminal() == open => {
+            connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?
         }
-        Some(_) => connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?,
-        None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&owner, &open]].concat()[..])?,
+        Some(_) => connection
+            .prepare_cached(update!("status = ?3, open = ?20, "))?
+            .execute(&[&values[..], &[&open]].concat()[..])?,
+        None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&open, &owner]].concat()[..])?,
     };
     Ok(())
 }
