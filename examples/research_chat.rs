@@ -24,8 +24,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let at_work = tokio::spawn(entourage.clone().work());
 
     let first = std::env::args().nth(1);
-    let earlier =
-        client.agents(true, None, Page { newest_first: true, limit: 1, ..Default::default() }).await?;
+    let earlier = client.roots(None, Page { newest_first: true, limit: 1, ..Default::default() }).await?;
     let chat = match (earlier.first(), first) {
         (Some(chat), None) => chat.id,
         (_, first) => {

@@ -240,10 +240,10 @@ impl Tool for LookUp {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec {
-            name: TOOL.into(),
-            description: "Looks a question up and returns what is known, one page at a time.".into(),
-            parameters: json!({
+        Some(ToolSpec::new(
+            TOOL,
+            "Looks a question up and returns what is known, one page at a time.",
+            json!({
                 "type": "object",
                 "properties": {
                     "query": { "type": "string", "description": "What to look up, in a few words." },
@@ -252,7 +252,7 @@ impl Tool for LookUp {
                 "required": ["query"],
                 "additionalProperties": false
             }),
-        })
+        ))
     }
 
     fn effect(&self) -> Effect {

@@ -99,16 +99,16 @@ impl Tool for LookUp {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec {
-            name: "look_up".into(),
-            description: "Looks something up.".into(),
-            parameters: json!({
+        Some(ToolSpec::new(
+            "look_up",
+            "Looks something up.",
+            json!({
                 "type": "object",
                 "properties": { "what": { "type": "string" } },
                 "required": ["what"],
                 "additionalProperties": false
             }),
-        })
+        ))
     }
 
     fn effect(&self) -> Effect {

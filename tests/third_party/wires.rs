@@ -22,16 +22,16 @@ impl Tool for Weather {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec {
-            name: "get_weather".into(),
-            description: "The weather of a city.".into(),
-            parameters: json!({
+        Some(ToolSpec::new(
+            "get_weather",
+            "The weather of a city.",
+            json!({
                 "type": "object",
                 "properties": { "city": { "type": "string" } },
                 "required": ["city"],
                 "additionalProperties": false
             }),
-        })
+        ))
     }
 
     fn effect(&self) -> Effect {

@@ -6,8 +6,8 @@ use entourage_engine::{
     AgentFilter, Client, EventFilter, ItemQuery, Page, PageEnd, QuestionFilter, RunFilter, UsageQuery,
 };
 use entourage_types::{
-    About, AgentId, Day, DeliveryStatus, GrantStatus, LearningStatus, QuestionStatus, RunId, ScheduleStatus,
-    ShownStatus, Status, StopReason, UsageBy, WaitingOn,
+    About, AgentId, Day, DeliveryStatus, EventName, GrantStatus, LearningStatus, QuestionStatus, RunId,
+    ScheduleStatus, ShownStatus, Status, StopReason, UsageBy, WaitingOn,
 };
 use futures::future::BoxFuture;
 
@@ -165,7 +165,7 @@ fn of_events() -> Pages {
             client.event_page(id(1)?, EventFilter { agent: Some(id(7)?), ..events() })
         }),
         page!("events of a rare name", client => {
-            client.event_page(id(1)?, EventFilter { name: Some("grant".into()), ..events() })
+            client.event_page(id(1)?, EventFilter { name: Some(EventName::Grant), ..events() })
         }),
         page!("the first events", client => {
             client.event_page(id(1)?, EventFilter { after: Some(0), ..events() })

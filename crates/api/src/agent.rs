@@ -91,7 +91,7 @@ impl From<types::Agent> for Agent {
             works_for,
             depth,
             kind,
-            key,
+            key: key.map(String::from),
             title,
             status: shown,
             waiting_on,

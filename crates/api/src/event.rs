@@ -1,7 +1,8 @@
 //! An event of a tree.
 
 use entourage_types::{
-    self as types, AgentId, Cost, RunId, ShownStatus, StepKey, StepStatus, StopReason, Time, WaitingOn,
+    self as types, AgentId, Cost, EventName, RunId, ShownStatus, StepKey, StepStatus, StopReason, Time,
+    WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -150,26 +151,6 @@ pub enum EventBody {
     },
 }
 
-impl EventBody {
-    /// The name of the SSE event.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::AgentCreated { .. } => "agent_created",
-            Self::AgentStatus { .. } => "agent_status",
-            Self::Run { .. } => "run",
-            Self::Step { .. } => "step",
-            Self::Item { .. } => "item",
-            Self::Task { .. } => "task",
-            Self::Intervention { .. } => "intervention",
-            Self::Grant { .. } => "grant",
-            Self::Question { .. } => "question",
-            Self::Session { .. } => "session",
-            Self::Record { .. } => "record",
-        }
-    }
-}
-
 impl From<types::Event> for Event {
     fn from(event: types::Event) -> Self {
         let types::Event { root, seq, agent, at, body } = event;
@@ -228,7 +209,8 @@ pub struct Begin {
     #[param(value_type = Option<schema::AgentId>)]
     pub agent: Option<AgentId>,
     /// Pages only: only events of this name.
-    pub event: Option<String>,
+    #[param(value_type = Option<schema::EventName>)]
+    pub event: Option<EventName>,
     /// Pages only: how many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,

@@ -1,8 +1,8 @@
 //! An entry of a transcript.
 
 use entourage_types::{
-    self as types, AgentId, CallId, PostId, QuestionId, RunId, ScheduleId, Section, Status, StepKey, TaskId,
-    Time,
+    self as types, AgentId, CallId, PostId, QuestionId, RunId, ScheduleId, Section, Status, StepKey,
+    StopReason, TaskId, Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -146,8 +146,13 @@ pub enum ItemBody {
     Notice {
         /// How serious it is.
         level: Level,
-        /// A stable code for programs.
+        /// A stable code for programs: `last_call`, `run_ended`, `input_accepted`, `output_rejected`, `asked_to_send`,
+        /// `nothing_sent`, `progress`, `unedited_result`, `over_budget`.
         code: String,
+        /// With `last_call` and `run_ended`: the limit that was reached, or why the run ended.
+        #[schema(value_type = Option<schema::StopReason>)]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<StopReason>,
         /// A sentence for people.
         text: String,
         /// The original error message, if people read another text.
@@ -325,9 +330,10 @@ impl From<types::ItemBody> for ItemBody {
                 Self::Context { entries: entries.into_iter().map(entry).collect() }
             }
             types::ItemBody::Notice(types::Notice { code, text, cause }) => {
-                let level = code.level();
+                let (level, reason) = (code.level(), code.reason());
                 let retryable = (level == types::Level::Error).then_some(false);
-                Self::Notice { level: level.into(), code: code.as_str().to_owned(), text, cause, retryable }
+                let code = code.as_str().to_owned();
+                Self::Notice { level: level.into(), code, reason, text, cause, retryable }
             }
         }
     }

@@ -140,6 +140,10 @@ pub enum RunItemBody {
         level: Level,
         /// A stable code.
         code: String,
+        /// With `last_call` and `run_ended`: the limit that was reached, or why the run ended.
+        #[schema(value_type = Option<schema::StopReason>)]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<StopReason>,
         /// A sentence for people.
         text: String,
     },

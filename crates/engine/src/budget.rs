@@ -280,11 +280,7 @@ mod tests {
             Message::Assistant { text: part(80_000), calls: vec![call.clone()] },
             Message::Output { call: "id".into(), tool: part(100_000), text: part(200_000) },
         ];
-        let tool = ToolSpec {
-            name: part(400_000),
-            description: part(800_000),
-            parameters: json!({ "b": part(1_000_000) }),
-        };
+        let tool = ToolSpec::new(part(400_000), part(800_000), json!({ "b": part(1_000_000) }));
         let request = Request {
             system: part(2_000_000).into(),
             messages,

@@ -11,11 +11,10 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Budgets, Client, Clock, Signals, Tracer, activations::Activations, dispatch, feed::Feed,
-    guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox, programs::Programs,
-    restart::Restarts, room::Scans, schemas::Schemas, servers::Servers, taint_cache::TaintCache,
-    thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache,
-    versions::Versions,
+    Budgets, Client, Clock, Signals, Tracer, activations::Activations, budget_wakeups::Scans, dispatch,
+    feed::Feed, guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox, programs::Programs,
+    restart::Restarts, schemas::Schemas, servers::Servers, taint_cache::TaintCache, thread_sync::SaveLayer,
+    tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache, versions::Versions,
 };
 
 pub use builder::Builder;

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use entourage_store::{Page, RecordFilter, Result, Store};
 use entourage_types::{
-    Agent, AgentId, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session,
+    Agent, AgentId, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session, tool_names,
 };
 
 use crate::{prompt::Sections, sub_agents, toolset::Toolset};
 
 /// A page size above the most learnings that an agent can have.
 const ALL_LEARNINGS: u32 = 200;
-/// The tool that an agent with learnings has.
-const LEARNS: &str = "save_learning";
 
 /// The memory of one agent.
 pub(crate) struct Memory {
@@ -53,7 +51,7 @@ impl Memory {
         if wants(Section::Notes) {
             sections.notes = self.notes(Sections::NOTES).await?;
         }
-        if wants(Section::Learnings) && offer.has(LEARNS) {
+        if wants(Section::Learnings) && offer.has(tool_names::SAVE_LEARNING) {
             sections.learnings = Some(self.learnings().await?);
         }
         if wants(Section::SubAgents) {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use entourage_store::{EntityQuery, Error as StoreError, ItemQuery, Page, Store};
 use entourage_tools::{Error, RecordQuery, RecordScope, Result};
 use entourage_types::{
-    Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, Owner, Parent, RecordEvent, RecordWrite, Scope,
+    Agent, AgentId, Entity, EntityKind, EventBody, ItemBody, NewEvent, Owner, Parent, RecordWrite, Scope,
     is_storable_name,
 };
 
@@ -83,8 +83,8 @@ fn unreadable(error: StoreError) -> Error {
 /// Why an agent's tool may not write this record; none if it may.
 pub(crate) fn refused(agent: &Agent, write: &RecordWrite) -> Option<String> {
     let (Entity { kind, id, owner, root, parent, .. }, event) = (write.entity(), write.event());
-    let is_foreign = |event: &RecordEvent| event.root != agent.root || event.agent != agent.id;
-    let is_of_record = |event: &RecordEvent| matches!(event.body, EventBody::Record { .. });
+    let is_foreign = |event: &NewEvent| event.root != agent.root || event.agent != agent.id;
+    let is_of_record = |event: &NewEvent| matches!(event.body, EventBody::Record { .. });
     if kind.is_reserved() {
         Some(format!("tools cannot write records of kind `{kind}`"))
     } else if *owner != agent.owner {

@@ -30,19 +30,22 @@ const WORTH_WAITING: Duration = Duration::from_secs(10);
 pub(crate) enum Next {
     /// Ask the same model again after this time.
     Again(Duration),
-    /// Ask another model; this one pauses for this time.
-    Elsewhere(Duration),
     /// Do not ask this model again.
     Over,
 }
 
-/// Returns what follows when `agent`'s attempt at one model, the `attempt`th counted from 1, failed; `others`
-/// says whether another model may be asked.
-pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool, agent: AgentId) -> Next {
-    let paused = error.retry_after().map(|asked| asked.min(LONGEST));
-    if let Some(pause) = paused.filter(|pause| others && *pause > WORTH_WAITING) {
-        return Next::Elsewhere(pause);
-    }
+/// Returns the pause that a model asks for with its failure, at most the longest.
+fn pause(error: &Error) -> Option<Duration> {
+    error.retry_after().map(|asked| asked.min(LONGEST))
+}
+
+/// Returns the pause that a model asks for, if a run that may ask another one does not wait for it.
+pub(crate) fn long_pause(error: &Error) -> Option<Duration> {
+    pause(error).filter(|pause| *pause > WORTH_WAITING)
+}
+
+/// Returns what follows when `agent`'s attempt at one model, the `attempt`th counted from 1, failed.
+pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, agent: AgentId) -> Next {
     if let Error::Busy { after, .. } = error {
         // Agents that got the same time do not retry at the same moment.
         return Next::Again((*after).min(LONGEST) + jitter(agent, attempt));
@@ -60,7 +63,7 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, others: bool,
         Some(quick) => *quick,
         None => LATER.after(attempt - QUICK.len() as u32),
     };
-    let delay = paused.map_or(own, |asked| asked.max(own)).min(LONGEST);
+    let delay = pause(error).map_or(own, |asked| asked.max(own)).min(LONGEST);
     Next::Again(if in_memory(delay) { delay } else { (delay + jitter(agent, attempt)).min(LONGEST) })
 }
 
@@ -98,11 +101,10 @@ mod tests {
     fn delays(error: &Error, max_attempts: u32) -> Vec<f64> {
         let agent = AgentId::new();
         (1..20)
-            .map_while(|attempt| match next(error, attempt, max_attempts, false, agent) {
+            .map_while(|attempt| match next(error, attempt, max_attempts, agent) {
                 Next::Again(delay) if in_memory(delay) => Some(delay.as_secs_f64()),
                 Next::Again(delay) if delay == LONGEST => Some(delay.as_secs_f64()),
                 Next::Again(delay) => Some((delay - jitter(agent, attempt)).as_secs_f64()),
-                Next::Elsewhere(_) => panic!("there is no other"),
                 Next::Over => None,
             })
             .collect()
@@ -144,14 +146,15 @@ mod tests {
     fn a_long_pause_goes_to_another_model_and_a_short_one_is_waited_out() {
         let agent = AgentId::new();
         let busy = |seconds| Error::Busy { model: "m".into(), after: Duration::from_secs(seconds) };
-        assert_eq!(next(&busy(11), 1, 8, true, agent), Next::Elsewhere(Duration::from_secs(11)));
-        assert!(matches!(next(&busy(10), 1, 8, true, agent), Next::Again(_)));
-        assert!(matches!(next(&busy(11), 1, 8, false, agent), Next::Again(_)));
-        assert!(matches!(next(&busy(1), 100, 8, false, agent), Next::Again(_)), "it is no attempt");
-        let slower = unavailable(Some(Duration::from_secs(30)));
-        assert_eq!(next(&slower, 1, 8, true, agent), Next::Elsewhere(Duration::from_secs(30)));
-        assert_eq!(next(&unavailable(None), 6, 8, true, agent), Next::Over);
-        let a_day = unavailable(Some(Duration::from_secs(86_400)));
-        assert_eq!(next(&a_day, 1, 8, true, agent), Next::Elsewhere(LONGEST));
+        assert_eq!(long_pause(&busy(11)), Some(Duration::from_secs(11)));
+        assert_eq!(long_pause(&busy(10)), None);
+        assert!(matches!(next(&busy(11), 1, 8, agent), Next::Again(_)), "where there is no other");
+        assert!(matches!(next(&busy(1), 100, 8, agent), Next::Again(_)), "it is no attempt");
+        assert_eq!(long_pause(&unavailable(Some(Duration::from_secs(30)))), Some(Duration::from_secs(30)));
+        assert_eq!(
+            (long_pause(&unavailable(None)), next(&unavailable(None), 6, 8, agent)),
+            (None, Next::Over)
+        );
+        assert_eq!(long_pause(&unavailable(Some(Duration::from_secs(86_400)))), Some(LONGEST));
     }
 }

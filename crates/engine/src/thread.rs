@@ -2,39 +2,19 @@
 //! chat is the tree of these agents.
 
 use entourage_store::{AgentQuery, Result, Store};
-use entourage_types::{Action, Agent, AgentId, Owner, Post, PostBody, Scope, Status};
+use entourage_types::{Action, Agent, AgentId, AgentKey, Owner, Post, PostBody, Scope, Status};
 
 use crate::digest::digest;
 
 /// The name of the person who talks to agents, as the sender of a thread.
 pub(crate) const USER: &str = "user";
 
-/// Returns the key under which the thread of a recipient with a sender is found in its chat.
-pub(crate) fn key(recipient: &str, sender: &str) -> String {
-    format!("{recipient}<{sender}")
-}
-
-/// The names in the key of an agent's thread.
-pub(crate) struct Named<'a> {
-    pub(crate) recipient: &'a str,
-    pub(crate) sender: &'a str,
-    /// Whether it is the first of this name in its chat, and does not replace a deleted one.
-    pub(crate) is_first: bool,
-}
-
-/// Returns the names in an agent's key; none if the agent is found by its id alone.
-pub(crate) fn named(agent: &Agent) -> Option<Named<'_>> {
-    let (recipient, sender) = agent.key.as_deref()?.split_once('<')?;
-    let place = sender.split_once('#');
-    Some(Named { recipient, sender: place.map_or(sender, |(sender, _)| sender), is_first: place.is_none() })
-}
-
 /// Who is at a thread's place in a chat.
 pub(crate) enum ThreadSlot {
     /// The thread's agent.
     Taken(Agent),
     /// Nobody; its agent is created under this key.
-    Free(String),
+    Free(AgentKey),
 }
 
 /// Finds the place of a thread in the tree of this root. An agent that replaces a deleted one has a key of its
@@ -43,18 +23,16 @@ pub(crate) async fn find(
     store: &dyn Store,
     scope: &Scope,
     root: AgentId,
-    thread: String,
+    mut key: AgentKey,
 ) -> Result<ThreadSlot> {
-    let mut key = thread.clone();
-    for nth in 2.. {
+    loop {
         let query = AgentQuery { root: Some(root), key: Some(key.clone()), ..AgentQuery::default() };
         match store.agents(scope, query).await?.into_iter().next() {
             Some(found) if !is_ending(store, &found).await? => return Ok(ThreadSlot::Taken(found)),
-            Some(_) => key = format!("{thread}#{nth}"),
-            None => break,
+            Some(_) => key = key.next(),
+            None => return Ok(ThreadSlot::Free(key)),
         }
     }
-    Ok(ThreadSlot::Free(key))
 }
 
 /// Whether an agent was deleted, or is to be deleted as soon as it reads that.

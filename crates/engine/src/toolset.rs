@@ -6,8 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Source, Tool, Toolbox};
-use entourage_types::{Agent, ApprovalRule, Effect, Item, Kind, Owner, Sha256, ToolSpec, WorksFor};
+use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
+use entourage_types::{
+    Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolSpec, WorksFor, tool_names,
+};
 use serde_json::Value;
 
 use crate::{
@@ -65,7 +67,7 @@ impl Position {
 }
 
 /// The tools for its own transcript that every agent has, whatever its kind lists.
-const OWN: [&str; 1] = ["read_output"];
+const OWN: [&str; 1] = [tool_names::READ_OUTPUT];
 
 /// What one kind of agent is offered.
 pub(crate) struct Toolset {
@@ -160,7 +162,7 @@ impl Toolsets {
     }
 
     /// Returns where the results of a tool come from; none if there is no such tool.
-    pub(crate) fn source(&self, tool: &str) -> Option<Source> {
+    pub(crate) fn source(&self, tool: &str) -> Option<ResultSource> {
         self.tools().get(tool).map(|tool| tool.source())
     }
 
@@ -190,7 +192,8 @@ impl Toolsets {
             // that reads its latest messages alone, whose requests begin anew each time.
             let may_have_cuts = has_cuts || (!specs.is_empty() && kind.context.messages.is_none());
             let caller = Caller { kind, peers: &peers, works_for, has_sessions, may_have_cuts };
-            let Some(spec) = tool.offer(&caller) else { continue };
+            let Some(offer) = tool.offer(&caller) else { continue };
+            let spec = ToolSpec { source: tool.source(), ..offer };
             match ArgumentValidator::new(&spec) {
                 Ok(checker) => {
                     let effect = declared(kind, &spec.name).unwrap_or_else(|| tool.effect());

@@ -15,6 +15,9 @@ pub struct Request {
     pub system: Arc<str>,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
+    /// Whether something was left out of the messages because of its length. No provider receives that; a weak
+    /// model is offered what reads on only then.
+    pub has_cuts: bool,
     /// The offered tools, in a stable order.
     pub tools: Arc<[ToolSpec]>,
     /// Whether the model may call them.

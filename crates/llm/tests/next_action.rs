@@ -6,14 +6,14 @@ use entourage_llm::{
     Connection, Delta, Error, Message, Model, NextAction, NoDeltas, Provider, ProviderModel, Request, Router,
     Script, ScriptedModel, Settings,
 };
-use entourage_types::{CallId, ToolCall, ToolSpec};
+use entourage_types::{CallId, ResultSource, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::{server::Server, wire::Says};
 
 fn tools() -> Arc<[ToolSpec]> {
     let parameters = json!({"type": "object", "properties": {"url": {"type": "string"}, "part": {"type": "integer"}}, "required": ["url"]});
-    [ToolSpec { name: "fetch_url".into(), description: "Reads a page.".into(), parameters }].into()
+    [ToolSpec::new("fetch_url", "Reads a page.", parameters)].into()
 }
 
 fn ask(messages: Vec<Message>) -> Request {
@@ -107,18 +107,17 @@ async fn a_weak_model_may_read_on_only_where_something_was_left_out() {
     let scripted = ScriptedModel::new([Script::text("{}"), Script::text("{}")]);
     let model = NextAction::new(scripted.clone());
     let parameters = json!({"type": "object", "properties": {"item": {"type": "integer"}}});
-    let reads_on =
-        ToolSpec { name: "read_output".into(), description: "Read what was left out.".into(), parameters };
+    let reads_on = ToolSpec::new("read_output", "Read what was left out.", parameters);
     let offered: Arc<[ToolSpec]> = tools().iter().cloned().chain([reads_on]).collect();
     let call =
         ToolCall { id: CallId::new(), tool: "fetch_url".into(), arguments: json!({"url": "https://a"}) };
-    for text in ["All.", "[… 9 of 99 characters left out; read_output with item 2 from 7 reads on …]"] {
+    for has_cuts in [false, true] {
         let messages = vec![
             Message::User("What does https://a say?".into()),
             Message::Assistant { text: String::new(), calls: vec![call.clone()] },
-            Message::Output { call: call.id.to_string(), tool: "fetch_url".into(), text: text.into() },
+            Message::Output { call: call.id.to_string(), tool: "fetch_url".into(), text: "A.".into() },
         ];
-        let request = Request { tools: Arc::clone(&offered), ..ask(messages) };
+        let request = Request { tools: Arc::clone(&offered), has_cuts, ..ask(messages) };
         // The reply is no action, which does not matter here.
         drop(model.call(request, &mut NoDeltas).await);
     }
@@ -187,11 +186,7 @@ async fn results_that_differ_only_in_ids_count_as_equal() {
 /// A model without an address would make one up.
 #[tokio::test]
 async fn a_tool_that_needs_an_address_is_offered_once_the_request_has_one() {
-    let other = ToolSpec {
-        name: "list_files".into(),
-        description: "Lists files.".into(),
-        parameters: json!({"type": "object", "properties": {}}),
-    };
+    let other = ToolSpec::new("list_files", "Lists files.", json!({"type": "object", "properties": {}}));
     let both: Arc<[ToolSpec]> = [tools()[0].clone(), other].into();
     let said = |text: &str| vec![Message::User(text.to_owned())];
     let mut listed = said("What does the desk cost?");
@@ -223,11 +218,17 @@ async fn a_tool_that_needs_an_address_is_offered_once_the_request_has_one() {
 /// A weak model would delegate the same work again and again.
 #[tokio::test]
 async fn spawn_agent_is_offered_only_if_send_message_is_not() {
-    let named = |name: &str| ToolSpec { name: name.into(), ..tools()[0].clone() };
+    let named = |name: &str| {
+        let at_hand = name != "read_file";
+        let source = if at_hand { ResultSource::Agents } else { ResultSource::Private };
+        ToolSpec { name: name.into(), source, ..tools()[0].clone() }
+    };
     for (offered, expected) in [
         (&["send_message", "spawn_agent", "wait"][..], &["final_answer", "send_message"][..]),
         (&["spawn_agent", "reactivate_agent"], &["final_answer", "spawn_agent", "reactivate_agent"]),
         (&["send_message", "read_file"], &["send_message", "read_file", "final_answer"]),
+        // A tool of an application that looks only into what the agents have.
+        (&["send_message", "find_plan"], &["final_answer", "send_message", "find_plan"]),
     ] {
         let tools = offered.iter().map(|name| named(name)).collect();
         let request = Request { tools, ..ask(vec![Message::User("Ask a.example.".into())]) };
@@ -308,13 +309,15 @@ async fn a_context_is_sent_where_it_stands_and_is_never_taken_for_the_request() 
 
 #[tokio::test]
 async fn final_answer_is_offered_once_and_ask_user_only_without_other_tools() {
-    let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        description: "Does it.".into(),
-        parameters: json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
+    let tool = |name: &str| {
+        ToolSpec::new(
+            name,
+            "Does it.",
+            json!({"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}),
+        )
     };
-    let [fetch, ends, asks, reads_on] =
-        [tools()[0].clone(), tool("final_answer"), tool("ask_user"), tool("read_output")];
+    let [fetch, ends, reads_on] = [tools()[0].clone(), tool("final_answer"), tool("read_output")];
+    let asks = ToolSpec { source: ResultSource::Person, ..tool("ask_user") };
     for (offered, expected) in [
         (vec![fetch.clone(), ends.clone()], vec!["fetch_url", "final_answer"]),
         (vec![asks.clone(), fetch, ends], vec!["fetch_url", "final_answer"]),

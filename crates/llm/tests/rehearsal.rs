@@ -5,7 +5,7 @@ use entourage_types::ToolSpec;
 use serde_json::{Value, json};
 
 fn tool(name: &str, parameters: Value) -> ToolSpec {
-    ToolSpec { name: name.into(), description: String::new(), parameters }
+    ToolSpec::new(name, "", parameters)
 }
 
 fn send_message(recipients: &[&str]) -> ToolSpec {

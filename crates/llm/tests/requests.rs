@@ -21,7 +21,7 @@ fn output(number: u32, tool: &str, text: &str) -> Message {
 }
 
 fn tool(name: &str, parameters: Value) -> ToolSpec {
-    ToolSpec { name: name.into(), description: format!("Does {name}."), parameters }
+    ToolSpec::new(name, format!("Does {name}."), parameters)
 }
 
 /// A conversation with every kind of message, up to two outputs.

@@ -5,12 +5,12 @@
 
 mod active_request;
 mod auth;
+mod blocking_work_limit;
 mod compression;
 mod connections;
 mod deadline;
 mod error;
 mod extract;
-mod few_at_once;
 mod in_process;
 mod installation;
 mod metrics;

@@ -111,7 +111,7 @@ impl Tool for Dig {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "dig".into(), description: "Digs.".into(), parameters })
+        Some(ToolSpec::new("dig", "Digs.", parameters))
     }
 
     fn effect(&self) -> Effect {
@@ -285,7 +285,7 @@ async fn a_text_that_is_too_long_is_refused_without_effect_and_not_repeated() {
         for agent in [&agent, &wary, &chat] {
             events.push(site.client().last_event(agent.parse().unwrap()).await.unwrap());
         }
-        (events, site.client().agents(false, None, Page::all()).await.unwrap().len())
+        (events, site.client().agents(None, Page::all()).await.unwrap().len())
     };
     let before = state().await;
     let (interventions, judge) = (format!("/v1/agents/{agent}/interventions"), format!("{approval}/answer"));

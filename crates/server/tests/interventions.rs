@@ -1,7 +1,7 @@
 //! Interventions over HTTP: applied to any agent, listed, sent as events, refused if they make no sense.
 
 use entourage_api::{Agent, Intervention};
-use entourage_types::{Action, InterventionStatus, ShownStatus};
+use entourage_types::{Action, EventName, InterventionStatus, ShownStatus};
 use serde_json::json;
 
 use crate::site::Site;
@@ -30,7 +30,7 @@ async fn a_waiting_agent_can_be_paused_commented_on_and_deleted() {
     let applied = InterventionStatus::Applied;
     assert_eq!(actions, [(Action::Delete, applied), (Action::Comment, applied), (Action::Pause, applied)]);
     let told = site.client().events(id.parse().unwrap(), 0, 100).await.unwrap();
-    assert_eq!(told.iter().filter(|event| event.body.name() == "intervention").count(), 5);
+    assert_eq!(told.iter().filter(|event| event.body.name() == EventName::Intervention).count(), 5);
 }
 
 /// An agent that a person stopped is shown as stopped in every view, and found by that status.

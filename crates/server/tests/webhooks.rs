@@ -334,7 +334,7 @@ impl Tool for Pay {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "pay".into(), description: "Pays.".into(), parameters })
+        Some(ToolSpec::new("pay", "Pays.", parameters))
     }
 
     fn effect(&self) -> Effect {

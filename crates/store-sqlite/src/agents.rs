@@ -41,7 +41,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
         works_for: word(row, 16)?,
         depth: row.get(4)?,
         kind: row.get(5)?,
-        key: row.get(6)?,
+        key: word_if_any(row, 6)?,
         title: row.get(7)?,
         status: word(row, 8)?,
         waiting_on: word_if_any(row, 9)?,
@@ -83,7 +83,7 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
         .only(root, query.root)
         .only(parent, query.parent)
         .only("kind = ?", query.kind.as_deref())
-        .only("key = ?", query.key.as_deref())
+        .only("key = ?", query.key.as_ref())
         .only("shown = ?", query.status.filter(|status| status.status().is_terminal()))
         .only("status = ?", query.status.filter(|status| !status.status().is_terminal()));
     let select = select.only("waiting_on = ?", query.waiting_on);
@@ -140,7 +140,7 @@ pub(crate) fn conflicting(connection: &Connection, new: &Agent) -> Result<Option
     }
     let Some(key) = &new.key else { return Ok(None) };
     let mut statement = connection.prepare_cached("SELECT id FROM agents WHERE root = ?1 AND key = ?2")?;
-    Ok(statement.query_row(params![new.root.to_string(), key], |row| word(row, 0)).optional()?)
+    Ok(statement.query_row(params![new.root.to_string(), key.to_string()], |row| word(row, 0)).optional()?)
 }
 
 /// Writes whether an agent lives that is not a root. The row says it, so that a count of the living reads an index of
@@ -223,7 +223,7 @@ pub(crate) fn insert(connection: &Connection, row: i64, agent: &Agent) -> Result
         agent.parent.map(|parent| parent.to_string()),
         agent.depth,
         agent.kind,
-        agent.key,
+        agent.key.as_ref().map(ToString::to_string),
         agent.title,
         agent.status.as_str(),
         agent.waiting_on.map(|what| what.as_str()),

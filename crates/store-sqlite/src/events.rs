@@ -1,7 +1,7 @@
 //! Events, numbered in the transaction that they report. Those of a tree have the [keys](KeyRange) of its root.
 
 use entourage_store::EventQuery;
-use entourage_types::{AgentId, Event, EventBody, Scope, Time};
+use entourage_types::{AgentId, Event, EventBody, EventName, NewEvent, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::{
@@ -40,9 +40,9 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EventQuery) -
         .bind(tree.key(last))
         .of(scope, "agents", root)
         .only("e.agent = ?", query.agent);
-        let select = match query.name.as_deref() {
+        let select = match query.name {
             // What an item's event says is in the item alone.
-            Some("item") => select.and("e.item_seq IS NOT NULL"),
+            Some(EventName::Item) => select.and("e.item_seq IS NOT NULL"),
             name => select.only("e.body ->> '$.event' = ?", name),
         };
         let order = if query.latest { "ORDER BY e.n DESC LIMIT ?" } else { "ORDER BY e.n LIMIT ?" };
@@ -86,11 +86,11 @@ pub(crate) fn append(
     connection: &Connection,
     cache: &mut WriterCache,
     at: Time,
-    derived: Vec<(AgentId, AgentId, EventBody)>,
+    derived: Vec<NewEvent>,
 ) -> Result<Vec<Event>> {
     let mut events: Vec<Event> = Vec::with_capacity(derived.len());
     let mut keys = Vec::with_capacity(derived.len());
-    for (root, agent, body) in derived {
+    for NewEvent { root, agent, body } in derived {
         let (tree, seq, at) = cache.next_event(connection, root, at)?;
         keys.push(tree.key(seq));
         events.push(Event { root, seq, agent, at, body });

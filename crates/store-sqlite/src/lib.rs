@@ -28,6 +28,8 @@ mod migrate;
 mod open;
 mod open_file;
 #[cfg(test)]
+mod outage;
+#[cfg(test)]
 mod plans;
 mod prune;
 mod readers;
@@ -36,8 +38,6 @@ mod runs;
 mod select;
 mod settings;
 mod subtrees;
-#[cfg(test)]
-mod trouble;
 mod usage;
 mod writer;
 mod writer_cache;

@@ -18,8 +18,8 @@ use std::{
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{
-    AgentId, EntityKind, Owner, Parent, Question, QuestionStatus, RunId, Scope, ShownStatus, Status,
-    StopReason, Task, Time, WaitingOn,
+    AgentId, AgentKey, EntityKind, Owner, Parent, Question, QuestionStatus, RunId, Scope, ShownStatus,
+    Status, StopReason, Task, Time, WaitingOn,
 };
 use rusqlite::Connection;
 
@@ -105,7 +105,7 @@ fn up_to(row: &str) -> Page {
 #[test]
 fn a_list_of_agents_touches_its_own_rows_alone() {
     let all = AgentQuery::default();
-    let (root, key) = (agent(1), Some("key 2".to_owned()));
+    let (root, key) = (agent(1), AgentKey::new("assistant", "key 2").ok());
     let (running, waiting) = (Some(ShownStatus::Running), Some(ShownStatus::Waiting));
     let title = Some("trains".to_owned());
     let (page, waiting_on) = (up_to(&tree_id(1)), Some(WaitingOn::Retry));

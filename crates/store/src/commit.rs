@@ -1,8 +1,8 @@
 //! Commits: a fence, expectations and writes.
 
 use entourage_types::{
-    Agent, AgentId, Allowance, Amount, BudgetId, CommitId, Entity, EntityKind, Epoch, Item, Owner, Post,
-    PostId, Record, RecordEvent, RecordWrite, Run, Step, Time, Wakeup, WakeupId,
+    Agent, AgentId, Allowance, Amount, BudgetId, CommitId, Entity, EntityKind, Epoch, Item, NewEvent, Owner,
+    Post, PostId, Record, RecordWrite, Run, Step, Time, Wakeup, WakeupId,
 };
 
 use crate::BudgetChange;
@@ -59,8 +59,13 @@ pub enum Expect {
     ChildrenDeleted(AgentId),
     /// The agent has ended, and has neither posts nor wake-ups.
     Ended(AgentId),
-    /// The last agent that was created in the tree of this root is this one.
-    LastCreated(AgentId, AgentId),
+    /// The last agent that was created in a tree is this one.
+    LastCreated {
+        /// The root of the tree.
+        root: AgentId,
+        /// The agent.
+        last: AgentId,
+    },
     /// No agent in the tree of this root is queued, running or waiting, has posts or wake-ups, or has changed
     /// after this time.
     AtRest(AgentId, Time),
@@ -108,7 +113,7 @@ pub enum Write {
     /// be given twice. Only an outsider may write this.
     PruneEntity(EntityKind, String),
     /// A record, new or changed, and the event that reports it. See [`Write::record`].
-    Record(Entity, Option<Box<RecordEvent>>),
+    Record(Entity, Option<Box<NewEvent>>),
     /// A change of a budget: an activation reserves and settles, an outsider grants.
     Budget(BudgetChange),
 }

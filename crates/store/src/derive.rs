@@ -3,28 +3,24 @@
 
 use std::time::Duration;
 
-use entourage_types::{Agent, AgentId, EventBody, Item, RecordEvent, Status, Step, StepState, Time};
+use entourage_types::{Agent, EventBody, Item, NewEvent, Status, Step, StepState, Time};
 
 use crate::{Commit, Write};
 
-/// Returns the events of a commit, each as the root of its tree, the agent it is about, and its body.
+/// Returns the events of a commit.
 ///
 /// `writer` is the fenced agent as stored before the commit; its items, runs and steps belong to its tree.
 /// The store assigns the numbers, inside the transaction.
 #[must_use]
-pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, AgentId, EventBody)> {
+pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<NewEvent> {
     let mut events = Vec::with_capacity(commit.writes.len());
     for write in &commit.writes {
         match write {
-            Write::NewAgent(agent) => events.push((
-                agent.root,
-                agent.id,
-                EventBody::AgentCreated {
-                    parent: agent.parent,
-                    kind: agent.kind.clone(),
-                    title: agent.title.clone(),
-                },
-            )),
+            Write::NewAgent(agent) => {
+                let (parent, kind, title) = (agent.parent, agent.kind.clone(), agent.title.clone());
+                let body = EventBody::AgentCreated { parent, kind, title };
+                events.push(NewEvent { root: agent.root, agent: agent.id, body });
+            }
             Write::Agent(agent) => {
                 let is_unchanged = writer.is_some_and(|before| {
                     (before.status, before.waiting_on, before.stop_reason)
@@ -33,13 +29,13 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
                 if !is_unchanged {
                     let (status, waiting_on) = (agent.status, agent.waiting_on);
                     let body = EventBody::AgentStatus { status, waiting_on, stop_reason: agent.stop_reason };
-                    events.push((agent.root, agent.id, body));
+                    events.push(NewEvent { root: agent.root, agent: agent.id, body });
                 }
             }
             Write::Item(item) => {
                 if let Some(agent) = author(commit, writer, item) {
                     let body = EventBody::Item { item_seq: item.seq, item: Some(item.clone()) };
-                    events.push((agent.root, item.agent, body));
+                    events.push(NewEvent { root: agent.root, agent: item.agent, body });
                 }
             }
             // While both the agent and the run are running, the items that the run writes show its progress.
@@ -47,31 +43,25 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
                 if let Some(writer) =
                     writer.filter(|writer| (writer.status, run.status) != (Status::Running, Status::Running))
                 {
-                    events.push((
-                        writer.root,
-                        run.agent,
-                        EventBody::Run {
-                            run: run.id,
-                            status: run.status,
-                            waiting_on: run.waiting_on,
-                            stop_reason: run.stop_reason,
-                            error: run.error.clone(),
-                            usage: run.usage,
-                            cost: run.cost,
-                        },
-                    ));
+                    let body = EventBody::Run {
+                        run: run.id,
+                        status: run.status,
+                        waiting_on: run.waiting_on,
+                        stop_reason: run.stop_reason,
+                        error: run.error.clone(),
+                        usage: run.usage,
+                        cost: run.cost,
+                    };
+                    events.push(NewEvent { root: writer.root, agent: run.agent, body });
                 }
             }
             // A finished step shows in the item it wrote; only the other states need an event.
             Write::Step(step) if !step.state.is_done() => {
                 if let Some(writer) = writer {
-                    events.push((writer.root, writer.id, of_step(step)));
+                    events.push(NewEvent { root: writer.root, agent: writer.id, body: of_step(step) });
                 }
             }
-            Write::Record(_, Some(event)) => {
-                let RecordEvent { root, agent, body } = (**event).clone();
-                events.push((root, agent, body));
-            }
+            Write::Record(_, Some(event)) => events.push((**event).clone()),
             Write::Step(_)
             | Write::Post(_)
             | Write::ConsumePost(_)

@@ -1,7 +1,8 @@
 //! The queries of a store. An absent condition does not restrict.
 
 use entourage_types::{
-    AgentId, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally, WaitingOn,
+    AgentId, AgentKey, EventName, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally,
+    WaitingOn,
 };
 
 /// A page of a list: how many rows, and after which row.
@@ -50,7 +51,7 @@ pub struct AgentQuery {
     /// Of this kind.
     pub kind: Option<String>,
     /// With this key.
-    pub key: Option<String>,
+    pub key: Option<AgentKey>,
     /// In this status, as users see it.
     pub status: Option<ShownStatus>,
     /// That wait, and wait on this.
@@ -192,8 +193,8 @@ pub struct EventQuery {
     pub latest: bool,
     /// About this agent.
     pub agent: Option<AgentId>,
-    /// With this [name](entourage_types::EventBody::name).
-    pub name: Option<String>,
+    /// With this name.
+    pub name: Option<EventName>,
     /// At most this many, and fewer if they are large.
     pub limit: u32,
 }

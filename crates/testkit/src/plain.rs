@@ -35,7 +35,10 @@ fn line(body: &ItemBody) -> String {
             format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
         }
         ItemBody::Decision(decision) => format!("decision: {}", decision.outcome),
-        ItemBody::Notice(notice) => format!("notice {}: {}", notice.code.as_str(), notice.text),
+        ItemBody::Notice(notice) => {
+            let reason = notice.code.reason().map(|reason| format!(" {reason}")).unwrap_or_default();
+            format!("notice {}{reason}: {}", notice.code.as_str(), notice.text)
+        }
         ItemBody::Digest(digest) => format!("digest from {}: {}", digest.from, digest.text),
         ItemBody::Context(context) => {
             let texts: Vec<&str> = context.entries.iter().map(|entry| entry.text.as_str()).collect();

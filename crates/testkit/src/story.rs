@@ -60,8 +60,7 @@ pub enum PersonAction {
 ///         "put"
 ///     }
 ///     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-///         let (name, description) = ("put".into(), "Puts something.".into());
-///         Some(ToolSpec { name, description, parameters: json!({"type": "object"}) })
+///         Some(ToolSpec::new("put", "Puts something.", json!({"type": "object"})))
 ///     }
 ///     fn effect(&self) -> Effect {
 ///         Effect::Idempotent
@@ -309,7 +308,7 @@ async fn inconsistencies(client: &Client) -> Vec<String> {
 
 /// Reports the state of a story that does not end.
 async fn stuck(world: &World, faults: &[(u64, Fault)]) -> bool {
-    let agents = settled(world.client().agents(false, None, Page::default()).await);
+    let agents = settled(world.client().agents(None, Page::default()).await);
     let due = settled(world.store().due(Time::from_micros(i64::MAX), None, 10).await);
     let audit = world.audit().await;
     panic!("no end after {PATIENCE:?} with {faults:?}\n{agents:#?}\n{due:#?}\n{audit:#?}");

@@ -39,7 +39,7 @@ pub fn schema_of<T: JsonSchema>() -> Value {
 /// Returns a tool's specification for the model, with the schema of its argument type.
 #[must_use]
 pub fn spec_of<T: JsonSchema>(name: &str, description: impl Into<String>) -> ToolSpec {
-    ToolSpec { name: name.to_owned(), description: description.into(), parameters: schema_of::<T>() }
+    ToolSpec::new(name, description, schema_of::<T>())
 }
 
 /// A schema, possibly by a third party, compiled so that every validation ends.
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn checker(parameters: Value) -> ArgumentValidator {
-        let spec = ToolSpec { name: "t".to_owned(), description: String::new(), parameters };
+        let spec = ToolSpec::new("t", "", parameters);
         ArgumentValidator::new(&spec).unwrap()
     }
 

@@ -3,6 +3,7 @@
 //! Tools never access the store: their [`Context`] provides what they need to read, and their [`Outcome`]
 //! contains what they want to write, which the engine commits together with the output.
 
+mod address;
 mod agents;
 mod all;
 mod arguments;
@@ -16,16 +17,19 @@ mod notes;
 mod outcome;
 mod owners;
 mod reader;
-mod source;
 mod tls;
 mod tool;
 mod web;
 
-pub use agents::{AskUser, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, Wait};
+pub use address::Address;
+pub use agents::{
+    AskUser, AskUserArguments, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, SpawnAgentArguments,
+    Wait,
+};
 pub use all::{Settings, builtin};
 pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};
 pub use context::Context;
-pub use entourage_types::Effect;
+pub use entourage_types::{Effect, ResultSource};
 pub use error::Error;
 pub use files::{Files, FilesSettings, ListFiles, ReadFile};
 #[cfg(feature = "mcp")]
@@ -38,7 +42,6 @@ pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use owners::Owners;
 pub use reader::{Reader, RecordQuery, RecordScope, find};
-pub use source::{Address, Source};
 pub use tool::{Caller, Tool, Toolbox};
 pub use web::{
     AllowedHost, FetchApproval, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch,

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use entourage_types::{Effect, Kind, Owner, ToolSpec, WorksFor};
+use entourage_types::{Effect, Kind, Owner, ResultSource, ToolSpec, WorksFor};
 use serde_json::Value;
 
-use crate::{Address, Context, Error, Outcome, Result, Source};
+use crate::{Address, Context, Error, Outcome, Result};
 
 /// An ability that a model may use.
 #[async_trait]
@@ -30,8 +30,8 @@ pub trait Tool: Send + Sync + 'static {
     }
 
     /// The source of its results. Private by default.
-    fn source(&self) -> Source {
-        Source::Private
+    fn source(&self) -> ResultSource {
+        ResultSource::Private
     }
 
     /// Returns the destination of a call with these arguments, if they name it: the host receives everything

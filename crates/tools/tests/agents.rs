@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use entourage_tools::{Ask, AskUser, Delegate, Done, Error, Outcome, SendMessage, SpawnAgent, Target, Wait};
+use entourage_tools::{
+    Ask, AskUser, AskUserArguments, Delegate, Done, Error, Outcome, SendMessage, SpawnAgent,
+    SpawnAgentArguments, Target, Tool, Wait,
+};
 use entourage_types::OnEnd;
 use serde_json::{Value, json};
 
@@ -97,7 +100,7 @@ async fn spawn_agent_delegates_without_waiting() {
     assert_eq!(outcome, new("look", "look"));
     let long = format!("{}\nand more", "word ".repeat(40));
     let outcome = call_in(&boss, &SpawnAgent, json!({ "kind": "researcher", "task": long })).await;
-    assert_eq!(outcome, new(&format!("{}…", "word ".repeat(12).trim_end()), &long));
+    assert_eq!(outcome, new(&format!("{}…", "word ".repeat(16).trim_end()), &long));
     let titled = json!({ "kind": "researcher", "task": "look", "title": "Looking" });
     assert_eq!(call_in(&boss, &SpawnAgent, titled).await, new("Looking", "look"));
     let stranger = call_in(&boss, &SpawnAgent, json!({ "kind": "plumber", "task": "x" })).await;
@@ -118,6 +121,24 @@ async fn ask_user_returns_a_question_with_its_options() {
         asked(&["a", "b"])
     );
     assert!(matches!(fails(&AskUser, json!({ "question": "" })).await, Error::Arguments { .. }));
+}
+
+#[tokio::test]
+async fn what_a_program_passes_is_what_the_tool_reads() {
+    let (question, options) = ("Which?".to_owned(), vec!["a".to_owned()]);
+    let arguments = AskUserArguments { question: question.clone(), options: Some(options.clone()) };
+    let asked = call(&AskUser, serde_json::to_value(arguments).unwrap()).await;
+    assert_eq!(asked, Ok(Outcome::Ask(Ask { text: question, options })));
+    let boss = context(kind("boss", &["researcher"]), true);
+    let arguments =
+        SpawnAgentArguments { kind: "researcher".to_owned(), task: "look".to_owned(), title: None };
+    let spawned = call_in(&boss, &SpawnAgent, serde_json::to_value(&arguments).unwrap()).await;
+    assert_eq!(spawned, Ok(Outcome::Delegate(arguments.delegate(OnEnd::Wake))));
+    // What the types say of themselves is for programs.
+    for tool in [&AskUser as &dyn Tool, &SpawnAgent] {
+        let spec = offered(tool, &kind("boss", &["researcher"]), true).unwrap();
+        assert_eq!(spec.parameters.get("description"), None, "{}", spec.name);
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, status::words};
+use crate::{
+    AgentId, AgentKey, Epoch, Owner, ShownStatus, Status, StopReason, Time, WaitingOn, status::words,
+};
 
 /// One instance of a kind, with one transcript and one counterpart: the person or the agent that it
 /// [works for](WorksFor).
@@ -24,10 +26,10 @@ pub struct Agent {
     pub depth: u16,
     /// The name of its kind.
     pub kind: String,
-    /// The key by which the engine finds it when an agent writes to a peer: one agent for each
-    /// (chat, kind, sender).
+    /// The key by which it is found in its tree when a person or an agent writes to its kind; none if it is found by
+    /// its id alone, such as one that was spawned for a piece of work.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub key: Option<String>,
+    pub key: Option<AgentKey>,
     /// A short line that tells people what it is for.
     pub title: String,
     /// Its status.
@@ -88,7 +90,7 @@ impl Agent {
         &self,
         kind: impl Into<String>,
         title: impl Into<String>,
-        key: Option<String>,
+        key: Option<AgentKey>,
         now: Time,
     ) -> Self {
         Self {

@@ -212,9 +212,9 @@ impl Columns {
     }
 }
 
-/// The event that a record's change emits.
+/// An event that a change emits, before the store gives it its number and its time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RecordEvent {
+pub struct NewEvent {
     /// The root of the tree that it belongs to.
     pub root: AgentId,
     /// The agent that it is about.
@@ -223,7 +223,7 @@ pub struct RecordEvent {
     pub body: EventBody,
 }
 
-impl RecordEvent {
+impl NewEvent {
     /// The event that shows a record as it is now, for nouns without an event of their own.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl RecordEvent {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordWrite {
     entity: Entity,
-    event: Option<Box<RecordEvent>>,
+    event: Option<Box<NewEvent>>,
     version: Option<u64>,
 }
 
@@ -283,13 +283,13 @@ impl RecordWrite {
 
     /// The event, if one is emitted.
     #[must_use]
-    pub fn event(&self) -> Option<&RecordEvent> {
+    pub fn event(&self) -> Option<&NewEvent> {
         self.event.as_deref()
     }
 
     /// The stored form and the event.
     #[must_use]
-    pub fn into_parts(self) -> (Entity, Option<Box<RecordEvent>>) {
+    pub fn into_parts(self) -> (Entity, Option<Box<NewEvent>>) {
         (self.entity, self.event)
     }
 
@@ -354,7 +354,7 @@ pub trait Record: Serialize + DeserializeOwned + Send + Sync + 'static {
     ///
     /// # Errors
     /// None in practice: records are plain data.
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
         Ok(None)
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepKey, StepStatus,
-    StopReason, Task, Time, Usage, WaitingOn,
+    StopReason, Task, Time, Usage, WaitingOn, status::words,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -131,22 +131,62 @@ pub enum EventBody {
     },
 }
 
+words! {
+    /// The name of an event: the tag of its body.
+    EventName, "name of an event" {
+        /// An agent was created.
+        AgentCreated => "agent_created",
+        /// An agent's status changed.
+        AgentStatus => "agent_status",
+        /// A run changed.
+        Run => "run",
+        /// A step changed, and no item reports that.
+        Step => "step",
+        /// The transcript grew.
+        Item => "item",
+        /// A task changed.
+        Task => "task",
+        /// A person intervened, or the agent has applied the intervention.
+        Intervention => "intervention",
+        /// A standing approval was given, or revoked.
+        Grant => "grant",
+        /// A question changed.
+        Question => "question",
+        /// A session was closed.
+        Session => "session",
+        /// A record of a noun without an event of its own changed.
+        Record => "record",
+    }
+}
+
 impl EventBody {
-    /// The name of the event in storage.
+    /// The name of the event.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> EventName {
         match self {
-            Self::AgentCreated { .. } => "agent_created",
-            Self::AgentStatus { .. } => "agent_status",
-            Self::Run { .. } => "run",
-            Self::Step { .. } => "step",
-            Self::Item { .. } => "item",
-            Self::Task { .. } => "task",
-            Self::Intervention { .. } => "intervention",
-            Self::Grant { .. } => "grant",
-            Self::Question { .. } => "question",
-            Self::Session { .. } => "session",
-            Self::Record { .. } => "record",
+            Self::AgentCreated { .. } => EventName::AgentCreated,
+            Self::AgentStatus { .. } => EventName::AgentStatus,
+            Self::Run { .. } => EventName::Run,
+            Self::Step { .. } => EventName::Step,
+            Self::Item { .. } => EventName::Item,
+            Self::Task { .. } => EventName::Task,
+            Self::Intervention { .. } => EventName::Intervention,
+            Self::Grant { .. } => EventName::Grant,
+            Self::Question { .. } => EventName::Question,
+            Self::Session { .. } => EventName::Session,
+            Self::Record { .. } => EventName::Record,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_events_are_the_tags_of_their_bodies() {
+        let unknown = serde_json::from_str::<EventBody>(r#"{"event": "?"}"#).unwrap_err().to_string();
+        let names: Vec<_> = EventName::WORDS.iter().map(|name| format!("`{name}`")).collect();
+        assert!(unknown.contains(&format!("expected one of {}", names.join(", "))), "{unknown}");
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Columns, EntityKind, EventBody, GrantId, Owner, QuestionId, Record, RecordEvent, Time,
+    AgentId, Columns, EntityKind, EventBody, GrantId, NewEvent, Owner, QuestionId, Record, Time,
     status::words,
 };
 
@@ -85,8 +85,8 @@ impl Record for Grant {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        Ok(Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        Ok(Some(NewEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Grant { grant: Box::new(self.clone()) },

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Author, Columns, EntityKind, EventBody, InterventionId, Owner, PostId, Record, RecordEvent,
-    Time, status::words,
+    AgentId, Author, Columns, EntityKind, EventBody, InterventionId, NewEvent, Owner, PostId, Record, Time,
+    status::words,
 };
 
 words! {
@@ -91,8 +91,8 @@ impl Record for Intervention {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        Ok(Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        Ok(Some(NewEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Intervention { intervention: Box::new(self.clone()) },

@@ -4,6 +4,7 @@
 //! have no behaviour of their own.
 
 mod agent;
+mod agent_key;
 mod approval;
 mod asked;
 mod backoff;
@@ -50,13 +51,16 @@ mod step_key;
 mod task;
 mod thread;
 mod time;
+mod title;
 mod tombstone;
 mod tool;
+pub mod tool_names;
 mod trigger;
 mod usage;
 mod wakeup;
 
 pub use agent::{Agent, WorksFor};
+pub use agent_key::AgentKey;
 pub use approval::{ApprovalRule, Comparison, Condition};
 pub use asked::{Asked, AskedSummary, FailedTry};
 pub use backoff::Backoff;
@@ -67,9 +71,9 @@ pub use counter::{Counter, CounterStatus};
 pub use day::{Day, Hour};
 pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
-pub use entity::{Columns, Entity, EntityKind, Record, RecordEvent, RecordSelector, RecordWrite};
+pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
-pub use event::{Event, EventBody};
+pub use event::{Event, EventBody, EventName};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
@@ -106,8 +110,9 @@ pub use step_key::StepKey;
 pub use task::{OnEnd, Task, TaskResult};
 pub use thread::{KeptThread, KeptThreadStatus, PendingSave, PendingSaveStatus, ThreadKey};
 pub use time::Time;
+pub use title::title_of;
 pub use tombstone::{Tombstone, TombstoneStatus};
-pub use tool::{Effect, EffectClasses, ToolSpec};
+pub use tool::{Effect, EffectClasses, ResultSource, ToolSpec};
 pub use trigger::{Payload, Trigger};
 pub use usage::{Cost, HourlyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::StopReason;
 
-/// A remark of the engine, stored as level, code, text and cause.
+/// A remark of the engine, stored as level, code, text and, where there are any, reason and cause.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Notice {
@@ -35,7 +35,7 @@ pub enum NoticeCode {
     /// What a program does now, for subscribers.
     Progress,
     /// The text of a result is shown as it came, since no model put it into other words.
-    ShownAsItIs,
+    UneditedResult,
     /// A budget has no room for the next model call, for which the run waits.
     OverBudget,
     /// A notice of another version of this program.
@@ -83,18 +83,29 @@ impl Notice {
 }
 
 impl NoticeCode {
-    /// The stable code for programs, such as `model_failed` or `max_steps`.
+    /// The stable code for programs, such as `last_call` or `run_ended`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
-            Self::LastCall(reason) | Self::Ended(reason) => reason.as_str(),
+            Self::LastCall(_) => "last_call",
+            Self::Ended(_) => "run_ended",
             Self::InputAccepted => "input_accepted",
             Self::OutputRejected => "output_rejected",
-            Self::AskedToSend | Self::NothingSent => "nothing_sent",
+            Self::AskedToSend => "asked_to_send",
+            Self::NothingSent => "nothing_sent",
             Self::Progress => "progress",
-            Self::ShownAsItIs => "told_as_it_is",
+            Self::UneditedResult => "unedited_result",
             Self::OverBudget => "over_budget",
             Self::Other { code, .. } => code,
+        }
+    }
+
+    /// The limit that leaves the run its last call, or why the run ended.
+    #[must_use]
+    pub const fn reason(&self) -> Option<StopReason> {
+        match self {
+            Self::LastCall(reason) | Self::Ended(reason) => Some(*reason),
+            _ => None,
         }
     }
 
@@ -107,27 +118,29 @@ impl NoticeCode {
             | Self::OutputRejected
             | Self::AskedToSend
             | Self::Progress
-            | Self::ShownAsItIs => Level::Info,
+            | Self::UneditedResult => Level::Info,
             Self::NothingSent | Self::OverBudget => Level::Warning,
             Self::Ended(_) => Level::Error,
             Self::Other { level, .. } => *level,
         }
     }
 
-    /// The code by its stored form; the same word at two levels is two codes.
-    fn read(level: Level, code: String) -> Self {
-        match (level, code.as_str(), code.parse::<StopReason>()) {
-            (Level::Info, _, Ok(reason)) if reason.is_limit() => Self::LastCall(reason),
-            (Level::Error, _, Ok(reason)) => Self::Ended(reason),
-            (Level::Info, "input_accepted", _) => Self::InputAccepted,
-            (Level::Info, "output_rejected", _) => Self::OutputRejected,
-            (Level::Info, "nothing_sent", _) => Self::AskedToSend,
-            (Level::Warning, "nothing_sent", _) => Self::NothingSent,
-            (Level::Warning, "over_budget", _) => Self::OverBudget,
-            (Level::Info, "progress", _) => Self::Progress,
-            (Level::Info, "told_as_it_is", _) => Self::ShownAsItIs,
-            _ => Self::Other { level, code },
-        }
+    /// The code by its stored form.
+    fn read(level: Level, code: String, reason: Option<&str>) -> Self {
+        let reason = reason.and_then(|reason| reason.parse().ok());
+        let known = match (code.as_str(), reason) {
+            ("last_call", Some(reason)) => Some(Self::LastCall(reason)),
+            ("run_ended", Some(reason)) => Some(Self::Ended(reason)),
+            ("input_accepted", None) => Some(Self::InputAccepted),
+            ("output_rejected", None) => Some(Self::OutputRejected),
+            ("asked_to_send", None) => Some(Self::AskedToSend),
+            ("nothing_sent", None) => Some(Self::NothingSent),
+            ("over_budget", None) => Some(Self::OverBudget),
+            ("progress", None) => Some(Self::Progress),
+            ("unedited_result", None) => Some(Self::UneditedResult),
+            _ => None,
+        };
+        known.filter(|known| known.level() == level).unwrap_or(Self::Other { level, code })
     }
 }
 
@@ -136,32 +149,37 @@ impl NoticeCode {
 struct Stored {
     level: Level,
     code: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    reason: Option<String>,
     text: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     cause: Option<String>,
 }
 
 impl From<Stored> for Notice {
-    fn from(Stored { level, code, text, cause }: Stored) -> Self {
-        Self { code: NoticeCode::read(level, code), text, cause }
+    fn from(Stored { level, code, reason, text, cause }: Stored) -> Self {
+        Self { code: NoticeCode::read(level, code, reason.as_deref()), text, cause }
     }
 }
 
 impl From<Notice> for Stored {
     fn from(Notice { code, text, cause }: Notice) -> Self {
-        Self { level: code.level(), code: code.as_str().to_owned(), text, cause }
+        let reason = code.reason().map(|reason| reason.as_str().to_owned());
+        Self { level: code.level(), code: code.as_str().to_owned(), reason, text, cause }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn every_notice_code_round_trips_through_json_even_an_unknown_one() {
         let limits = [StopReason::MaxSteps, StopReason::Stalled].map(NoticeCode::LastCall);
         let ended = [StopReason::MaxSteps, StopReason::ModelFailed].map(NoticeCode::Ended);
-        let others = [(Level::Warning, "max_steps"), (Level::Info, "model_failed"), (Level::Error, "new")];
+        let others = [(Level::Warning, "progress"), (Level::Info, "run_ended"), (Level::Error, "new")];
         let others = others.map(|(level, code)| NoticeCode::Other { level, code: code.to_owned() });
         let own = [
             NoticeCode::InputAccepted,
@@ -169,12 +187,30 @@ mod tests {
             NoticeCode::AskedToSend,
             NoticeCode::Progress,
             NoticeCode::NothingSent,
-            NoticeCode::ShownAsItIs,
+            NoticeCode::UneditedResult,
+            NoticeCode::OverBudget,
         ];
         for code in limits.into_iter().chain(ended).chain(others).chain(own) {
             let notice = Notice { cause: Some("c".to_owned()), ..Notice::new(code, "t") };
             let stored = serde_json::to_string(&notice).unwrap();
             assert_eq!(serde_json::from_str::<Notice>(&stored).unwrap(), notice, "{stored}");
         }
+    }
+
+    #[test]
+    fn what_a_notice_is_about_follows_from_its_code_alone() {
+        let stored = |code| serde_json::to_value(Notice::new(code, "t")).unwrap();
+        let reason = StopReason::MaxSteps;
+        assert_eq!(
+            stored(NoticeCode::LastCall(reason)),
+            json!({"level": "info", "code": "last_call", "reason": "max_steps", "text": "t"})
+        );
+        assert_eq!(
+            stored(NoticeCode::Ended(reason)),
+            json!({"level": "error", "code": "run_ended", "reason": "max_steps", "text": "t"})
+        );
+        let sent =
+            [NoticeCode::AskedToSend, NoticeCode::NothingSent].map(|code| stored(code)["code"].clone());
+        assert_eq!(sent, ["asked_to_send", "nothing_sent"]);
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, CallId, Columns, EntityKind, EventBody, GrantSubject, Owner, QuestionId, Record, RecordEvent,
+    AgentId, CallId, Columns, EntityKind, EventBody, GrantSubject, NewEvent, Owner, QuestionId, Record,
     RunId, TaskId, Time, status::words,
 };
 
@@ -257,8 +257,8 @@ impl Record for Question {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        Ok(Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        Ok(Some(NewEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Question { question: Box::new(self.clone()) },

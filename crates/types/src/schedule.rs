@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Columns, EntityKind, Owner, Record, RecordEvent, ScheduleId, Time, Trigger, status::words,
+    AgentId, Columns, EntityKind, NewEvent, Owner, Record, ScheduleId, Time, Trigger, status::words,
 };
 
 /// When a schedule fires after its first time.
@@ -137,8 +137,8 @@ impl Record for Schedule {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        RecordEvent::of(self, self.root, self.agent).map(Some)
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        NewEvent::of(self, self.root, self.agent).map(Some)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Columns, EntityKind, EventBody, ModelUse, Owner, Record, RecordEvent, SessionId, Time,
+    AgentId, Columns, EntityKind, EventBody, ModelUse, NewEvent, Owner, Record, SessionId, Time,
     status::words,
 };
 
@@ -77,8 +77,8 @@ impl Record for Session {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        Ok(Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        Ok(Some(NewEvent {
             root: self.root,
             agent: self.agent,
             body: EventBody::Session { session: Box::new(self.clone()) },

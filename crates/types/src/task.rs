@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, CallId, Columns, EntityKind, EventBody, Owner, PostId, Record, RecordEvent, RunId, Status,
-    TaskId, Time, status::words,
+    AgentId, CallId, Columns, EntityKind, EventBody, NewEvent, Owner, PostId, Record, RunId, Status, TaskId,
+    Time, status::words,
 };
 
 /// An assignment from one agent to another.
@@ -111,8 +111,8 @@ impl Record for Task {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        Ok(Some(RecordEvent {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        Ok(Some(NewEvent {
             root: self.root,
             agent: self.to,
             body: EventBody::Task { task: Box::new(self.clone()) },

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentId, Columns, EntityKind, Owner, Parent, Record, RecordEvent, Time, status::words};
+use crate::{AgentId, Columns, EntityKind, NewEvent, Owner, Parent, Record, Time, status::words};
 
 /// The trace of an agent or a record that was forgotten inside a living tree. The events of the tree keep their
 /// numbers and still name it; this says why there is nothing behind the name. It goes with its tree.
@@ -47,7 +47,7 @@ impl Record for Tombstone {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        RecordEvent::of(self, self.root, self.agent).map(Some)
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        NewEvent::of(self, self.root, self.agent).map(Some)
     }
 }

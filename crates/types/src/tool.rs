@@ -14,6 +14,43 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON schema of its arguments: an object.
     pub parameters: Value,
+    /// Where its results come from. The engine sets it to what the tool declares. No provider receives it, but a weak
+    /// model is offered its tools accordingly.
+    #[serde(default, skip_serializing_if = "ResultSource::is_private")]
+    pub source: ResultSource,
+}
+
+impl ToolSpec {
+    /// Creates the specification of a tool.
+    #[must_use]
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        let (name, description, source) = (name.into(), description.into(), ResultSource::default());
+        Self { name, description, parameters, source }
+    }
+}
+
+words! {
+    /// Where the results of a tool come from.
+    #[derive(Default)]
+    ResultSource, "source of results" {
+        /// The agents of the tree themselves: their messages, notes and memory.
+        Agents => "agents",
+        /// The person who owns the agents.
+        Person => "person",
+        /// Content that anyone may read on the public web, without anything that the agent wrote itself.
+        Public => "public",
+        /// Anything else: files, connected servers, the operator's own programs.
+        #[default]
+        Private => "private",
+    }
+}
+
+impl ResultSource {
+    /// Whether it is private.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        *self == Self::Private
+    }
 }
 
 words! {
@@ -57,5 +94,21 @@ impl EffectClasses {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.listed().iter().all(|(_, names)| names.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_an_earlier_release_reads_as_private_and_is_written_as_it_was() {
+        let stored = r#"{"name":"pay","description":"Pays.","parameters":{}}"#;
+        let spec: ToolSpec = serde_json::from_str(stored).unwrap();
+        assert_eq!(spec.source, ResultSource::Private);
+        assert_eq!(serde_json::to_string(&spec).unwrap(), stored);
+        let spec = ToolSpec { source: ResultSource::Agents, ..spec };
+        let stored = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<ToolSpec>(&stored).unwrap(), spec);
     }
 }

@@ -9,7 +9,7 @@ use entourage::{
     serde_json::{self, Value},
     tools::{self, Caller, Context, Done, Effect, Outcome, RecordQuery, RecordScope, find, parse, spec_of},
     types::{
-        AgentId, Columns, Entity, EntityKind, Owner, Parent, Record, RecordEvent, Time, ToolSpec, UniqueName,
+        AgentId, Columns, Entity, EntityKind, NewEvent, Owner, Parent, Record, Time, ToolSpec, UniqueName,
     },
 };
 
@@ -51,8 +51,8 @@ impl Record for Goal {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
-        RecordEvent::of(self, self.root, self.agent).map(Some)
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
+        NewEvent::of(self, self.root, self.agent).map(Some)
     }
 }
 

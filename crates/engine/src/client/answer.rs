@@ -86,7 +86,7 @@ fn checked(proposal: &Proposal, arguments: &serde_json::Value) -> Result<()> {
     }
     check_nesting(arguments).map_err(|error| Error::Invalid(format!("the arguments are {error}")))?;
     let Proposal { tool, parameters, .. } = proposal;
-    let spec = ToolSpec { name: tool.clone(), description: String::new(), parameters: parameters.clone() };
+    let spec = ToolSpec::new(tool.clone(), "", parameters.clone());
     let fits = ArgumentValidator::new(&spec).and_then(|checker| checker.check(arguments));
     fits.map_err(|error| Error::Invalid(error.to_string()))
 }

@@ -8,7 +8,7 @@ use entourage_types::{
 };
 
 use super::Client;
-use crate::{Error, Result, room::WOKEN_AT_ONCE};
+use crate::{Error, Result, budget_wakeups::WOKEN_AT_ONCE};
 
 /// A budget that limits an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::{fmt, str::FromStr};
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, AgentId, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId, RunOptions,
+    Agent, AgentId, AgentKey, Author, EntityKind, ItemBody, Message, Post, PostBody, PostId, RunId,
+    RunOptions, title_of,
 };
 use serde::Serialize;
 
@@ -13,7 +14,6 @@ use super::{Client, LONGEST_NAME, checked_name, checked_text};
 use crate::{
     Error, Result,
     thread::{self, ThreadSlot},
-    titles::title_of,
 };
 
 /// A message to an agent of a chat.
@@ -83,7 +83,7 @@ impl Client {
     /// # Errors
     /// When the store fails.
     pub async fn thread(&self, chat: &str, to: &str, from: Option<&str>) -> Result<Option<Agent>> {
-        let key = thread::key(to, from.unwrap_or(thread::USER));
+        let key = AgentKey::new(to, from.unwrap_or(thread::USER)).map_err(Error::Invalid)?;
         let root = self.chat(chat).await?;
         Ok(match thread::find(&**self.engine.store(), &self.scope, root, key).await? {
             ThreadSlot::Taken(agent) => Some(agent),
@@ -138,7 +138,8 @@ impl Client {
         request: &str,
     ) -> Result<AcceptedMessage> {
         let (store, now) = (self.engine.store(), self.engine.now());
-        let key = thread::key(&speech.to, speech.from.as_deref().unwrap_or(thread::USER));
+        let sender = speech.from.as_deref().unwrap_or(thread::USER);
+        let key = AgentKey::new(&speech.to, sender).map_err(Error::Invalid)?;
         let mut commit = Commit::new(now);
         let root = self.enter(&speech.chat, &mut commit).await?;
         let title = title_of(&speech.text);
@@ -244,7 +245,8 @@ fn check_names(speech: &ChatMessage) -> Result<()> {
     checked_name("recipient's name", &speech.to)?;
     checked_name("validator's name", speech.options.validator.as_deref().unwrap_or_default())?;
     let is_name = |name: &String| {
-        !name.trim().is_empty() && name.len() <= LONGEST_SENDER && !name.contains(['<', '#', '\n', '\0'])
+        let is_plain = !name.contains(AgentKey::SEPARATORS) && !name.contains(['\n', '\0']);
+        !name.trim().is_empty() && name.len() <= LONGEST_SENDER && is_plain
     };
     if speech.from.as_ref().is_some_and(|name| !is_name(name)) {
         let why = "a sender's name is 1 to 200 characters on one line, without `<` and `#`";

@@ -72,7 +72,7 @@ impl Client {
         let tree = self.engine.store().agents(&self.scope, query).await?;
         // A thread that was opened since would be deleted with the chat without a post about that: the commit
         // fails then.
-        let no_more = Expect::LastCreated(root, tree.last().map_or(root, |last| last.id));
+        let no_more = Expect::LastCreated { root, last: tree.last().map_or(root, |last| last.id) };
         let mut commit = Commit::new(now).expect(expect).expect(no_more).write(Write::record(&deleted)?);
         for thread in tree.into_iter().filter(is_open_thread) {
             let (record, post) = intervention(&thread, Action::Delete, None, None, now);

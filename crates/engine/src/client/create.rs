@@ -1,11 +1,11 @@
 //! Creating an agent, at the top of a new tree or below another agent, with or without its first message.
 
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
-use entourage_types::{Agent, AgentId, Author, Limits, Post, PostBody, Status, WorksFor};
+use entourage_types::{Agent, AgentId, Author, Limits, Post, PostBody, Status, WorksFor, title_of};
 use serde::Serialize;
 
 use super::{Client, checked_name, checked_text};
-use crate::{Error, Result, titles::title_of};
+use crate::{Error, Result};
 
 /// The agent to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]

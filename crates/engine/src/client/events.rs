@@ -1,7 +1,7 @@
 //! Pages of a tree's events, forwards and backwards.
 
 use entourage_store::EventQuery;
-use entourage_types::{AgentId, Event};
+use entourage_types::{AgentId, Event, EventName};
 
 use super::Client;
 use crate::{Error, Result};
@@ -19,7 +19,7 @@ pub struct EventFilter {
     /// About this agent.
     pub agent: Option<AgentId>,
     /// With this name.
-    pub name: Option<String>,
+    pub name: Option<EventName>,
     /// At most this many.
     pub limit: u32,
 }
@@ -67,7 +67,6 @@ impl Client {
             None => (end.saturating_sub(scanned.saturating_add(1)), end, true),
         };
         let select = |after, before, limit| {
-            let (agent, name) = (agent, name.clone());
             let query = EventQuery { after, before: Some(before), latest, agent, name, root, limit };
             store.select_events(&self.scope, query)
         };

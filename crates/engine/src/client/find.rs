@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use entourage_store::{AgentQuery, Page, RecordFilter, RunQuery, Subtree};
 use entourage_types::{Agent, AgentId, Run, RunId, ShownStatus, Status, StopReason, Task, WaitingOn};
 
-use super::{Client, Narrowed, narrow::narrowed};
+use super::{Client, Narrowed, bounded_scan::narrowed};
 use crate::Result;
 
 /// At how many agents, runs and tasks a page looks.

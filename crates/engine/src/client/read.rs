@@ -19,12 +19,21 @@ impl Client {
         found.ok_or_else(|| Error::not_found("agent", id))
     }
 
-    /// Agents; with `roots`, only those that people created.
+    /// Agents, of this status if one is given.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn agents(&self, roots: bool, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
-        let query = AgentQuery { roots, status, page, ..AgentQuery::default() };
+    pub async fn agents(&self, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
+        let query = AgentQuery { status, page, ..AgentQuery::default() };
+        Ok(self.engine.store().agents(&self.scope, query).await?)
+    }
+
+    /// Agents that people created, of this status if one is given.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn roots(&self, status: Option<ShownStatus>, page: Page) -> Result<Vec<Agent>> {
+        let query = AgentQuery { roots: true, status, page, ..AgentQuery::default() };
         Ok(self.engine.store().agents(&self.scope, query).await?)
     }
 

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use entourage_store::EventQuery;
 use entourage_types::{
-    AgentId, Cost, EntityKind, Event, EventBody, Parent, RunId, ShownStatus, Status, StopReason, Time,
-    Tombstone, Usage, WaitingOn,
+    AgentId, Cost, EntityKind, Event, EventBody, EventName, Parent, RunId, ShownStatus, Status, StopReason,
+    Time, Tombstone, Usage, WaitingOn,
 };
 
 use super::{Client, events::SCANNED};
@@ -14,7 +14,8 @@ use crate::{Error, Result};
 /// The names of the events that say how the agents of a tree stand, in the order in which those of a page are applied:
 /// an agent is created before its status changes, and forgotten after that: `record` stands for all nouns without an event
 /// of their own, among them tombstones. Items, the bulk of a tree's events, are not read.
-const OF_AGENTS: [&str; 4] = ["agent_created", "agent_status", "run", "record"];
+const OF_AGENTS: [EventName; 4] =
+    [EventName::AgentCreated, EventName::AgentStatus, EventName::Run, EventName::Record];
 
 /// How many events one read returns at most.
 const PAGE: u32 = 1_000;
@@ -112,10 +113,17 @@ impl Client {
     }
 
     /// Applies the events of a tree with this name and a number above `after` and up to `end`.
-    async fn apply(&self, past: &mut Past, root: AgentId, name: &str, after: u64, end: u64) -> Result<()> {
+    async fn apply(
+        &self,
+        past: &mut Past,
+        root: AgentId,
+        name: EventName,
+        after: u64,
+        end: u64,
+    ) -> Result<()> {
         let mut after = after;
         loop {
-            let (before, name) = (Some(end.saturating_add(1)), Some(name.to_owned()));
+            let (before, name) = (Some(end.saturating_add(1)), Some(name));
             let query = EventQuery { before, name, ..EventQuery::of(root, after, PAGE) };
             let events = self.engine.store().select_events(&self.scope, query).await?;
             let Some(last) = events.last() else { return Ok(()) };

@@ -11,6 +11,7 @@ use super::{Engine, Inner};
 use crate::{
     Budgets, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
     activations::Activations,
+    budget_wakeups::Scans,
     dispatch,
     feed::Feed,
     guardrail::Guardrails,
@@ -18,7 +19,6 @@ use crate::{
     outbox::Outbox,
     programs::{Program, Programs},
     restart::Restarts,
-    room::Scans,
     schemas::Schemas,
     servers::Servers,
     taint_cache::TaintCache,

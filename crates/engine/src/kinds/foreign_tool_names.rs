@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use entourage_types::tool_names;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,12 +10,18 @@ use super::{Finding, front_matter::Names};
 
 /// Names of other programs by ours, without regard to case.
 const OURS: [(&str, &[&str]); 6] = [
-    ("read_file", &["read", "readfile", "read/readfile", "notebookread", "view", "read_many_files"]),
-    ("list_files", &["glob", "ls", "list", "list_directory", "search/listdirectory", "search/filesearch"]),
-    ("fetch_url", &["webfetch", "fetch", "web_fetch", "web/fetch", "fetch_webpage"]),
-    ("web_search", &["websearch", "google_web_search", "web/search"]),
-    ("spawn_agent", &["task", "agent", "agent/runsubagent", "runsubagent"]),
-    ("ask_user", &["askuserquestion", "ask_user_question", "question", "vscode/askquestions"]),
+    (
+        tool_names::READ_FILE,
+        &["read", "readfile", "read/readfile", "notebookread", "view", "read_many_files"],
+    ),
+    (
+        tool_names::LIST_FILES,
+        &["glob", "ls", "list", "list_directory", "search/listdirectory", "search/filesearch"],
+    ),
+    (tool_names::FETCH_URL, &["webfetch", "fetch", "web_fetch", "web/fetch", "fetch_webpage"]),
+    (tool_names::WEB_SEARCH, &["websearch", "google_web_search", "web/search"]),
+    (tool_names::SPAWN_AGENT, &["task", "agent", "agent/runsubagent", "runsubagent"]),
+    (tool_names::ASK_USER, &["askuserquestion", "ask_user_question", "question", "vscode/askquestions"]),
 ];
 
 /// Tools of other programs without an equivalent of ours whose names look like ours.
@@ -38,7 +45,8 @@ const FOREIGN: [&str; 16] = [
 ];
 
 /// The tools that a program for coding has by default, as far as we have them.
-const USUAL: [&str; 4] = ["list_files", "read_file", "fetch_url", "web_search"];
+const USUAL: [&str; 4] =
+    [tool_names::LIST_FILES, tool_names::READ_FILE, tool_names::FETCH_URL, tool_names::WEB_SEARCH];
 
 /// `tools` as it may be written: names, or names with switches.
 #[derive(Deserialize)]

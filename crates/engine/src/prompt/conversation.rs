@@ -143,6 +143,16 @@ impl<'a> View<'a> {
         messages
     }
 
+    /// Whether the model does not see the whole of a message or an output because of its length.
+    pub(crate) fn has_cuts(&self) -> bool {
+        let shown = self.items.iter().filter(|item| !self.hides(item));
+        shown.map(|item| &item.body).any(|body| match body {
+            ItemBody::Message(message) => self.max_message.is_some_and(|max| is_longer(&message.text, max)),
+            ItemBody::Output(output) => is_longer(&output.text, self.max_output),
+            _ => false,
+        })
+    }
+
     /// Whether an item is a turn in which a program made calls, or an output of such a call. The tools of a program
     /// are not the model's, and providers refuse calls of tools that they do not know.
     fn is_by_program(&self, item: &Item) -> bool {

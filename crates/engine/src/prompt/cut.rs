@@ -1,5 +1,7 @@
 //! Cuts texts that are too long to be shown whole.
 
+use entourage_types::tool_names::READ_OUTPUT;
+
 /// Returns at most `max` characters of a text, its beginning and end, and marks the cut; the item keeps the
 /// whole text. If the item's number is given, the mark says how to read on.
 pub(super) fn cut(text: &str, max: usize, item: Option<u64>) -> String {
@@ -11,7 +13,7 @@ pub(super) fn cut(text: &str, max: usize, item: Option<u64>) -> String {
     let head: String = text.chars().take(from).collect();
     let tail: String = text.chars().skip(total - max / 4).collect();
     let left_out = total - from - max / 4;
-    let next = item.map(|item| format!("; read_output with item {item} from {from} reads on"));
+    let next = item.map(|item| format!("; {READ_OUTPUT} with item {item} from {from} reads on"));
     format!("{head}\n[… {left_out} of {total} characters left out{} …]\n{tail}", next.unwrap_or_default())
 }
 

@@ -6,8 +6,8 @@ mod cut;
 mod decision;
 mod density;
 mod escape;
-mod proof;
 mod record;
+mod request_digest;
 mod sections;
 mod sub_agents;
 mod summary;
@@ -22,14 +22,11 @@ pub(crate) use conversation::{View, is_cut};
 pub(crate) use decision::{RenderedDecision, refuse, refused};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
-pub(crate) use proof::{Chain, of_request, of_single_request, of_tools};
 pub(crate) use record::{drawn, render_transcript};
+pub(crate) use request_digest::{Chain, of_request, of_single_request, of_tools};
 pub(crate) use sections::Sections;
 pub(crate) use summary::{RenderedSummary, SummaryOf};
 pub(crate) use system::{earlier, system};
-
-/// The tool with which a model reads what was too long to be shown.
-const READS_ON: &str = "read_output";
 
 /// What a request is rendered from: nothing else determines what a provider receives.
 pub(crate) struct Rendered<'a> {
@@ -54,12 +51,14 @@ impl Rendered<'_> {
     pub(crate) fn request(self, before: Option<Chain>) -> (Request, Chain) {
         let Self { kind, model, system, tools, items, one_call, is_last, max_tokens } = self;
         let view = View::of(items, kind);
-        let messages = view.messages(proof::reads_on(&tools));
+        let messages = view.messages(request_digest::reads_on(&tools));
         let chain = Chain::over(before, &view, &tools, &messages);
+        let has_cuts = view.has_cuts();
         let request = Request {
             model,
             system,
             messages,
+            has_cuts,
             tools,
             tool_choice: if is_last { ToolChoice::None } else { ToolChoice::Auto },
             one_call,

@@ -1,6 +1,6 @@
 //! The items of a run, split into one message, call, output or notice each.
 
-use entourage_types::{AgentId, CallId, Item, ItemBody, Level, RunId, Task, Time};
+use entourage_types::{AgentId, CallId, Item, ItemBody, Level, RunId, StopReason, Task, Time};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -112,8 +112,11 @@ pub struct NoticeItem {
     pub origin: Origin,
     /// How serious it is.
     pub level: Level,
-    /// A stable word: `max_steps`, `input_accepted`, `output_rejected`…
+    /// A stable word: `last_call`, `run_ended`, `input_accepted`, `output_rejected`…
     pub code: String,
+    /// The limit that leaves the run its last call, or why the run ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<StopReason>,
     /// A sentence for people.
     pub text: String,
     /// When it was committed.
@@ -172,6 +175,7 @@ impl RunItem {
                 origin,
                 level: notice.level(),
                 code: notice.code.as_str().to_owned(),
+                reason: notice.code.reason(),
                 text: notice.text.clone(),
                 at,
             })],

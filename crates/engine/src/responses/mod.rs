@@ -17,7 +17,7 @@ pub use item::{
 };
 pub use result::{NestedRun, RunError, RunResult};
 
-use crate::thread::{USER, named};
+use crate::thread::USER;
 
 /// Something that happened on the way to an answer.
 #[derive(Debug, Clone, Serialize)]
@@ -49,7 +49,7 @@ pub enum StreamEvent {
 /// for a piece of work is its parent; that of one that a person put below another is the person.
 #[must_use]
 pub fn sender_of(thread: &Agent) -> String {
-    let sender = named(thread).map(|named| named.sender.to_owned());
+    let sender = thread.key.as_ref().map(|key| key.sender.clone());
     let parent = thread.parent.filter(|_| !thread.works_for.is_person());
     sender.or_else(|| parent.map(|parent| parent.to_string())).unwrap_or_else(|| USER.to_owned())
 }

@@ -3,7 +3,9 @@
 use std::collections::{HashSet, VecDeque};
 
 use entourage_store::Write;
-use entourage_types::{Agent, Item, ItemBody, KeptThread, Output, OutputEffect, RunId, ThreadKey, ToolCall};
+use entourage_types::{
+    Agent, AgentKey, Item, ItemBody, KeptThread, Output, OutputEffect, RunId, ThreadKey, ToolCall,
+};
 
 use super::{PATIENCE, kept, pending};
 use crate::{Engine, Error, Result, thread, with_timeout::with_timeout};
@@ -21,7 +23,7 @@ impl Engine {
         is_new: bool,
         chat: Option<&str>,
     ) -> Result<Vec<Write>> {
-        let (Some(thread_store), Some(named)) = (self.thread_store(), thread::named(agent)) else {
+        let (Some(thread_store), Some(key)) = (self.thread_store(), agent.key.clone()) else {
             return Ok(Vec::new());
         };
         let store = &**self.store();
@@ -33,9 +35,9 @@ impl Engine {
             None => kept(store, agent.root).await?.map(|root| root.key.chat),
         };
         let Some(chat) = chat else { return Ok(Vec::new()) };
-        let (recipient, sender) = (named.recipient.to_owned(), named.sender.to_owned());
         // What was deleted is gone: a thread, or a chat, that takes its place begins empty.
-        let is_first = named.is_first && agent.root == thread::root_of(&agent.owner, &chat);
+        let is_first = key.is_first() && agent.root == thread::root_of(&agent.owner, &chat);
+        let AgentKey { recipient, sender, .. } = key;
         let key = ThreadKey { owner: agent.owner.clone(), chat, recipient, sender };
         let thread = KeptThread { agent: agent.id, root: agent.root, key, since: self.now() };
         let mut writes = vec![Write::record(&thread)?];

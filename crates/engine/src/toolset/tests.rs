@@ -25,7 +25,7 @@ impl Tool for Changing {
         if let Some(offers) = std::mem::take(&mut *self.0.lock().unwrap()).upgrade() {
             offers.forget();
         }
-        Some(ToolSpec { name: "changing".into(), description: String::new(), parameters: json!({}) })
+        Some(ToolSpec::new("changing", "", json!({})))
     }
 
     async fn call(&self, _: &Context, _: Value) -> ToolResult<Outcome> {
@@ -60,7 +60,7 @@ impl Tool for Own {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec { name: "pay".into(), description: String::new(), parameters: json!({}) })
+        Some(ToolSpec::new("pay", "", json!({})))
     }
 
     fn effect(&self) -> Effect {
@@ -81,6 +81,17 @@ fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
     let none = || (Arc::new(Kinds::none()), Vec::new());
     let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
     assert_eq!(offer.effect("pay"), Some(Effect::Unsafe));
+}
+
+#[test]
+fn an_offer_says_where_the_results_of_each_tool_come_from() {
+    let offers = Toolsets::new(Toolbox::new(), Arc::default());
+    assert!(offers.add(vec![Arc::new(ReadOutput), Arc::new(Own)]).is_empty());
+    let kind = Kind { tools: Some(vec!["cashier/pay".into()]), ..Kind::bare("a") };
+    let none = || (Arc::new(Kinds::none()), Vec::new());
+    let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
+    let sources: Vec<_> = offer.specs.iter().map(|spec| (spec.name.as_str(), spec.source)).collect();
+    assert_eq!(sources, [("pay", ResultSource::Private), ("read_output", ResultSource::Agents)]);
 }
 
 #[test]

@@ -123,7 +123,7 @@ async fn a_request_repeated_under_its_idempotency_key_takes_effect_once() {
     assert_eq!(one, two);
     let other = client.send(first.id, "something else", Some("m")).await;
     assert!(matches!(other, Err(entourage_engine::Error::KeyReused)), "{other:?}");
-    let agents = client.agents(true, None, Page::default()).await.unwrap();
+    let agents = client.roots(None, Page::default()).await.unwrap();
     assert_eq!(agents.len(), 1);
 }
 
@@ -139,7 +139,7 @@ async fn an_unknown_kind_or_an_invalid_message_is_refused_and_creates_no_agent()
     assert!(client.create(blank, None).await.unwrap_err().to_string().contains("empty"));
     let huge = NewAgent { message: Some("x".repeat(2 << 20)), ..NewAgent::default() };
     assert!(client.create(huge, None).await.unwrap_err().to_string().contains("bytes"));
-    assert_eq!(client.agents(false, None, Page::default()).await.unwrap(), []);
+    assert_eq!(client.agents(None, Page::default()).await.unwrap(), []);
     let stranger = entourage_types::AgentId::new();
     assert!(matches!(client.send(stranger, "hi", None).await, Err(entourage_engine::Error::NotFound { .. })));
 }
@@ -155,6 +155,6 @@ async fn an_owner_never_sees_another_owners_agents() {
     assert!(other.items(agent.id, 0, 10).await.is_err());
     assert!(other.send(agent.id, "hi", None).await.is_err());
     assert!(other.watch(agent.id, 0).await.is_err());
-    assert_eq!(other.agents(false, None, Page::default()).await.unwrap(), []);
+    assert_eq!(other.agents(None, Page::default()).await.unwrap(), []);
     assert_eq!(other.tree_runs(agent.id).await.unwrap(), []);
 }

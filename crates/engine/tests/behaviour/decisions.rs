@@ -169,7 +169,10 @@ async fn a_program_that_needs_the_decision_fails_with_its_reason() {
     assert_eq!((ended.status, ended.stop_reason), (Status::Failed, Some(StopReason::ModelFailed)));
     let lines = lines(&world, &root).await;
     assert!(lines[1].contains("no such model"), "{lines:?}");
-    assert!(lines[2].starts_with("notice model_failed: the decision `clear` failed: "), "{lines:?}");
+    assert!(
+        lines[2].starts_with("notice run_ended model_failed: the decision `clear` failed: "),
+        "{lines:?}"
+    );
 }
 
 #[tokio::test]

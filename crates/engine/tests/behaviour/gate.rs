@@ -267,7 +267,7 @@ async fn wait_until_queued<M: Model>(world: &World, gate: &Gated<M>, callers: us
             return;
         }
         // Any wait for the store lets the engine continue.
-        world.client().agents(true, None, Page::default()).await.unwrap();
+        world.client().roots(None, Page::default()).await.unwrap();
     }
     panic!("they did not come: {:?}", gate.gates());
 }

@@ -75,7 +75,7 @@ async fn a_refused_message_ends_the_run_without_a_model_call() {
     let (_, _, run, lines) = run_to_the_end(builder, "Do it.").await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::InputRejected)));
     assert_eq!(run.error.as_deref(), Some("`polite` rejected the message: say please"));
-    assert_eq!(lines[1], "notice input_rejected: `polite` rejected the message: say please");
+    assert_eq!(lines[1], "notice run_ended input_rejected: `polite` rejected the message: say please");
     assert_eq!(model.requests().len(), 0);
 }
 
@@ -106,7 +106,7 @@ async fn a_parallel_guardrail_ends_the_run_without_waiting_for_the_model() {
     assert_eq!(run.stop_reason, Some(StopReason::InputRejected));
     assert_eq!(
         lines,
-        ["message: Do it.", "notice input_rejected: `polite` rejected the message: say please"]
+        ["message: Do it.", "notice run_ended input_rejected: `polite` rejected the message: say please"]
     );
     let shown = world.client().transcript(root.id).await.unwrap();
     assert_eq!(shown.last().map(|entry| entry.role), Some(Role::Notice));

@@ -14,10 +14,10 @@ use entourage_engine::{Kinds, kinds::names_tool};
 use entourage_llm::{Request, Script, ScriptedModel};
 use entourage_testkit::{Faults, PersonAction, Story, World, plain, quiet};
 use entourage_tools::{
-    Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Source, Tool, Toolbox, builtin,
+    Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Tool, Toolbox, builtin,
 };
 use entourage_types::{
-    About, Agent, Answer, Event, EventBody, Question, QuestionStatus, Status, ToolSpec, Verdict,
+    About, Agent, Answer, Event, EventBody, Question, QuestionStatus, ResultSource, Status, ToolSpec, Verdict,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -258,8 +258,8 @@ impl Tool for Forecast {
         "forecast"
     }
 
-    fn source(&self) -> Source {
-        Source::Public
+    fn source(&self) -> ResultSource {
+        ResultSource::Public
     }
 
     fn effect(&self) -> Effect {
@@ -268,7 +268,7 @@ impl Tool for Forecast {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({ "type": "object" });
-        Some(ToolSpec { name: "forecast".into(), description: "Forecasts.".into(), parameters })
+        Some(ToolSpec::new("forecast", "Forecasts.", parameters))
     }
 
     async fn call(&self, _: &Context, _: Value) -> entourage_tools::Result<Outcome> {

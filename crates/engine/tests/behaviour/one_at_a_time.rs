@@ -184,7 +184,7 @@ impl Tool for BlockingTool {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "pay".into(), description: "BlockingTool.".into(), parameters })
+        Some(ToolSpec::new("pay", "BlockingTool.", parameters))
     }
 
     async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {

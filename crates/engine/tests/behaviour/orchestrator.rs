@@ -9,8 +9,8 @@ use entourage_llm::{Error as ModelError, Message, Missing, Request, Script, Scri
 use entourage_store::Write;
 use entourage_testkit::{Fact, FakeClock, Faults, HeldModel, World, plain, quiet};
 use entourage_types::{
-    Action, AgentId, Answer, EventBody, ItemBody, Owner, Question, QuestionStatus, Status, Task, TaskResult,
-    WaitingOn,
+    Action, AgentId, Answer, EventBody, ItemBody, NoticeCode, Owner, Question, QuestionStatus, Status,
+    StopReason, Task, TaskResult, WaitingOn,
 };
 use serde_json::json;
 
@@ -506,7 +506,7 @@ async fn a_failed_task_is_reported_without_a_model_call_and_can_be_reactivated()
     assert_eq!(task.result, Some(TaskResult::Error(FAILED.into())));
     let items = world.client().items(worker.id, 0, 10).await.unwrap();
     let ItemBody::Notice(notice) = &items[1].body else { panic!("{items:?}") };
-    assert_eq!((notice.code.as_str(), &*notice.text), ("model_failed", FAILED));
+    assert_eq!((&notice.code, &*notice.text), (&NoticeCode::Ended(StopReason::ModelFailed), FAILED));
     assert_eq!(notice.cause.as_deref(), Some("m refuses the request: 401 bad key"), "for logs and programs");
     let failure = &format!("The Researcher could not finish its task: {FAILED}");
     assert_eq!(
@@ -539,7 +539,7 @@ async fn a_result_is_shown_verbatim_when_the_reply_call_fails() {
         ItemBody::Notice(notice) => Some((notice.code.as_str(), notice.cause.as_deref())),
         _ => None,
     });
-    assert_eq!(remark, Some(("told_as_it_is", Some("m refuses the request: 401 bad key"))));
+    assert_eq!(remark, Some(("unedited_result", Some("m refuses the request: 401 bad key"))));
     assert_eq!(world.client().agent(chat.id).await.unwrap().status, Status::Succeeded);
     assert_eq!(world.audit().await, []);
 }

@@ -259,7 +259,7 @@ async fn a_request_whose_commit_outcome_is_unknown_takes_effect_once() {
         let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
         let agent = person.create(new, None).await.unwrap();
         assert_eq!(world.ended(agent.id).await.status, Status::Succeeded, "{fault:?}");
-        let agents = world.client().agents(false, None, Page::default()).await.unwrap();
+        let agents = world.client().agents(None, Page::default()).await.unwrap();
         assert_eq!(agents.len(), 1, "{fault:?}");
         let items = world.client().items(agent.id, 0, 10).await.unwrap();
         assert_eq!(plain(&items), ["message: Go.", "turn: Done.[]"], "{fault:?}");

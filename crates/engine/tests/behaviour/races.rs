@@ -56,7 +56,7 @@ impl Tool for Meet {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "meet".into(), description: "Meets the others.".into(), parameters })
+        Some(ToolSpec::new("meet", "Meets the others.", parameters))
     }
 
     fn effect(&self) -> Effect {

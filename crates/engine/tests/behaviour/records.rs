@@ -9,7 +9,7 @@ use entourage_store::MemoryStore;
 use entourage_testkit::{Story, World};
 use entourage_tools::{Caller, Context, Done, Effect, Outcome, Tool, Toolbox};
 use entourage_types::{
-    AgentId, Columns, Entity, EntityKind, Owner, Parent, Record, RecordEvent, Time, Tombstone, ToolSpec,
+    AgentId, Columns, Entity, EntityKind, NewEvent, Owner, Parent, Record, Time, Tombstone, ToolSpec,
     UniqueName,
 };
 use serde::{Deserialize, Serialize};
@@ -77,9 +77,9 @@ impl Record for Page {
         }
     }
 
-    fn event(&self) -> serde_json::Result<Option<RecordEvent>> {
+    fn event(&self) -> serde_json::Result<Option<NewEvent>> {
         let in_tree = self.root.zip(self.agent);
-        in_tree.map(|(root, agent)| RecordEvent::of(self, root, agent)).transpose()
+        in_tree.map(|(root, agent)| NewEvent::of(self, root, agent)).transpose()
     }
 
     fn from_entity(entity: &Entity) -> serde_json::Result<Self> {
@@ -221,10 +221,10 @@ impl Tool for WritePage {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        let (name, description) = ("write_page".into(), "Writes a page.".into());
+        let (name, description) = ("write_page", "Writes a page.");
         let parameters =
             json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
-        Some(ToolSpec { name, description, parameters })
+        Some(ToolSpec::new(name, description, parameters))
     }
 
     fn effect(&self) -> Effect {

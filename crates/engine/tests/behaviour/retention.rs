@@ -131,7 +131,7 @@ async fn prune_deletes_old_ended_trees_whole() {
     let pruned = engine.prune(&days(None, Some(30))).await.unwrap();
     assert_eq!(pruned, Pruned { trees: 1, ..Pruned::default() });
     assert!(matches!(client.agent(ended.id).await, Err(Error::NotFound { .. })));
-    let left = client.agents(false, None, Page::default()).await.unwrap();
+    let left = client.agents(None, Page::default()).await.unwrap();
     assert!(left.iter().all(|agent| agent.root == waits.id || agent.root == young.id), "{left:?}");
     assert!(client.notes(Some(ended.id), Page::default()).await.unwrap().is_empty());
     assert_eq!(client.notes(Some(young.id), Page::default()).await.unwrap().len(), 1);

@@ -107,7 +107,7 @@ impl Tool for HeldTool {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object", "properties": {}});
-        Some(ToolSpec { name: "held".into(), description: "Takes its time.".into(), parameters })
+        Some(ToolSpec::new("held", "Takes its time.", parameters))
     }
 
     fn effect(&self) -> Effect {

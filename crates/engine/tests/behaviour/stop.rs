@@ -109,7 +109,7 @@ async fn stopping_an_agent_stops_its_sub_agents_and_all_accept_new_messages() {
     let all = at_rest(&world, &spoken).await;
     assert_eq!(model.cut_off(), 1, "what c asked its model is of no use");
     assert!(all[0][2].starts_with("output!: not answered: the work was stopped"), "{all:?}");
-    assert_eq!(all[2][1], "notice cancelled: stopped before it was done");
+    assert_eq!(all[2][1], "notice run_ended cancelled: stopped before it was done");
 
     let again = say(&world, "a", "two").await;
     model.let_go(10);
@@ -142,7 +142,7 @@ async fn withdrawing_a_message_does_not_affect_the_other_messages() {
             "message: one",
             "turn: <one>[]",
             "message: two",
-            "notice cancelled: stopped before it was done",
+            "notice run_ended cancelled: stopped before it was done",
             "message: three",
             "turn: <three>[]"
         ]

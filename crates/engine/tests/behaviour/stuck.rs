@@ -35,7 +35,7 @@ impl Tool for Never {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object", "properties": {}});
-        Some(ToolSpec { name: "never".into(), description: "Never ends.".into(), parameters })
+        Some(ToolSpec::new("never", "Never ends.", parameters))
     }
 
     fn effect(&self) -> Effect {
@@ -191,7 +191,10 @@ async fn repeating_the_same_calls_with_the_same_outputs_stalls_a_run() {
     let look = || TestTool::new("look", Effect::Pure, &Effects::default());
     let (run, items) = run_scripted_turns(|_| Script::call("look", json!({"n": 1})), look()).await;
     assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 5), "the last word included");
-    assert!(items.last().unwrap().starts_with("notice stalled: calling `look` in the same way"), "{items:?}");
+    assert!(
+        items.last().unwrap().starts_with("notice run_ended stalled: calling `look` in the same way"),
+        "{items:?}"
+    );
     let (run, _) = run_scripted_turns(|n| Script::call("look", json!({"n": n % 2})), look()).await;
     assert_eq!((run.stop_reason, run.model_calls), (Some(StopReason::Stalled), 9), "in a larger circle");
     let (run, _) = run_scripted_turns(

@@ -408,7 +408,7 @@ async fn an_empty_or_invalid_message_is_refused_and_creates_no_agent() {
         let refused = client.speak(speech, None).await;
         assert!(matches!(refused, Err(Error::Invalid(_) | Error::UnknownKind { .. })), "{refused:?}");
     }
-    assert_eq!(client.agents(false, None, Page::default()).await.unwrap(), []);
+    assert_eq!(client.agents(None, Page::default()).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ impl Tool for Verbose {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({"type": "object"});
-        Some(ToolSpec { name: "say".into(), description: "Say much.".into(), parameters })
+        Some(ToolSpec::new("say", "Say much.", parameters))
     }
 
     fn effect(&self) -> Effect {
@@ -213,7 +213,7 @@ impl Tool for ConcurrencyProbe {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({ "type": "object" });
-        Some(ToolSpec { name: "crowd".into(), description: "A tool for tests.".into(), parameters })
+        Some(ToolSpec::new("crowd", "A tool for tests.", parameters))
     }
 
     fn effect(&self) -> Effect {

@@ -336,7 +336,7 @@ async fn max_cost_ends_a_run_before_the_call_that_would_exceed_it() {
     let (reason, tally, asked, said) = run_under_max_cost("$0.000149").await;
     assert_eq!((reason, asked), (Some(StopReason::MaxCost), 1));
     assert_eq!(tally.cost.nanos(), 105_000);
-    assert!(said.starts_with("notice max_cost: $0.000105 was spent"), "{said}");
+    assert!(said.starts_with("notice run_ended max_cost: $0.000105 was spent"), "{said}");
     assert!(said.contains("the next call costs $0.000045 or more; the limit is $0.000149"), "{said}");
     // With as many tokens as before, it makes $0.000225 with one more call, and $0.000345 with two.
     for (limit, calls) in [("$0.000150", 2), ("$0.000344", 2), ("$0.000345", 3)] {
@@ -354,10 +354,7 @@ async fn an_agent_with_max_cost_and_no_known_price_is_refused() {
     let refused =
         world.client().create(entourage_engine::NewAgent::default(), None).await.unwrap_err().to_string();
     assert!(refused.contains("$1.000000") && refused.contains("models.prices"), "{refused}");
-    assert!(
-        world.client().agents(false, None, Page::default()).await.unwrap().is_empty(),
-        "nothing was made"
-    );
+    assert!(world.client().agents(None, Page::default()).await.unwrap().is_empty(), "nothing was made");
 }
 
 /// Impossible usage does not exhaust a limit: an estimate is counted, and the next message is

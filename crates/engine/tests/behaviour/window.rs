@@ -190,8 +190,10 @@ async fn an_output_too_long_for_the_window_is_kept_whole_and_read_in_parts() {
     assert_eq!(output.text.len(), 40_008, "the item keeps all");
     let requests = model.requests();
     let offers = |request: &Request| request.tools.iter().any(|tool| tool.name == "read_output");
-    let mut turns = requests.iter().filter(|request| !is_summary(request));
-    assert!(turns.all(offers), "the tools stay as they are when something is cut");
+    let turns = requests.iter().filter(|request| !is_summary(request));
+    assert!(turns.clone().all(offers), "the tools stay as they are when something is cut");
+    let has_cuts: Vec<bool> = turns.map(|request| request.has_cuts).collect();
+    assert_eq!(has_cuts, [false, true, true]);
 }
 
 #[tokio::test]

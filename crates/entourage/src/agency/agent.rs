@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use entourage_engine::{self as engine, Program, kinds::bad_name};
 use entourage_llm::Model;
 use entourage_tools::{Tool, schema_of};
-use entourage_types::{Kind, ProgramName};
+use entourage_types::{Kind, ProgramName, tool_names};
 use schemars::JsonSchema;
 
 use super::{Ask, Guardrail, ModelChoice, Streamed, Whole, parts::AgencyParts};
@@ -29,7 +29,7 @@ struct Inner {
 }
 
 /// Built-in tools that an agent can have without listing them.
-const GIVEN: [&str; 2] = ["send_message", "read_output"];
+const GIVEN: [&str; 2] = [tool_names::SEND_MESSAGE, tool_names::READ_OUTPUT];
 
 /// Whether providers accept it as the name of a tool.
 fn is_tool_name(name: &str) -> bool {

@@ -12,10 +12,10 @@ use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::SqliteStore;
 use entourage_tools::{
-    Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Source, Tool,
-    Toolbox, builtin,
+    Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool, Toolbox,
+    builtin,
 };
-use entourage_types::{Input, Kind, Owner, ToolSpec};
+use entourage_types::{Input, Kind, Owner, ResultSource, ToolSpec};
 use serde_json::Value;
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -312,7 +312,7 @@ impl Tool for OwnTool {
         self.tool.answers()
     }
 
-    fn source(&self) -> Source {
+    fn source(&self) -> ResultSource {
         self.tool.source()
     }
 

@@ -1,7 +1,7 @@
 //! `entourage chat`: a conversation on the terminal.
 
-mod again;
 mod chat_input;
+mod reconnect;
 
 use clap::Args;
 use entourage::{Kinds, Settings};

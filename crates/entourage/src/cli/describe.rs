@@ -132,6 +132,11 @@ pub(crate) fn again(left: Duration, error: &str) -> String {
     if error.is_empty() { left } else { format!("{left} ({})", short(error)) }
 }
 
+/// What a notice is about.
+pub(crate) fn notice(code: &str, reason: Option<StopReason>) -> String {
+    reason.map_or_else(|| code.to_owned(), |reason| format!("{code}, {reason}"))
+}
+
 /// How long a question can be answered, and what is done then.
 pub(crate) fn limit(question: &Question) -> Option<String> {
     let left = question.due?.since(Time::now());

@@ -88,7 +88,9 @@ fn section(item: &Item, kind: &str) -> String {
                 fenced(&describe::decision(value.as_ref(), why.as_deref()))
             )
         }
-        ItemBody::Notice { code, text, .. } => format!("### notice: {code}\n\n{}\n", quoted(text)),
+        ItemBody::Notice { code, reason, text, .. } => {
+            format!("### notice: {}\n\n{}\n", describe::notice(code, *reason), quoted(text))
+        }
         ItemBody::Digest { text, .. } => format!("### sums up what is older\n\n{}\n", quoted(text)),
         ItemBody::Context { entries } => {
             format!("### context\n\n{}\n", fenced(&describe::context(entries, "\n")))

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 use entourage_api::{Entry, ItemBody, Question, Role, ToolCall};
-use entourage_types::{AgentId, Cost, ShownStatus, Status, Usage};
+use entourage_types::{AgentId, Cost, ShownStatus, Status, Usage, tool_names};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +63,7 @@ pub(crate) struct Run {
 const FOLLOWED: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(250);
 /// The tools that read the directory of `--files`.
-const READING: [&str; 2] = ["list_files", "read_file"];
+const READING: [&str; 2] = [tool_names::LIST_FILES, tool_names::READ_FILE];
 /// How many of an agent's last items are searched for calls that read files.
 const LATELY: u64 = 200;
 

@@ -90,7 +90,9 @@ fn shown(item: &Item) -> Text {
             format!("decides {}", describe::name(name)),
             full(&describe::decision(value.as_ref(), why.as_deref())),
         ),
-        ItemBody::Notice { code, text, .. } => (format!("notice: {code}"), full(text)),
+        ItemBody::Notice { code, reason, text, .. } => {
+            (format!("notice: {}", describe::notice(code, *reason)), full(text))
+        }
         ItemBody::Digest { from, text, .. } => {
             (format!("sums up what is older than item {from}"), full(text))
         }

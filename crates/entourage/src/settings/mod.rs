@@ -3,13 +3,13 @@
 //! Later sources win: the defaults, the file (`entourage.toml` in the data directory, or the one named by
 //! `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
-mod given;
 mod load;
 mod merge;
 mod message;
 mod mistake;
 mod paths;
 mod positive;
+mod provenance;
 mod reference;
 mod time;
 #[cfg(not(feature = "server"))]
@@ -24,8 +24,8 @@ use entourage_types::{Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use given::{Given, InForce, Origin};
 pub use load::FILE;
+pub use provenance::{Given, InForce, Origin};
 pub use reference::{Key, keys, markdown, template};
 pub use time::time;
 #[cfg(not(feature = "server"))]

@@ -201,7 +201,7 @@ async fn a_failed_thread_load_is_an_error_and_changes_nothing() {
             refused.contains("between `Ceo` and `user` in chat `c`") && refused.contains(why),
             "{refused}"
         );
-        assert!(agency.client().agents(false, None, entourage::Page::default()).await.unwrap().is_empty());
+        assert!(agency.client().agents(None, entourage::Page::default()).await.unwrap().is_empty());
     }
     // The Ceo gets an error about the Developer's thread, and may ask again.
     elsewhere.loads.lock().unwrap().push(("Developer", Fault::Fails));

@@ -88,7 +88,10 @@ fn lines<'a>(items: impl IntoIterator<Item = &'a RunItem>) -> Vec<String> {
             let failed = if item.is_error { "!" } else { "" };
             format!("{} gets{failed} {}", item.origin.agent, item.output)
         }
-        RunItem::Notice(item) => format!("{} notice {}", item.origin.agent, item.code),
+        RunItem::Notice(item) => {
+            let reason = item.reason.map(|reason| format!(" {reason}")).unwrap_or_default();
+            format!("{} notice {}{reason}", item.origin.agent, item.code)
+        }
     };
     items.into_iter().map(line).collect()
 }

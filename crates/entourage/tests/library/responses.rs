@@ -333,7 +333,7 @@ async fn a_failed_run_returns_a_result_with_an_error_and_keeps_its_items() {
     assert_eq!(result.usage.calls, 3, "those below are counted, and the last call hands nothing on");
     let log =
         agency.threads().get_thread("c", "Ceo", None).await.unwrap().unwrap().get_full_log().await.unwrap();
-    assert_eq!(lines(&log).last().unwrap(), "Ceo notice max_steps");
+    assert_eq!(lines(&log).last().unwrap(), "Ceo notice run_ended max_steps");
     assert_eq!(log.len(), 7);
     let text = agency.get_response("Go.").chat_id("d").max_steps(1).text_only().await;
     assert!(matches!(text, Err(Error::Run { code: StopReason::MaxSteps, .. })), "{text:?}");
@@ -352,8 +352,13 @@ async fn a_failed_run_returns_a_result_with_an_error_and_keeps_its_items() {
     assert_eq!(text.to_string(), format!("the run ended with model_failed: {sentence} ({cause})"));
     let thread = agency.threads().get_thread("e", "A", None).await.unwrap().unwrap();
     let log = lines(&thread.get_full_log().await.unwrap());
-    let begins =
-        ["A is told Go.", "A says I begin.", "A calls nothing ", "A gets! ", "A notice model_failed"];
+    let begins = [
+        "A is told Go.",
+        "A says I begin.",
+        "A calls nothing ",
+        "A gets! ",
+        "A notice run_ended model_failed",
+    ];
     assert!(log.len() == 5 && log.iter().zip(begins).all(|(line, begin)| line.starts_with(begin)), "{log:?}");
 }
 
@@ -370,7 +375,7 @@ async fn an_invalid_message_or_chat_name_is_refused_before_any_write() {
         let refused = agency.get_response(message).chat_id(chat).await.unwrap_err().to_string();
         assert!(refused.contains(says), "{refused}");
     }
-    assert_eq!(agency.client().agents(false, None, Default::default()).await.unwrap(), []);
+    assert_eq!(agency.client().agents(None, Default::default()).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -107,7 +107,7 @@ async fn a_failed_run_ends_its_stream_with_an_error_event() {
     let events = all_events(a.get_response_stream("Go.").await.unwrap()).await;
     let Some(StreamEvent::Error(result)) = events.last() else { panic!("{events:?}") };
     assert_eq!(result.error.as_ref().map(|error| error.code), Some(StopReason::ModelFailed));
-    assert_eq!(lines(&items(&events)), ["A is told Go.", "A notice model_failed"]);
+    assert_eq!(lines(&items(&events)), ["A is told Go.", "A notice run_ended model_failed"]);
     let mut stream = std::pin::pin!(a.get_response_stream("Go on.").await.unwrap());
     while let Some(event) = stream.next().await {
         if matches!(event.unwrap(), StreamEvent::Error(_)) {

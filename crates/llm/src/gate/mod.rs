@@ -28,7 +28,7 @@ use tokio::{
 
 pub use gated::{Gated, Gates};
 use queue::{Next, Queue};
-use state::{Admission, CallEnd, State};
+use state::{Admission, CallEnd, Place, State};
 
 use crate::{Connection, Error, Priority, Reply, Result};
 
@@ -104,24 +104,25 @@ impl Gate {
     /// # Errors
     /// [`Error::Busy`] when the wait is known to exceed a few seconds.
     async fn enter(&self, priority: Priority, owner: Option<Owner>) -> Result<Permit<'_>> {
-        let mut place = Waiter::at(self, priority, owner.clone());
+        let mut waiter = Waiter::at(self, priority, owner.clone());
         loop {
             let way = {
                 let mut inner = self.lock();
                 // Both decisions use the same instant: with two, a call whose hold ends in between would wait
                 // without anything to wake it.
                 let now = Instant::now();
-                let first = inner.first(now).is_some_and(|next| next.ticket == place.ticket);
-                inner.state.enter(now, first, (priority, owner.as_ref()))
+                let is_first = inner.first(now).is_some_and(|next| next.ticket == waiter.ticket);
+                let place = if is_first { Place::First } else { Place::Behind };
+                inner.state.enter(now, place, (priority, owner.as_ref()))
             };
             match way {
                 Admission::Open(round, began) => {
-                    place.passed = true;
+                    waiter.passed = true;
                     return Ok(Permit { gate: self, owner, round, began, asking: true });
                 }
-                Admission::Wait(None) => place.called.notified().await,
+                Admission::Wait(None) => waiter.called.notified().await,
                 Admission::Wait(Some(until)) => tokio::select! {
-                    () = place.called.notified() => {}
+                    () = waiter.called.notified() => {}
                     () = sleep_until(until) => {}
                 },
                 Admission::Home(after) => return Err(Error::Busy { model: self.model.clone(), after }),

@@ -33,6 +33,15 @@ const FARTHEST: Duration = Duration::from_secs(240);
 /// The period over which the rate is counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// Where a call that waits is in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// No other call goes before it.
+    First,
+    /// Another call goes first.
+    Behind,
+}
+
 /// Whether a call may be sent now.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Admission {
@@ -142,7 +151,7 @@ impl State {
     pub(super) fn enter(
         &mut self,
         now: Instant,
-        first: bool,
+        place: Place,
         (priority, owner): (Priority, Option<&Owner>),
     ) -> Admission {
         let asked_by_person = priority == Priority::Now;
@@ -168,8 +177,8 @@ impl State {
             Some(opens) if opens - now > MOMENT => {
                 Admission::Home(self.turn_of((priority, owner.cloned()), now, opens) - now)
             }
-            Some(opens) => Admission::Wait(first.then_some(opens)),
-            None if !first || self.in_flight() >= self.places => Admission::Wait(None),
+            Some(opens) => Admission::Wait((place == Place::First).then_some(opens)),
+            None if place == Place::Behind || self.in_flight() >= self.places => Admission::Wait(None),
             None if self.asking(now) >= self.width => {
                 Admission::Wait(self.asking.first().map(|began| *began + REFUSED_WITHIN))
             }
@@ -337,7 +346,7 @@ mod tests {
 
     /// Makes a call that begins and ends at once. Returns false if the gate does not let it through.
     fn call(state: &mut State, now: Instant, sort: CallEnd) -> bool {
-        let Admission::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Admission::Open(round, began) = state.enter(now, Place::First, (Priority::Person, None)) else {
             return false;
         };
         state.ended(now, (round, None, began), sort);
@@ -370,7 +379,7 @@ mod tests {
             assert_eq!(pause(&mut state, now), Some(own), "refused {refused} times before");
             now += own;
         }
-        let Admission::Open(round, began) = state.enter(now, true, (Priority::Person, None)) else {
+        let Admission::Open(round, began) = state.enter(now, Place::First, (Priority::Person, None)) else {
             panic!("it is open")
         };
         state.accepted(now, (round, None, began), false);

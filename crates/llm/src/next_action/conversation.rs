@@ -42,17 +42,6 @@ pub(super) fn has_address(request: &Request) -> bool {
         })
 }
 
-/// What a text says where something was left out of it; the name of the tool alone stands in other texts, too.
-const LEFT_OUT: &str = "; read_output with item ";
-
-/// Whether a text says that something was left out of it, and how to read on.
-pub(super) fn has_cuts(request: &Request) -> bool {
-    request.messages.iter().any(|message| match message {
-        Message::Notice(text) | Message::Output { text, .. } | Message::User(text) => text.contains(LEFT_OUT),
-        Message::Context(_) | Message::Assistant { .. } => false,
-    })
-}
-
 /// Whether a word names a host, ignoring punctuation around it.
 fn may_be_address(word: &str) -> bool {
     if word.contains("://") {

@@ -1,60 +1,39 @@
 //! The form of an action: what a weak model is offered and how it answers.
 
-use entourage_types::{CallId, ToolCall, ToolSpec};
+use entourage_types::{CallId, ResultSource, ToolCall, ToolSpec, tool_names};
 use serde_json::{Map, Value, json};
 
 use crate::{Error, Reply, Result, example};
 
 /// The action that ends a turn. A tool of that name does the same, and is not offered in addition.
-pub(super) const FINAL: &str = "final_answer";
+pub(super) const FINAL: &str = tool_names::FINAL_ANSWER;
 
 /// The answer's text in the example.
 const ANSWER: &str = "the answer";
 
-/// Tools that a weak model would use instead of looking for itself: omitted if there are others.
-const INSTEAD: [&str; 1] = ["ask_user"];
-
 /// Tools that start background work, which a weak model would start again and again: omitted if there is the
 /// tool that waits for the result.
-const IN_BACKGROUND: [&str; 2] = ["spawn_agent", "wait"];
-const IN_TURN: &str = "send_message";
+const IN_BACKGROUND: [&str; 2] = [tool_names::SPAWN_AGENT, tool_names::WAIT];
 
-/// The tool that reads what was left out of a text. Where something was, the text says how to call it.
-const READS_ON: &str = "read_output";
-
-/// Tools that reach nothing outside: notes, learnings, earlier messages, other agents.
-const AT_HAND: [&str; 11] = [
-    "search_notes",
-    "create_note",
-    "save_learning",
-    "update_learning",
-    "retire_learning",
-    "send_message",
-    "spawn_agent",
-    "reactivate_agent",
-    READS_ON,
-    "search_agent_history",
-    "wait",
-];
-
-/// Returns the tools that are worth an example.
+/// Returns the tools that are worth an example. Those that ask the person are omitted if there are others: a weak
+/// model would ask instead of looking for itself.
 pub(super) fn offered(tools: &[ToolSpec]) -> Vec<&ToolSpec> {
-    let has_turn = tools.iter().any(|tool| tool.name == IN_TURN);
+    let has_turn = tools.iter().any(|tool| tool.name == tool_names::SEND_MESSAGE);
     let is_worth = |tool: &&ToolSpec| {
         let name = tool.name.as_str();
         name != FINAL && !(has_turn && IN_BACKGROUND.contains(&name))
     };
     let all: Vec<&ToolSpec> = tools.iter().filter(is_worth).collect();
     let few: Vec<&ToolSpec> =
-        all.iter().copied().filter(|tool| !INSTEAD.contains(&tool.name.as_str())).collect();
-    if few.iter().all(|tool| tool.name == READS_ON) { all } else { few }
+        all.iter().copied().filter(|tool| tool.source != ResultSource::Person).collect();
+    if few.iter().all(|tool| tool.name == tool_names::READ_OUTPUT) { all } else { few }
 }
 
 /// Returns the tools that can be used now: a weak model makes up an address, or a part that was left out, if the
 /// conversation has none.
 pub(super) fn usable<'t>(tools: &[&'t ToolSpec], has_address: bool, has_cuts: bool) -> Vec<&'t ToolSpec> {
     let is_usable = |tool: &&ToolSpec| {
-        (has_address || !example::needs_address(tool)) && (has_cuts || tool.name != READS_ON)
+        (has_address || !example::needs_address(tool)) && (has_cuts || tool.name != tool_names::READ_OUTPUT)
     };
     tools.iter().copied().filter(is_usable).collect()
 }
@@ -65,7 +44,7 @@ pub(super) fn instructions(tools: &[&ToolSpec]) -> String {
     let mut text = "Reply with one JSON object, your next action, in one of these forms:".to_owned();
     let answer = json!({"action": FINAL, "text": ANSWER});
     let answer = format!("\n{answer}  Only when a result says it.");
-    let shown = tools.iter().filter(|tool| tool.name != READS_ON);
+    let shown = tools.iter().filter(|tool| tool.name != tool_names::READ_OUTPUT);
     let calls = shown.map(|tool| {
         let example = json!({"action": tool.name, "arguments": example::arguments(tool)});
         format!("\n{example}  {}", tool.description)
@@ -81,10 +60,11 @@ pub(super) fn schema(tools: &[&ToolSpec], answers_first: bool) -> Value {
     json!({"anyOf": in_order(answer, calls, answers_first).collect::<Vec<_>>()})
 }
 
-/// Whether the answer comes first among the actions. A small model prefers the first: with only its own notes
-/// to look into it shall answer at once, and otherwise look first.
+/// Whether the answer comes first among the actions: if all tools reach nothing outside, only notes, learnings,
+/// earlier messages, other agents. A small model prefers the first: with only these to look into it shall answer at
+/// once, and otherwise look first.
 pub(super) fn answers_first(tools: &[&ToolSpec]) -> bool {
-    tools.iter().all(|tool| AT_HAND.contains(&tool.name.as_str()))
+    tools.iter().all(|tool| tool.source == ResultSource::Agents)
 }
 
 fn in_order<T>(answer: T, calls: impl Iterator<Item = T>, first: bool) -> impl Iterator<Item = T> {

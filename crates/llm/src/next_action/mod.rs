@@ -67,8 +67,7 @@ impl<M: Model> Model for NextAction<M> {
         let acting = may_call && request.output_schema.is_none();
         let all = std::mem::take(&mut request.tools);
         let tools = form::offered(&all);
-        let usable =
-            form::usable(&tools, conversation::has_address(&request), conversation::has_cuts(&request));
+        let usable = form::usable(&tools, conversation::has_address(&request), request.has_cuts);
         let left = repeated_calls::vain(&request.messages).left(usable);
         let asked = conversation::asked(&request.messages);
         request.messages = conversation::plain(request.messages, acting);

@@ -2,7 +2,7 @@
 //!
 //! Every tool is used at most once per request, so that every run ends, whatever the tools return.
 
-use entourage_types::{ToolCall, ToolSpec};
+use entourage_types::{ToolCall, ToolSpec, tool_names};
 use serde_json::{Value, json};
 
 use super::DISCLAIMER;
@@ -73,12 +73,12 @@ impl<'a> Scene<'a> {
         if let Some(question) = self.question() {
             return Some(question);
         }
-        self.can("send_message").then(|| {
-            let message = match self.output("ask_user") {
+        self.can(tool_names::SEND_MESSAGE).then(|| {
+            let message = match self.output(tool_names::ASK_USER) {
                 Some(answer) => format!("{}\n\n{ASKED_BACK} {answer}", self.request),
                 None => self.request.clone(),
             };
-            Next::Call("send_message", json!({ "recipient": peer, "message": message }))
+            Next::Call(tool_names::SEND_MESSAGE, json!({ "recipient": peer, "message": message }))
         })
     }
 
@@ -87,7 +87,8 @@ impl<'a> Scene<'a> {
         // The agent that delegated the request may have asked already.
         let asked = self.request.to_lowercase().contains("ask me") && !self.request.contains(ASKED_BACK);
         let question = "You wanted to be asked: what should I keep in mind?";
-        (asked && self.can("ask_user")).then(|| Next::Call("ask_user", json!({ "question": question })))
+        (asked && self.can(tool_names::ASK_USER))
+            .then(|| Next::Call(tool_names::ASK_USER, json!({ "question": question })))
     }
 
     /// Scripts an agent that leads a chat: it reports a result, forwards an answer, or spawns an agent.
@@ -98,13 +99,13 @@ impl<'a> Scene<'a> {
             return Some(Next::Say(format!("{DISCLAIMER}\n\n{result}")));
         }
         if let Some(agent) = self.asking
-            && self.can("reactivate_agent")
+            && self.can(tool_names::REACTIVATE_AGENT)
         {
             let answer = json!({ "agent": agent, "message": self.request });
-            return Some(Next::Call("reactivate_agent", answer));
+            return Some(Next::Call(tool_names::REACTIVATE_AGENT, answer));
         }
         let task = json!({ "kind": role, "task": self.request });
-        self.can("spawn_agent").then(|| Next::Call("spawn_agent", task))
+        self.can(tool_names::SPAWN_AGENT).then(|| Next::Call(tool_names::SPAWN_AGENT, task))
     }
 
     /// Scripts an agent without peers: it asks the user if requested, lists files, reads, and writes down
@@ -113,33 +114,33 @@ impl<'a> Scene<'a> {
         if let Some(question) = self.question() {
             return Some(question);
         }
-        if self.can("list_files") {
-            return Some(Next::Call("list_files", json!({})));
+        if self.can(tool_names::LIST_FILES) {
+            return Some(Next::Call(tool_names::LIST_FILES, json!({})));
         }
-        if self.can("read_file")
-            && let Some(path) = match self.output("list_files") {
+        if self.can(tool_names::READ_FILE)
+            && let Some(path) = match self.output(tool_names::LIST_FILES) {
                 Some(listing) => small_text_file(listing),
                 None => named_file(&self.request),
             }
         {
-            return Some(Next::Call("read_file", json!({ "path": path })));
+            return Some(Next::Call(tool_names::READ_FILE, json!({ "path": path })));
         }
-        if self.can("fetch_url")
+        if self.can(tool_names::FETCH_URL)
             && let Some(url) = url(&self.request)
         {
-            return Some(Next::Call("fetch_url", json!({ "url": url })));
+            return Some(Next::Call(tool_names::FETCH_URL, json!({ "url": url })));
         }
-        self.can("create_note").then(|| {
+        self.can(tool_names::CREATE_NOTE).then(|| {
             let title = format!("Rehearsal: {}", cut(first_line(&self.request), 60));
             let found = self.found();
             let content = if found.is_empty() { "Nothing was found to read.".to_owned() } else { found };
-            Next::Call("create_note", json!({ "title": title, "content": content }))
+            Next::Call(tool_names::CREATE_NOTE, json!({ "title": title, "content": content }))
         })
     }
 
     /// Returns the final answer, as a message if agents of this kind reach their user by messages.
     fn answer(&self) -> Next {
-        let text = match (self.peer(), self.output("send_message")) {
+        let text = match (self.peer(), self.output(tool_names::SEND_MESSAGE)) {
             // A peer's answer is forwarded without quotation, which would only make it harder to read.
             (Some(peer), Some(answer)) => {
                 format!(
@@ -156,10 +157,10 @@ impl<'a> Scene<'a> {
         };
         match self.recipients() {
             Some(recipients) if recipients.is_empty() => {
-                Next::Call("send_message", json!({ "message": text }))
+                Next::Call(tool_names::SEND_MESSAGE, json!({ "message": text }))
             }
             Some(recipients) if recipients.contains(&USER) => {
-                Next::Call("send_message", json!({ "recipient": USER, "message": text }))
+                Next::Call(tool_names::SEND_MESSAGE, json!({ "recipient": USER, "message": text }))
             }
             _ => Next::Say(text),
         }
@@ -167,14 +168,14 @@ impl<'a> Scene<'a> {
 
     /// Returns the tools' outputs, quoted; if a list led to a file, the file without the list.
     fn found(&self) -> String {
-        let was_read = self.output("read_file").is_some();
+        let was_read = self.output(tool_names::READ_FILE).is_some();
         let quote = |(tool, text): &(&str, &str)| {
             let text = cut(&without_disclaimer(text), QUOTE).replace('\n', "\n> ");
             format!("`{tool}` returned:\n> {text}")
         };
         self.outputs
             .iter()
-            .filter(|(tool, _)| !was_read || *tool != "list_files")
+            .filter(|(tool, _)| !was_read || *tool != tool_names::LIST_FILES)
             .map(quote)
             .collect::<Vec<_>>()
             .join("\n\n")
@@ -195,7 +196,7 @@ impl<'a> Scene<'a> {
 
     /// Returns the recipients of `send_message`, if it is offered; an empty list means the user.
     fn recipients(&self) -> Option<Vec<&str>> {
-        let spec = self.tool("send_message")?;
+        let spec = self.tool(tool_names::SEND_MESSAGE)?;
         let names = spec.parameters.pointer("/properties/recipient/enum").and_then(Value::as_array);
         Some(names.into_iter().flatten().filter_map(Value::as_str).collect())
     }
@@ -207,7 +208,8 @@ impl<'a> Scene<'a> {
 
     /// Returns the kind of agent to spawn.
     fn role(&self) -> Option<&str> {
-        let kinds = self.tool("spawn_agent")?.parameters.pointer("/properties/kind/enum")?.as_array()?;
+        let kinds =
+            self.tool(tool_names::SPAWN_AGENT)?.parameters.pointer("/properties/kind/enum")?.as_array()?;
         researcher_or_first(kinds.iter().filter_map(Value::as_str))
     }
 }
@@ -217,9 +219,11 @@ impl<'a> Scene<'a> {
 fn closes(message: &Message) -> bool {
     let to_user = |call: &ToolCall| {
         let recipient = call.arguments.get("recipient").and_then(Value::as_str);
-        call.tool == "send_message" && recipient.is_none_or(|name| name == USER)
+        call.tool == tool_names::SEND_MESSAGE && recipient.is_none_or(|name| name == USER)
     };
-    let handed_on = |call: &ToolCall| ["spawn_agent", "reactivate_agent"].contains(&call.tool.as_str());
+    let handed_on = |call: &ToolCall| {
+        [tool_names::SPAWN_AGENT, tool_names::REACTIVATE_AGENT].contains(&call.tool.as_str())
+    };
     let ends = |call: &ToolCall| to_user(call) || handed_on(call);
     matches!(message, Message::Assistant { calls, .. } if calls.is_empty() || calls.iter().any(ends))
 }

@@ -46,7 +46,7 @@ fn prefix_break(broken: entourage_engine::PrefixBreak) -> PrefixBreak {
     }
 }
 
-fn tool(ToolSpec { name, description, parameters }: &ToolSpec) -> OfferedTool {
+fn tool(ToolSpec { name, description, parameters, .. }: &ToolSpec) -> OfferedTool {
     OfferedTool { name: name.clone(), description: description.clone(), parameters: parameters.clone() }
 }
 

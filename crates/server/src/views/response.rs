@@ -93,8 +93,8 @@ pub(crate) fn run_item(item: responses::RunItem) -> RunItem {
             (item.origin, item.at, body)
         }
         responses::RunItem::Notice(item) => {
-            let body = RunItemBody::NoticeItem { level: item.level.into(), code: item.code, text: item.text };
-            (item.origin, item.at, body)
+            let responses::NoticeItem { origin, level, code, reason, text, at } = item;
+            (origin, at, RunItemBody::NoticeItem { level: level.into(), code, reason, text })
         }
     };
     RunItem { origin: origin(of), at, body }

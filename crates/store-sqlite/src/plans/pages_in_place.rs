@@ -3,8 +3,8 @@
 
 use entourage_store::{EntityQuery, EventQuery, ItemQuery, Page, UsageQuery};
 use entourage_types::{
-    EntityKind, Grant, GrantStatus, Intervention, InterventionStatus, Learning, LearningStatus, Question,
-    QuestionStatus, Schedule, ScheduleStatus, Session, SessionStatus, Status, Task, UsageBy,
+    EntityKind, EventName, Grant, GrantStatus, Intervention, InterventionStatus, Learning, LearningStatus,
+    Question, QuestionStatus, Schedule, ScheduleStatus, Session, SessionStatus, Status, Task, UsageBy,
 };
 use rusqlite::Connection;
 
@@ -58,7 +58,7 @@ fn a_page_of_events_reads_no_event_before_or_behind_it() {
                 list(connection, EventQuery { agent: other, ..latest(last - 401, last) })
             }),
             ("of a rare name, among four hundred", 4, &|connection, last| {
-                let name = Some("agent_created".to_owned());
+                let name = Some(EventName::AgentCreated);
                 list(connection, EventQuery { name, ..latest(last - 401, last) })
             }),
             ("two, for a bucket of a timeline", 2, &|connection, last| {

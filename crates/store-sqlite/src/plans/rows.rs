@@ -85,7 +85,7 @@ pub(super) fn database_beside(beside: Beside, many: u32) -> (tempfile::TempDir, 
             "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, created, \
              updated, living",
             &format!(
-                "{}, {owner}, {root}, {parent}, 0, 'assistant', 'key ' || ({number}), 'Trains', {agent}, \
+                "{}, {owner}, {root}, {parent}, 0, 'assistant', 'assistant<key ' || ({number}), 'Trains', {agent}, \
                  iif(i % 3 = 0, 'retry', NULL), 1, 1, i, i, {}",
                 id(number),
                 i32::from(!has_ended)

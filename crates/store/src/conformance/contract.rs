@@ -8,8 +8,8 @@ use entourage_types::{
 use super::{
     Backing,
     sample::{
-        at, claim, done, new_child, new_root, open, owner, post, question, request, run, say, step, stranger,
-        wakeup,
+        at, claim, done, key, new_child, new_root, open, owner, post, question, request, run, say, step,
+        stranger, wakeup,
     },
 };
 use crate::{Commit, EntityQuery, Error, ItemQuery, Result, RunQuery, Store, Write};
@@ -75,7 +75,7 @@ pub async fn an_agent_may_be_created_with_items(place: impl Backing) -> Result<(
 pub async fn a_key_is_unique_in_its_tree(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (here, there) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
-    let keyed = |above: &Agent| above.child("peer", "answers", Some("chat peer".to_owned()), at(1));
+    let keyed = |above: &Agent| above.child("peer", "answers", Some(key("chat peer")), at(1));
     let first = keyed(&here);
     store.commit(Commit::new(at(1)).write(Write::NewAgent(first.clone()))).await?;
     let refused = store.commit(Commit::new(at(1)).write(Write::NewAgent(keyed(&here)))).await;
@@ -96,7 +96,7 @@ pub async fn an_agent_never_changes_its_owner_kind_key_or_place(place: impl Back
         |agent, other| agent.root = other.root,
         |agent, other| agent.parent = Some(other.id),
         |agent, _| agent.depth = 7,
-        |agent, _| agent.key = Some("a key".to_owned()),
+        |agent, _| agent.key = Some(key("a")),
         |agent, _| agent.kind = "another".to_owned(),
         |agent, _| agent.created = at(99),
     ];
@@ -304,7 +304,7 @@ pub async fn names_have_no_nul_and_a_bounded_length(place: impl Backing) -> Resu
     let agent = claim(&store, known.id).await?.agent;
     let long = "k".repeat(513);
     for name in ["a\0b", long.as_str()] {
-        let child = Agent { key: Some(name.to_owned()), ..known.child("digger", "digs", None, at(0)) };
+        let child = Agent { key: Some(key(name)), ..known.child("digger", "digs", None, at(0)) };
         let of_kind = Agent { kind: name.to_owned(), ..known.child("digger", "digs", None, at(0)) };
         let stranger = Agent::root(Owner::new(name), "digger", "", at(0));
         let outside = [
@@ -323,7 +323,7 @@ pub async fn names_have_no_nul_and_a_bounded_length(place: impl Backing) -> Resu
         let refused = store.commit(Commit::fenced(&agent, at(1)).write(Write::Run(run)).write(named)).await;
         assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
     }
-    let longest = Agent { key: Some("k".repeat(512)), ..known.child("digger", "digs", None, at(0)) };
+    let longest = Agent { key: Some(key(&"k".repeat(511))), ..known.child("digger", "digs", None, at(0)) };
     store.commit(Commit::new(at(1)).write(Write::NewAgent(longest))).await?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use entourage_types::{Agent, Event, EventBody, RunId, Scope, Status, Time, WaitingOn};
+use entourage_types::{Agent, Event, EventBody, NewEvent, RunId, Scope, Status, Time, WaitingOn};
 
 use super::{
     Backing,
@@ -42,7 +42,7 @@ pub async fn each_change_has_its_event(place: impl Backing) -> Result<()> {
     let expected: Vec<Event> = told
         .into_iter()
         .zip(2..)
-        .map(|((root, agent, body), seq)| Event { root, seq, agent, at: at(7), body })
+        .map(|(NewEvent { root, agent, body }, seq)| Event { root, seq, agent, at: at(7), body })
         .collect();
     assert_eq!(store.events(&Scope::All, known.root, 1, 100).await?, expected);
 

@@ -2,7 +2,7 @@
 //! name, questions by when they are due, and pages that end at a given row.
 
 use entourage_types::{
-    Agent, AgentId, Question, Run, RunId, Scope, ShownStatus, Status, StopReason, WaitingOn,
+    Agent, AgentId, EventName, Question, Run, RunId, Scope, ShownStatus, Status, StopReason, WaitingOn,
 };
 
 use super::{
@@ -129,9 +129,9 @@ pub async fn events_are_found_by_agent_and_name_between_two_numbers(place: impl 
     }
     let everything = store.events(&Scope::All, root.id, 0, 100).await?;
     assert!(everything.len() >= 10, "{everything:?}");
-    let name = everything.last().map(|event| event.body.name().to_owned()).unwrap_or_default();
+    let name = everything.last().map(|event| event.body.name());
     for agent in [None, Some(root.id), Some(child.id)] {
-        for named in [None, Some(name.clone()), Some("none".to_owned())] {
+        for named in [None, name, Some(EventName::Grant)] {
             for (after, before) in
                 [(0, None), (3, None), (0, Some(8)), (3, Some(8)), (5, Some(6)), (99, None)]
             {
@@ -140,14 +140,14 @@ pub async fn events_are_found_by_agent_and_name_between_two_numbers(place: impl 
                         before,
                         latest,
                         agent,
-                        name: named.clone(),
+                        name: named,
                         ..EventQuery::of(root.id, after, limit)
                     };
                     let mut expected: Vec<_> = everything
                         .iter()
                         .filter(|event| event.seq > after && before.is_none_or(|before| event.seq < before))
                         .filter(|event| agent.is_none_or(|agent| event.agent == agent))
-                        .filter(|event| named.as_ref().is_none_or(|name| event.body.name() == name))
+                        .filter(|event| named.is_none_or(|name| event.body.name() == name))
                         .cloned()
                         .collect();
                     let most = limit as usize;

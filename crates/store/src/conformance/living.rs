@@ -168,11 +168,11 @@ pub async fn expectations_about_the_end_of_agents_hold_or_refuse(place: impl Bac
     let refused = ask(Expect::NotDeleted(missing)).await;
     assert!(matches!(refused, Err(Error::NoAgent { .. })), "{refused:?}");
     ask(Expect::ChildrenDeleted(root.id)).await?;
-    ask(Expect::LastCreated(root.id, root.id)).await?;
+    ask(Expect::LastCreated { root: root.id, last: root.id }).await?;
     let child = new_child(&store, &root).await?;
-    let refused = ask(Expect::LastCreated(root.id, root.id)).await;
+    let refused = ask(Expect::LastCreated { root: root.id, last: root.id }).await;
     assert!(matches!(refused, Err(Error::HasGrown { .. })), "{refused:?}");
-    ask(Expect::LastCreated(root.id, child.id)).await?;
+    ask(Expect::LastCreated { root: root.id, last: child.id }).await?;
     for (status, has_ended, deleted) in [
         (Status::Idle, false, false),
         (Status::Waiting, false, false),

@@ -16,7 +16,7 @@ use proptest::{
 
 use super::{
     Backing,
-    sample::{at, done, open, post, question, request, run, say, step, task, wakeup},
+    sample::{at, done, key as key_of, open, post, question, request, run, say, step, task, wakeup},
 };
 use crate::{
     AgentQuery, Commit, EntityQuery, Error, Expect, ItemQuery, MemoryStore, Page, Result, RunQuery, Store,
@@ -130,7 +130,7 @@ impl Known {
                 Write::NewAgent(Agent::root(owner(*stranger), "helper", "helps", at(now)))
             }
             RandomWrite::Child { of, key } => {
-                let key = key.map(|key| format!("key {key}"));
+                let key = key.map(|nth| key_of(&format!("digger {nth}")));
                 Write::NewAgent(self.agent(*of).child("digger", "digs", key, at(now)))
             }
             RandomWrite::Post { to } => Write::Post(post(self.agent(*to).id, "hello")),

@@ -1,11 +1,11 @@
 //! Rows to test with.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use entourage_types::{
-    About, Agent, AgentId, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note, NoteId,
-    OnEnd, Owner, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status, Step,
-    StepState, Task, TaskId, Time, Usage, Wait, Wakeup, WakeupId,
+    About, Agent, AgentId, AgentKey, Author, CallId, Cost, Entity, EntityKind, Item, ItemBody, Message, Note,
+    NoteId, OnEnd, Owner, Post, PostBody, PostId, Question, QuestionId, QuestionStatus, Run, RunId, Status,
+    Step, StepState, Task, TaskId, Time, Usage, Wait, Wakeup, WakeupId,
 };
 
 use crate::{Claim, Commit, Error, Result, Store, Write};
@@ -21,6 +21,11 @@ pub(crate) fn owner() -> Owner {
 
 pub(crate) fn stranger() -> Owner {
     Owner::new("bob")
+}
+
+/// The key of an agent of this name.
+pub(crate) fn key(recipient: &str) -> AgentKey {
+    AgentKey { recipient: recipient.to_owned(), sender: String::new(), nth: NonZeroU32::MIN }
 }
 
 /// Stores a new agent of this owner and returns it.

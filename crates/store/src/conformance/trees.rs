@@ -8,7 +8,7 @@ use entourage_types::{
 
 use super::{
     Backing,
-    sample::{at, claim, join, new_child, new_root, owner, post, wakeup},
+    sample::{at, claim, join, key, new_child, new_root, owner, post, wakeup},
 };
 use crate::{AgentQuery, Commit, Error, Expect, Page, Result, Store, Write};
 
@@ -20,8 +20,8 @@ async fn ids(store: &impl Store, query: AgentQuery) -> Result<Vec<AgentId>> {
 pub async fn agents_are_found_by_tree_parent_kind_key_and_status(place: impl Backing) -> Result<()> {
     let store = place.open().await?;
     let (one, two) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
-    let child = new_child(&store, &one).await?;
-    let keyed = child.child("peer", "answers", Some("a key".to_owned()), at(2));
+    let (child, key) = (new_child(&store, &one).await?, key("a"));
+    let keyed = child.child("peer", "answers", Some(key.clone()), at(2));
     store.commit(Commit::new(at(2)).write(Write::NewAgent(keyed.clone()))).await?;
     assert_eq!(store.agent(&Scope::All, keyed.id).await?, Some(keyed.clone()));
     let mut agent = claim(&store, child.id).await?.agent;
@@ -46,8 +46,8 @@ pub async fn agents_are_found_by_tree_parent_kind_key_and_status(place: impl Bac
         (AgentQuery { roots: true, root: Some(two.id), ..all.clone() }, vec![&two]),
         (AgentQuery { kind: Some("helper".to_owned()), ..all.clone() }, vec![&one, &two]),
         (AgentQuery { kind: Some("help".to_owned()), ..all.clone() }, vec![]),
-        (AgentQuery { root: Some(one.id), key: Some("a key".to_owned()), ..all.clone() }, vec![&keyed]),
-        (AgentQuery { root: Some(two.id), key: Some("a key".to_owned()), ..all.clone() }, vec![]),
+        (AgentQuery { root: Some(one.id), key: Some(key.clone()), ..all.clone() }, vec![&keyed]),
+        (AgentQuery { root: Some(two.id), key: Some(key.clone()), ..all.clone() }, vec![]),
         (AgentQuery { status: Some(ShownStatus::Running), ..all.clone() }, vec![&child]),
         (
             AgentQuery { status: Some(ShownStatus::Idle), root: Some(one.id), ..all },

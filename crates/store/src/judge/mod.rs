@@ -6,7 +6,7 @@ mod facts;
 mod records;
 mod rules;
 
-use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, EventBody, Owner, Status};
+use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, NewEvent, Owner, Status};
 
 pub use facts::{Facts, RecordState, Rejection};
 
@@ -17,9 +17,8 @@ use crate::{BudgetChange, Commit, Error, Expect, Fence, Write, derive};
 pub struct AcceptedCommit {
     /// The fenced agent as stored before the commit; none for an outsider.
     pub writer: Option<Agent>,
-    /// The events of the commit: the root of the tree, the agent, and the body. The store assigns the
-    /// numbers.
-    pub events: Vec<(AgentId, AgentId, EventBody)>,
+    /// The events of the commit. The store assigns the numbers.
+    pub events: Vec<NewEvent>,
 }
 
 type Result<T, F> = std::result::Result<T, Rejection<<F as Facts>::Error>>;
@@ -40,8 +39,8 @@ impl Commit {
         self.validate(writer.as_ref())?;
         judge.check_writes()?;
         let events = derive::events(self, writer.as_ref());
-        for (root, ..) in &events {
-            judge.check_root_remains(*root)?;
+        for event in &events {
+            judge.check_root_remains(event.root)?;
         }
         Ok(AcceptedCommit { writer, events })
     }
@@ -141,7 +140,7 @@ impl<F: Facts> Judge<'_, F> {
                 let is_idle = found.status.is_terminal() && !read(facts.has_posts_or_wakeups(*agent))?;
                 holds(is_idle, Error::NotEnded { agent: *agent })
             }
-            Expect::LastCreated(root, last) => {
+            Expect::LastCreated { root, last } => {
                 let found = read(facts.last_created(*root))?;
                 holds(found == Some(*last), Error::HasGrown { root: *root })
             }

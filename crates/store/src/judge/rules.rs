@@ -31,7 +31,8 @@ fn check_stored_names(write: &Write) -> Result<()> {
     };
     match write {
         Write::NewAgent(agent) | Write::Agent(agent) => {
-            check(&[agent.owner.as_str(), &agent.kind, agent.key.as_deref().unwrap_or_default()])?;
+            let key = agent.key.as_ref().map(ToString::to_string).unwrap_or_default();
+            check(&[agent.owner.as_str(), &agent.kind, &key])?;
             if agent.title.contains('\0') { refuse("a title contains a NUL".to_owned()) } else { Ok(()) }
         }
         Write::Run(run) if run.error.as_ref().is_some_and(|error| error.contains('\0')) => {

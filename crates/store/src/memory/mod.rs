@@ -305,7 +305,7 @@ impl Store for MemoryStore {
             event.seq > query.after
                 && query.before.is_none_or(|before| event.seq < before)
                 && only(query.agent.as_ref(), &event.agent)
-                && query.name.as_ref().is_none_or(|name| name == event.body.name())
+                && query.name.is_none_or(|name| name == event.body.name())
         };
         let (wanted, limit) = (rows.events(query.root).iter().filter(fits).cloned(), query.limit as usize);
         if !query.latest {

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
     Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, EventBody, HourlyUsage, Item,
-    Parent, Post, Run, RunId, Step, Wakeup, WakeupId,
+    NewEvent, Parent, Post, Run, RunId, Step, Wakeup, WakeupId,
 };
 
 use crate::{
@@ -138,7 +138,7 @@ impl Rows {
             self.write(write, writer.as_ref())?;
         }
         let mut events = Vec::with_capacity(derived.len());
-        for (root, agent, body) in derived {
+        for NewEvent { root, agent, body } in derived {
             let of_tree = self.events.entry(root).or_default();
             let (seq, at) = of_tree
                 .last()

@@ -1,27 +1,29 @@
 //! `ask_user`: a question that only a person can answer.
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::filled;
-use crate::{Ask, Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use super::{filled, undescribed};
+use crate::{Ask, Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "ask_user";
+const NAME: &str = tool_names::ASK_USER;
 
 /// Asks the user a question and waits for the answer, however long it takes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AskUser;
 
-#[derive(Deserialize, JsonSchema)]
-struct Arguments {
+/// The arguments of a call, by a model or by a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = undescribed)]
+pub struct AskUserArguments {
     /// One clear question.
-    question: String,
+    pub question: String,
     /// Answers to choose from, if there are a few likely ones.
     #[serde(default)]
-    options: Option<Vec<String>>,
+    pub options: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -31,7 +33,7 @@ impl Tool for AskUser {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(spec_of::<Arguments>(
+        Some(spec_of::<AskUserArguments>(
             NAME,
             "Ask the user a question and wait for the answer. \
              Use it when something is missing or unclear that only the user can decide.",
@@ -42,12 +44,12 @@ impl Tool for AskUser {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Person
+    fn source(&self) -> ResultSource {
+        ResultSource::Person
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
-        let Arguments { question, options } = parse(NAME, arguments)?;
+        let AskUserArguments { question, options } = parse(NAME, arguments)?;
         let text = filled(NAME, "question", question)?;
         let options = options.unwrap_or_default().into_iter().filter(|o| !o.trim().is_empty()).collect();
         Ok(Outcome::Ask(Ask { text, options }))

@@ -1,15 +1,15 @@
 //! `final_answer`: ends the work by a call.
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
-use crate::{Caller, Context, Done, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Done, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "final_answer";
+const NAME: &str = tool_names::FINAL_ANSWER;
 
 /// Ends the run with an answer, once all calls of the turn are answered. Offered only to kinds that list it
 /// by name: a turn without calls does the same.
@@ -41,8 +41,8 @@ impl Tool for FinalAnswer {
         true
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

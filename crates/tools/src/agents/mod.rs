@@ -7,22 +7,28 @@ mod send_message;
 mod spawn_agent;
 mod wait;
 
-pub use ask_user::AskUser;
+pub use ask_user::{AskUser, AskUserArguments};
 pub use final_answer::FinalAnswer;
 pub use reactivate_agent::ReactivateAgent;
 pub use send_message::SendMessage;
-pub use spawn_agent::SpawnAgent;
+pub use spawn_agent::{SpawnAgent, SpawnAgentArguments};
 pub use wait::Wait;
 
 use std::sync::Arc;
 
 use entourage_types::Kind;
+use schemars::Schema;
 
 use crate::{Error, Result};
 
 /// Returns the kinds with when to use each, one per line.
 fn directory(peers: &[Arc<Kind>]) -> String {
     peers.iter().map(|kind| format!("\n- {}: {}", kind.name, kind.description)).collect()
+}
+
+/// Removes what the doc comment of an argument type says: it is for programs, and a model reads the tool's description.
+fn undescribed(schema: &mut Schema) {
+    schema.remove("description");
 }
 
 /// Returns the text, or an error if it is blank.

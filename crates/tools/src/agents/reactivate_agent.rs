@@ -3,17 +3,15 @@
 use std::str::FromStr;
 
 use async_trait::async_trait;
-use entourage_types::{OnEnd, ToolSpec};
+use entourage_types::{OnEnd, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::filled;
-use crate::{
-    Caller, Context, Delegate, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
-};
+use crate::{Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
 
-const NAME: &str = "reactivate_agent";
+const NAME: &str = tool_names::REACTIVATE_AGENT;
 
 /// Writes to an agent that the caller spawned before. An agent that has ended resumes its task, one that
 /// waits for an answer gets it, and one at work reads it before its next step.
@@ -48,8 +46,8 @@ impl Tool for ReactivateAgent {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

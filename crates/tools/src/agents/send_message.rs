@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use entourage_types::{Kind, OnEnd, Reply, ToolSpec, WorksFor};
+use entourage_types::{Kind, OnEnd, Reply, ResultSource, ToolSpec, WorksFor, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{directory, filled};
-use crate::{
-    Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Source, Target, Tool, parse, spec_of,
-};
+use crate::{Caller, Context, Delegate, Done, Effect, Error, Outcome, Result, Target, Tool, parse, spec_of};
 
-const NAME: &str = "send_message";
+const NAME: &str = tool_names::SEND_MESSAGE;
 const USER: &str = "user";
 /// Names that models use for its arguments, with the schema's names.
 const ALIASES: [(&str, &str); 2] = [("recipient_agent", "recipient"), ("text", "message")];
@@ -101,8 +99,8 @@ impl Tool for SendMessage {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

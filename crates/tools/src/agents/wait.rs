@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "wait";
+const NAME: &str = tool_names::WAIT;
 const LONGEST: u64 = 86_400;
 
 /// Sleeps on disk for a while, without occupying a task or memory.
@@ -38,8 +38,8 @@ impl Tool for Wait {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

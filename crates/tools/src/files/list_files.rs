@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec, tool_names};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,9 +15,9 @@ use super::{
     confine::{Bounds, Found, on_disk, unreadable},
     entries::{Directory, told},
 };
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "list_files";
+const NAME: &str = tool_names::LIST_FILES;
 const MOST: usize = 500;
 /// The contents of subdirectories are included up to so many lines.
 const FEW: usize = 50;
@@ -57,8 +57,8 @@ impl Tool for ListFiles {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Private
+    fn source(&self) -> ResultSource {
+        ResultSource::Private
     }
 
     fn serves(&self, owner: &Owner) -> bool {

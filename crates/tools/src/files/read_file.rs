@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,9 +18,9 @@ use super::{
     entries::Directory,
     nearby,
 };
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "read_file";
+const NAME: &str = tool_names::READ_FILE;
 const MOST_BYTES: usize = 256 * 1024;
 /// A NUL byte within so many bytes of a file's beginning means that the file is not text.
 const SNIFF_BYTES: usize = 8 * 1024;
@@ -67,8 +67,8 @@ impl Tool for ReadFile {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Private
+    fn source(&self) -> ResultSource {
+        ResultSource::Private
     }
 
     fn serves(&self, owner: &Owner) -> bool {

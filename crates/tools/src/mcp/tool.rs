@@ -27,8 +27,7 @@ impl McpTool {
         let mut parameters = listed.input_schema.as_ref().clone();
         // A server may omit it, but some providers refuse a schema without `properties`.
         parameters.entry("properties").or_insert_with(|| json!({}));
-        let spec =
-            ToolSpec { name, description: description.into_owned(), parameters: Value::Object(parameters) };
+        let spec = ToolSpec::new(name, description.into_owned(), Value::Object(parameters));
         Self { server, remote: listed.name.into_owned(), spec, effect }
     }
 

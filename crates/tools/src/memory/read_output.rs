@@ -1,14 +1,14 @@
 //! `read_output`: the rest of a text that was too long to show whole.
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "read_output";
+const NAME: &str = tool_names::READ_OUTPUT;
 /// Room in the output for the text around the part.
 const AROUND: usize = 200;
 
@@ -40,8 +40,8 @@ impl Tool for ReadOutput {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

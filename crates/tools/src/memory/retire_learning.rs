@@ -1,15 +1,15 @@
 //! `retire_learning`: retires a learning that no longer applies.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, LearningStatus, ToolSpec};
+use entourage_types::{Learning, LearningStatus, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{keep, named};
-use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "retire_learning";
+const NAME: &str = tool_names::RETIRE_LEARNING;
 
 /// Retires a learning of the caller; its record stays.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,8 +35,8 @@ impl Tool for RetireLearning {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -1,15 +1,15 @@
 //! `save_learning`: remembers something in all later conversations.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, LearningId, LearningStatus, ToolSpec};
+use entourage_types::{Learning, LearningId, LearningStatus, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{MOST, all, checked, keep};
-use crate::{Caller, Context, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "save_learning";
+const NAME: &str = tool_names::SAVE_LEARNING;
 
 /// Saves a learning of the caller.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,8 +36,8 @@ impl Tool for SaveLearning {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -1,16 +1,14 @@
 //! `search_agent_history`: finds closed sessions.
 
 use async_trait::async_trait;
-use entourage_types::{Session, Time, ToolSpec};
+use entourage_types::{ResultSource, Session, Time, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    Caller, Context, Effect, Outcome, RecordQuery, RecordScope, Result, Source, Tool, find, parse, spec_of,
-};
+use crate::{Caller, Context, Effect, Outcome, RecordQuery, RecordScope, Result, Tool, find, parse, spec_of};
 
-const NAME: &str = "search_agent_history";
+const NAME: &str = tool_names::SEARCH_AGENT_HISTORY;
 /// The maximum number of sessions.
 const LIMIT: usize = 5;
 /// How many sessions are read in search of those since a given time.
@@ -70,8 +68,8 @@ impl Tool for SearchAgentHistory {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

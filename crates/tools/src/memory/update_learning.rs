@@ -1,15 +1,15 @@
 //! `update_learning`: corrects a learning.
 
 use async_trait::async_trait;
-use entourage_types::{Learning, ToolSpec};
+use entourage_types::{Learning, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::learnings::{checked, keep, named};
-use crate::{Caller, Context, Effect, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "update_learning";
+const NAME: &str = tool_names::UPDATE_LEARNING;
 
 /// Changes the text of a learning of the caller.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,8 +37,8 @@ impl Tool for UpdateLearning {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

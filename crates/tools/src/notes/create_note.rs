@@ -1,14 +1,14 @@
 //! `create_note`: writes a note.
 
 use async_trait::async_trait;
-use entourage_types::{Note, NoteId, ToolSpec};
+use entourage_types::{Note, NoteId, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "create_note";
+const NAME: &str = tool_names::CREATE_NOTE;
 /// The longest title, in characters.
 const TITLE_CHARS: usize = 300;
 /// The longest note, in bytes: a search may return several at once.
@@ -44,8 +44,8 @@ impl Tool for CreateNote {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -3,17 +3,16 @@
 use std::cmp::Reverse;
 
 use async_trait::async_trait;
-use entourage_types::{Note, ToolSpec};
+use entourage_types::{Note, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    Caller, Context, Effect, Outcome, Reader, RecordQuery, RecordScope, Result, Source, Tool, find, parse,
-    spec_of,
+    Caller, Context, Effect, Outcome, Reader, RecordQuery, RecordScope, Result, Tool, find, parse, spec_of,
 };
 
-const NAME: &str = "search_notes";
+const NAME: &str = tool_names::SEARCH_NOTES;
 const LIMIT: u32 = 5;
 const LIMIT_MOST: u32 = 20;
 /// At most this many words of a query are searched individually: each costs a search.
@@ -56,8 +55,8 @@ impl Tool for SearchNotes {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Agents
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{Owner, ToolSpec};
+use entourage_types::{Owner, ResultSource, ToolSpec, tool_names};
 use reqwest::{
     Client, ClientBuilder, Response,
     header::{ACCEPT, CONTENT_TYPE, LOCATION},
@@ -28,9 +28,9 @@ use super::{
     owner_limits::{OwnerLimits, cores},
     readable::{self, Page},
 };
-use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Address, Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "fetch_url";
+const NAME: &str = tool_names::FETCH_URL;
 const MOST_REDIRECTS: usize = 5;
 const ACCEPTED: &str = "text/html, application/xhtml+xml, text/*;q=0.9, application/json;q=0.9, \
                         application/xml;q=0.9, */*;q=0.1";
@@ -215,8 +215,8 @@ impl Tool for FetchUrl {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Public
+    fn source(&self) -> ResultSource {
+        ResultSource::Public
     }
 
     /// An invalid address requires no approval: the call reports what is wrong with it.

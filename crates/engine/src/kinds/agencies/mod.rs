@@ -7,7 +7,7 @@ mod chart;
 mod draw;
 mod file;
 
-use entourage_types::Kind;
+use entourage_types::{Kind, tool_names};
 use serde::Serialize;
 
 use crate::kinds::pattern;
@@ -19,7 +19,6 @@ pub use file::parse;
 pub const ENDING: &str = ".agency.md";
 
 /// The tool by which an agent writes to its peers.
-const SEND_MESSAGE: &str = "send_message";
 
 /// A group of kinds with a communication chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -47,9 +46,9 @@ impl Agency {
         kind.peers = self.chart.peers(&kind.name);
         if let Some(tools) = &mut kind.tools
             && !kind.peers.is_empty()
-            && !tools.iter().any(|name| pattern::names(name, SEND_MESSAGE))
+            && !tools.iter().any(|name| pattern::names(name, tool_names::SEND_MESSAGE))
         {
-            tools.push(SEND_MESSAGE.to_owned());
+            tools.push(tool_names::SEND_MESSAGE.to_owned());
         }
         let parts = [self.shared_instructions.as_str(), kind.instructions.as_str()];
         kind.instructions =

@@ -6,7 +6,8 @@ use std::time::Duration;
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait, WaitingOn,
+    Agent, AgentKey, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
+    WaitingOn, title_of,
 };
 
 use crate::run::{
@@ -17,7 +18,6 @@ use crate::run::{
 use crate::{
     Error,
     thread::{self, ThreadSlot},
-    titles::title_of,
 };
 
 /// A tree gets no more new agents within this time than may live in it. Agents that end at once and leave their places
@@ -49,7 +49,7 @@ impl Run<'_> {
                 return self.reactivate(calls, index, (agent, question), work.text).await;
             }
             Target::Peer(kind) => {
-                let thread = thread::key(&kind, &thread::name_of(&self.agent));
+                let thread = AgentKey::new(&kind, thread::name_of(&self.agent)).map_err(CallRejected)?;
                 (kind, title_of(&work.text), Some(thread))
             }
             Target::New { kind, title } => (kind, title, None),
@@ -185,7 +185,7 @@ impl Run<'_> {
         &self,
         kind: &str,
         title: String,
-        thread: Option<String>,
+        thread: Option<AgentKey>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let max_depth = self.record.max_depth(&self.kind);
         if self.record.depth(&self.agent) >= max_depth {
@@ -208,7 +208,7 @@ impl Run<'_> {
         &self,
         kind: &str,
         title: String,
-        thread: Option<String>,
+        thread: Option<AgentKey>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let store = self.engine.store();
         let scope = self.scope();

@@ -4,9 +4,9 @@
 //! other, and from the instructions of its kinds as they are now.
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
-use entourage_tools::{Address, Source};
+use entourage_tools::Address;
 use entourage_types::{
-    About, Agent, AgentId, Item, ItemBody, Kind, OutputEffect, Question, QuestionId, Scope,
+    About, Agent, AgentId, Item, ItemBody, Kind, OutputEffect, Question, QuestionId, ResultSource, Scope,
 };
 
 use crate::{
@@ -144,15 +144,15 @@ impl<'r> Readings<'r> {
         Ok(match &item.body {
             ItemBody::Message(message) if message.from.is_outside() => Shows::Given(&message.text),
             ItemBody::Output(output) => match self.engine.inner.toolsets.source(&output.tool) {
-                Some(Source::Public | Source::Person) if !output.error => match output.effect {
+                Some(ResultSource::Public | ResultSource::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
                         Shows::Nothing
                     }
                     _ => Shows::Given(&output.text),
                 },
                 // The text of a failed call may repeat its arguments.
-                Some(Source::Public | Source::Person | Source::Agents) => Shows::Nothing,
-                Some(Source::Private) => Shows::Private,
+                Some(ResultSource::Public | ResultSource::Person | ResultSource::Agents) => Shows::Nothing,
+                Some(ResultSource::Private) => Shows::Private,
                 // A tool of the agent's own, or one that existed once; with an error, perhaps one that never
                 // existed.
                 None if output.error => Shows::Nothing,

@@ -13,7 +13,8 @@ use crate::run::{
     Interrupt, Result, Run, check_lease,
     guards::guardrails::ParallelGuardrails,
     model::{
-        decide::Prompt, reserve::answer_limit, streamed::Streamed, tries::FailedTries, usage::sanitize_usage,
+        attempts::FailedTries, decide::Prompt, reserve::answer_limit, streamed::Streamed,
+        usage::sanitize_usage,
     },
     trace::RunSpans,
 };
@@ -185,12 +186,12 @@ impl Run<'_> {
             // A request that is refused for a fault of its own would be refused by other models too.
             let others = at + 1 < models.len() && !matches!(error, ModelError::Refused { .. });
             tracing::warn!(attempt, %error, "a model call failed");
-            let delay = match retry::next(&error, attempt, max_attempts, others, self.agent.id) {
-                Next::Elsewhere(pause) => {
-                    soonest = Some(soonest.map_or(pause, |other| pause.min(other)));
-                    at += 1;
-                    continue;
-                }
+            if let Some(pause) = retry::long_pause(&error).filter(|_| others) {
+                soonest = Some(soonest.map_or(pause, |other| pause.min(other)));
+                at += 1;
+                continue;
+            }
+            let delay = match retry::next(&error, attempt, max_attempts, self.agent.id) {
                 Next::Over if others => {
                     if at == tries.kept.models_failed as usize {
                         (tries.kept.models_failed, tries.kept.spent) =

@@ -9,7 +9,7 @@ use entourage_types::{
 
 use crate::{
     budget::Unaffordable,
-    run::{Interrupt, Result, Run, model::heard::RequestStage},
+    run::{Interrupt, Result, Run, model::request_progress::RequestStage},
 };
 
 /// The most tokens of an answer, where a budget applies and the kind says nothing.

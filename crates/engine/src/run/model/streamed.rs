@@ -2,7 +2,7 @@
 
 use entourage_llm::{Delta, Deltas};
 
-use super::heard::Heard;
+use super::request_progress::RequestProgress;
 use crate::{AgentDelta, Clock, Piece, feed::Pieces, watchdog::Heartbeat};
 
 /// Publishes the pieces of one attempt, with their offsets.
@@ -15,7 +15,7 @@ pub(super) struct Streamed<'a> {
     /// Whether any piece of the answer has arrived.
     began: bool,
     blank: AgentDelta,
-    heard: Heard,
+    heard: RequestProgress,
 }
 
 impl<'a> Streamed<'a> {
@@ -26,7 +26,7 @@ impl<'a> Streamed<'a> {
         pulse: (&'a Heartbeat, &'a dyn Clock),
         blank: AgentDelta,
     ) -> Self {
-        Self { pieces, is_shown, pulse, offset: 0, began: false, blank, heard: Heard::nothing() }
+        Self { pieces, is_shown, pulse, offset: 0, began: false, blank, heard: RequestProgress::nothing() }
     }
 
     /// Takes back what subscribers have seen of an answer that is of no use.
@@ -38,8 +38,8 @@ impl<'a> Streamed<'a> {
     }
 
     /// What was heard of the requests.
-    pub(super) fn into_heard(mut self) -> Heard {
-        std::mem::replace(&mut self.heard, Heard::nothing())
+    pub(super) fn into_heard(mut self) -> RequestProgress {
+        std::mem::replace(&mut self.heard, RequestProgress::nothing())
     }
 
     fn send(&self, piece: Piece) {

@@ -9,7 +9,7 @@ use entourage_types::{AskedSummary, ModelUse};
 use crate::prompt::{self, RenderedSummary, SummaryOf, View};
 use crate::run::{
     Interrupt, Result, Run,
-    model::{decide::weight, heard::Heard, usage::sanitize_usage},
+    model::{decide::weight, request_progress::RequestProgress, usage::sanitize_usage},
     trace::RunSpans,
 };
 
@@ -98,12 +98,15 @@ impl Run<'_> {
 
     /// Makes one attempt. Returns its outcome, and what was heard of its requests. A model that is silent for longer
     /// than the kind's limit has timed out.
-    async fn ask_for_summary(&self, request: Request) -> Result<(Result<Reply, ModelError>, Heard)> {
+    async fn ask_for_summary(
+        &self,
+        request: Request,
+    ) -> Result<(Result<Reply, ModelError>, RequestProgress)> {
         let (engine, pulse) = (self.engine, self.control.pulse());
         let clock = &**engine.clock();
         let after = Duration::from_secs(self.kind.limits.model_seconds);
         let model = request.model.clone().unwrap_or_else(|| "the model".into());
-        let mut heard = Heard::nothing();
+        let mut heard = RequestProgress::nothing();
         let mut hear = |delta: Delta| {
             let now = clock.now();
             pulse.beat(now);

@@ -1,14 +1,12 @@
 //! Calls that a program makes. They are logged as a turn, like those of a model, and go the same way: intents,
 //! approval, questions, outputs.
 
-use entourage_types::{CallId, Output, OutputEffect, StepKey, ToolCall, Turn};
+use entourage_tools::AskUserArguments;
+use entourage_types::{CallId, Output, OutputEffect, StepKey, ToolCall, Turn, tool_names};
 use futures::FutureExt;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::run::{Interrupt, Result, Run};
-
-/// The tool that asks the user.
-const ASKS: &str = "ask_user";
 
 /// The result of a program's call.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +58,9 @@ impl Run<'_> {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn ask_user(&mut self, name: &str, question: &str, options: &[&str]) -> Result<CallResult> {
-        self.call(name, ASKS, json!({ "question": question, "options": options })).await
+        let options = options.iter().map(ToString::to_string).collect();
+        let arguments = AskUserArguments { question: question.to_owned(), options: Some(options) };
+        self.call(name, tool_names::ASK_USER, serde_json::to_value(arguments)?).await
     }
 
     /// Makes several calls at once, each a tool with its arguments, and returns their results in this order.

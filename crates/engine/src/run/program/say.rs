@@ -22,7 +22,7 @@ impl Run<'_> {
         tracing::warn!(%reason, cause, "sending the unedited result");
         self.add_once(
             StepKey::Remark,
-            Notice { cause: Some(cause), ..Notice::new(NoticeCode::ShownAsItIs, text) },
+            Notice { cause: Some(cause), ..Notice::new(NoticeCode::UneditedResult, text) },
         );
     }
 

@@ -1,23 +1,23 @@
 //! Work that a program gives to new agents.
 
-use entourage_tools::{Delegate, Target};
-use entourage_types::{CallId, OnEnd, ToolCall};
-use serde::{Deserialize, Serialize};
+use entourage_tools::SpawnAgentArguments;
+use entourage_types::{CallId, OnEnd, ToolCall, tool_names};
 
 use crate::run::{Result, Run};
-use crate::titles::title_of;
-
-/// The tool as which the transcript shows that an agent was started.
-const STARTS: &str = "spawn_agent";
 
 /// Work for a new agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     /// The kind of the agent; one of the peers of the run's kind.
     pub kind: String,
     /// What the agent is to do, with everything that it must know.
-    #[serde(rename = "task")]
     pub text: String,
+}
+
+impl From<NewTask> for SpawnAgentArguments {
+    fn from(NewTask { kind, text }: NewTask) -> Self {
+        Self { kind, task: text, title: None }
+    }
 }
 
 /// New agents that work, to be joined.
@@ -61,7 +61,9 @@ impl Run<'_> {
     async fn give(&mut self, name: &str, work: Vec<NewTask>, on_end: OnEnd) -> Result<Vec<ToolCall>> {
         let mut calls = Vec::with_capacity(work.len());
         for task in work {
-            calls.push((STARTS.to_owned(), serde_json::to_value(task)?));
+            // The transcript shows it as a call of the tool.
+            let arguments = serde_json::to_value(SpawnAgentArguments::from(task))?;
+            calls.push((tool_names::SPAWN_AGENT.to_owned(), arguments));
         }
         let calls = self.program_turn(name, calls).await?.calls;
         if calls.iter().all(|call| self.steps.is_answered(call.id)) {
@@ -71,9 +73,8 @@ impl Run<'_> {
         for (index, call) in calls.iter().enumerate() {
             if !self.steps.is_answered(call.id) && self.steps.of_call(call).is_none() {
                 // As it is on record: the program may give other work when it runs again.
-                let NewTask { kind, text } = serde_json::from_value(call.arguments.clone())?;
-                let to = Target::New { kind, title: title_of(&text) };
-                self.delegate(&calls, index, Delegate { to, text, on_end }).await?;
+                let arguments: SpawnAgentArguments = serde_json::from_value(call.arguments.clone())?;
+                self.delegate(&calls, index, arguments.delegate(on_end)).await?;
             }
         }
         Ok(calls)

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use entourage_store::Write;
-use entourage_tools::{Context, Effect, Error as ToolError, Outcome, Source};
+use entourage_tools::{Context, Effect, Error as ToolError, Outcome};
 use entourage_types::{
-    CallId, OnEnd, Output, OutputEffect, Step, StepKey, StepState, StepStatus, TaskId, Time, ToolCall, Wait,
-    WaitingOn, check_nesting,
+    CallId, OnEnd, Output, OutputEffect, ResultSource, Step, StepKey, StepState, StepStatus, TaskId, Time,
+    ToolCall, Wait, WaitingOn, check_nesting,
 };
 use futures::{
     FutureExt, StreamExt,
@@ -212,7 +212,7 @@ impl Run<'_> {
             }
             // A call that waits for a place counts as in progress, so that later calls keep their order
             // behind it.
-            order.begun(index, offered.tool.source() == Source::Person);
+            order.begun(index, offered.tool.source() == ResultSource::Person);
             ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
         }
         if !intents.is_empty() {

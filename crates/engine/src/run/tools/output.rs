@@ -2,13 +2,10 @@
 //! run.
 
 use entourage_types::{
-    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall,
+    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall, tool_names,
 };
 
 use crate::run::{Result, Run};
-
-/// The tool with which an agent writes to the user.
-const SENDS: &str = "send_message";
 
 /// What the outputs of a turn mean for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,8 +77,9 @@ impl Run<'_> {
         if self.was_asked_to_send() || self.limits().last_call().is_some() || self.limits().met().is_some() {
             return Ok(true);
         }
+        let sends = tool_names::SEND_MESSAGE;
         let text = format!(
-            "The user reads only what you send with `{SENDS}`, and you have sent nothing. Send it, or end again where \
+            "The user reads only what you send with `{sends}`, and you have sent nothing. Send it, or end again where \
              there is nothing to tell"
         );
         let at = self.engine.now();
@@ -104,7 +102,7 @@ impl Run<'_> {
     /// Whether only what is sent to the user is an answer, and nothing was sent.
     fn is_unsent(&self) -> bool {
         let sends = self.kind.reply == Reply::SendMessage && self.offered.position().works_for.is_person();
-        sends && self.offered.tools().named(SENDS).is_ok() && self.last_said().is_none()
+        sends && self.offered.tools().named(tool_names::SEND_MESSAGE).is_ok() && self.last_said().is_none()
     }
 
     fn was_asked_to_send(&self) -> bool {

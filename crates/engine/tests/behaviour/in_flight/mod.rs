@@ -105,7 +105,7 @@ impl OldDatabase {
         let model = ScriptedModel::deciding(|request| Some(Ok(repeats_last_input(request))));
         let world = World::builder(model).tools(tools).kinds(kinds).store(database.open()).start().await;
         let page = Page { limit: 100, newest_first: false, ..Page::default() };
-        let agents = world.client().agents(false, None, page).await.unwrap();
+        let agents = world.client().agents(None, page).await.unwrap();
         Self { world, effects, agents, _database: database }
     }
 

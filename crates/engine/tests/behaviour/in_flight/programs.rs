@@ -102,7 +102,7 @@ impl OldDatabase {
         migrated.write(&database.path(), include_str!("programs.sql"));
         let world = world(&database, true).start().await;
         let page = Page { limit: 100, ..Page::default() };
-        let agents = world.client().agents(false, None, page).await.unwrap();
+        let agents = world.client().agents(None, page).await.unwrap();
         Self { world, agents, _database: database }
     }
 

@@ -77,15 +77,15 @@ impl Tool for TestTool {
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec {
-            name: self.name.clone(),
-            description: "A tool for tests.".into(),
-            parameters: json!({
+        Some(ToolSpec::new(
+            self.name.clone(),
+            "A tool for tests.",
+            json!({
                 "type": "object",
                 "properties": { "n": { "type": "integer" } },
                 "additionalProperties": false
             }),
-        })
+        ))
     }
 
     fn effect(&self) -> Effect {

@@ -1,9 +1,9 @@
 //! `entourage doctor`: checks what is set up, what is missing, and how to repair it.
 
 mod engine;
+mod environment;
 mod maintenance;
 mod model;
-mod world;
 
 use clap::Args;
 use entourage::{Engine, Settings};
@@ -105,12 +105,12 @@ pub(super) async fn examine(
 /// Checks what agents reach: models, tools, receivers, and their own kinds.
 async fn reached(settings: &Settings, offline: bool) -> Vec<Finding> {
     let mut findings = model::models(settings, offline).await;
-    findings.push(world::keys(settings));
-    findings.push(world::search(settings));
-    findings.push(world::files(settings));
-    findings.extend(world::webhooks(settings));
-    findings.extend(world::mcp(settings).await);
-    findings.extend(world::traces(settings));
+    findings.push(environment::keys(settings));
+    findings.push(environment::search(settings));
+    findings.push(environment::files(settings));
+    findings.extend(environment::webhooks(settings));
+    findings.extend(environment::mcp(settings).await);
+    findings.extend(environment::traces(settings));
     findings.extend(engine::kinds(settings).await);
     findings
 }

@@ -1,7 +1,7 @@
 //! Converts our request for `genai`. Equal requests give equal bytes.
 
 use crate::{Connection, Message, Request, remote::arguments};
-use entourage_types::{ToolCall, ToolSpec};
+use entourage_types::{ToolCall, ToolSpec, tool_names};
 use genai::{
     adapter::AdapterKind,
     chat::{
@@ -149,17 +149,16 @@ fn wire_call(kind: AdapterKind, call: ToolCall) -> WireCall {
     }
 }
 
-/// The name of our search tool, which `genai` would take for the provider's own.
-const OURS: &str = "web_search";
+/// The name in place of `web_search`, which `genai` would take for the provider's own tool.
 const DISGUISED: &str = "web_search_tool";
 
 fn wire_name(kind: AdapterKind, name: String) -> String {
-    if name == OURS && disguises(kind) { DISGUISED.into() } else { name }
+    if name == tool_names::WEB_SEARCH && disguises(kind) { DISGUISED.into() } else { name }
 }
 
 /// Returns the tool's name as the engine knows it.
 pub(super) fn our_name(kind: AdapterKind, name: String) -> String {
-    if name == DISGUISED && disguises(kind) { OURS.into() } else { name }
+    if name == DISGUISED && disguises(kind) { tool_names::WEB_SEARCH.into() } else { name }
 }
 
 fn disguises(kind: AdapterKind) -> bool {

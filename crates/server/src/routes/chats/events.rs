@@ -63,13 +63,13 @@ async fn follow(
     // A document shows the state as of its event, so the index is built from the events themselves, also from
     // those that the client has had; if the first are not kept any more, it begins with what is stored.
     let is_whole = first == 1;
-    let family = if is_whole { TreeIndex::default() } else { TreeIndex::read(&client, id).await? };
+    let tree = if is_whole { TreeIndex::default() } else { TreeIndex::read(&client, id).await? };
     if is_whole && after.unwrap_or_default() > 0 {
         watch = client.watch(id, None).await?;
     }
     let renderer = client.renderer(&agent);
     let shown = after.unwrap_or_default();
-    let chat = Chat { client, id, watch, shown, family, renderer, has_lead: is_whole, calls: HashMap::new() };
+    let chat = Chat { client, id, watch, shown, tree, renderer, has_lead: is_whole, calls: HashMap::new() };
     Ok(streamed(chat, opened, served.heartbeat, ended(caller.until, served)))
 }
 
@@ -80,7 +80,7 @@ struct Chat {
     watch: Watch,
     /// The number of the last event whose documents the client has had.
     shown: u64,
-    family: TreeIndex,
+    tree: TreeIndex,
     renderer: TranscriptRenderer,
     /// Whether `renderer` has been given the items of the main chat that precede the stream.
     has_lead: bool,
@@ -135,27 +135,27 @@ impl Chat {
             EventBody::AgentCreated { .. } => {
                 // The agent as it was created: later events report its changes since.
                 let made = self.client.agent(agent).await?;
-                self.family.agent(Agent { status: Status::Idle, updated: made.created, ..made });
+                self.tree.agent(Agent { status: Status::Idle, updated: made.created, ..made });
                 out.extend(self.sub_agent(agent)?);
             }
             EventBody::AgentStatus { status, .. } => {
-                if !self.family.status(agent, status, at) {
-                    self.family.agent(self.client.agent(agent).await?);
+                if !self.tree.status(agent, status, at) {
+                    self.tree.agent(self.client.agent(agent).await?);
                 }
                 out.extend(self.sub_agent(agent)?);
                 out.extend(self.task(agent)?);
             }
             EventBody::Task { task } => {
-                self.family.task(*task);
+                self.tree.task(*task);
                 out.extend(self.sub_agent(agent)?);
                 out.extend(self.task(agent)?);
             }
             EventBody::Question { question } => {
-                self.family.question(&question);
+                self.tree.question(&question);
                 if question.status == QuestionStatus::Open {
                     out.push(self.message(TranscriptRenderer::question(*question))?);
                 }
-                for waiting in self.family.line(agent) {
+                for waiting in self.tree.line(agent) {
                     out.extend(self.sub_agent(waiting)?);
                     out.extend(self.task(waiting)?);
                 }
@@ -192,23 +192,23 @@ impl Chat {
         let answer = before.iter().rev().find(|item| matches!(item.body, ItemBody::Turn(_)));
         let answer = answer.filter(|answer| answer.run == refusal.run);
         let withdrawn = answer.and_then(|answer| self.renderer.clone().item(answer));
-        let document = withdrawn.map(|entry| ChatMessageView::taken_back(self.id, entry, &self.family));
+        let document = withdrawn.map(|entry| ChatMessageView::taken_back(self.id, entry, &self.tree));
         Ok(document.map(serde_json::to_value).transpose()?.map(|document| ("message", document)))
     }
 
     fn message(&self, entry: Entry) -> Result<Document, Error> {
-        Ok(("message", serde_json::to_value(ChatMessageView::of(self.id, entry, &self.family))?))
+        Ok(("message", serde_json::to_value(ChatMessageView::of(self.id, entry, &self.tree))?))
     }
 
     fn sub_agent(&self, agent: AgentId) -> Result<Option<Document>, Error> {
-        let below = self.family.get(agent).filter(|agent| agent.parent.is_some());
-        let document = below.map(|agent| serde_json::to_value(SubAgentView::of(agent, &self.family)));
+        let below = self.tree.get(agent).filter(|agent| agent.parent.is_some());
+        let document = below.map(|agent| serde_json::to_value(SubAgentView::of(agent, &self.tree)));
         Ok(document.transpose()?.map(|document| ("sub_agent", document)))
     }
 
     fn task(&self, worker: AgentId) -> Result<Option<Document>, Error> {
-        let task = self.family.task_of(worker).cloned();
-        let document = task.map(|task| serde_json::to_value(ChatTaskView::of(task, &self.family)));
+        let task = self.tree.task_of(worker).cloned();
+        let document = task.map(|task| serde_json::to_value(ChatTaskView::of(task, &self.tree)));
         Ok(document.transpose()?.map(|document| ("task", document)))
     }
 

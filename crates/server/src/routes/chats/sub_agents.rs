@@ -41,8 +41,8 @@ pub(super) async fn sub_agent(client: &Client, id: AgentId) -> Result<Agent, Pro
 )]
 async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentList> {
     chat(&caller.client, id).await?;
-    let family = TreeIndex::read(&caller.client, id).await?;
-    Ok(Json(family.sub_agents().into_iter().map(|agent| SubAgentView::of(agent, &family)).collect()))
+    let tree = TreeIndex::read(&caller.client, id).await?;
+    Ok(Json(tree.sub_agents().into_iter().map(|agent| SubAgentView::of(agent, &tree)).collect()))
 }
 
 /// Get a sub-agent
@@ -54,8 +54,8 @@ async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentList> {
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<SubAgentView> {
     let agent = sub_agent(&caller.client, id).await?;
     let tasks = TreeIndex::latest_tasks(&caller.client, agent.root, HashSet::from([id])).await?;
-    let family = TreeIndex::with(&caller.client, agent.root, tasks).await?;
-    Ok(Json(SubAgentView::of(family.get(id).unwrap_or(&agent), &family)))
+    let tree = TreeIndex::with(&caller.client, agent.root, tasks).await?;
+    Ok(Json(SubAgentView::of(tree.get(id).unwrap_or(&agent), &tree)))
 }
 
 /// List a sub-agent's own messages (`sub_agent_messages`): the latest ones, oldest first

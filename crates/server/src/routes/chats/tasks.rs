@@ -29,8 +29,8 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     chat(&caller.client, id).await?;
     let read = |rows| caller.client.tasks(Some(id), None, rows);
     let page: Page<Task> = Paging::of(&query)?.read(read, |task: &Task| task.id.to_string()).await?;
-    let family = TreeIndex::with(&caller.client, id, Vec::new()).await?;
-    let data = page.data.into_iter().map(|task| ChatTaskView::of(task, &family)).collect();
+    let tree = TreeIndex::with(&caller.client, id, Vec::new()).await?;
+    let data = page.data.into_iter().map(|task| ChatTaskView::of(task, &tree)).collect();
     Ok(Json(Page { data, next_cursor: page.next_cursor }))
 }
 
@@ -42,6 +42,6 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
 )]
 async fn get(caller: Caller, Id(id): Id<TaskId>) -> Answer<ChatTaskView> {
     let task = caller.client.task(id).await?;
-    let family = TreeIndex::with(&caller.client, task.root, Vec::new()).await?;
-    Ok(Json(ChatTaskView::of(task, &family)))
+    let tree = TreeIndex::with(&caller.client, task.root, Vec::new()).await?;
+    Ok(Json(ChatTaskView::of(task, &tree)))
 }

@@ -109,8 +109,9 @@ impl EventSource for Tree {
     async fn encode(&mut self, signal: Signal, frames: &mut Vec<u8>) -> entourage_engine::Result<()> {
         match signal {
             Signal::Event(event) => {
+                let name = event.body.name();
                 let event = Event::from(Arc::unwrap_or_clone(event));
-                frame(frames, Some(event.seq), event.body.name(), &event)?;
+                frame(frames, Some(event.seq), name.as_str(), &event)?;
             }
             Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
             Signal::Delta(delta) => frame(frames, None, "delta", &views::delta(&delta))?,

@@ -8,15 +8,15 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures, Reserved};
 use crate::{
     Problem,
+    blocking_work_limit::BlockingWorkLimit,
     extract::{Body, Caller, Filter, Id, Names},
-    few_at_once::FewAtOnce,
     page::Paging,
     state::AppState,
     views,
 };
 
 /// The checks of files under way, of all callers.
-static CHECKS: FewAtOnce = FewAtOnce::new(2);
+static CHECKS: BlockingWorkLimit = BlockingWorkLimit::new(2);
 
 type KindList = List<Kind>;
 type VersionPage = Page<KindVersion>;

@@ -28,17 +28,17 @@ async fn notify(Signed { client, document, .. }: Signed<WrittenTask>) -> Answer 
         return ignored(format!("a task with status `{}` does not wait for the user", document.status));
     }
     let open = client.questions(Some(task.root), Some(QuestionStatus::Open), Page::all()).await?;
-    let family = TreeIndex::read(&client, task.root).await?;
+    let tree = TreeIndex::read(&client, task.root).await?;
     // The asking agent may be deeper in the tree; the user knows only the task of the chat's own sub-agent.
     let is_of_task = |question: &Question| {
-        let own = family.own(question.agent).is_some_and(|own| own.id == task.to);
+        let own = tree.own(question.agent).is_some_and(|own| own.id == task.to);
         own || question.task == Some(task.id)
     };
     // The chat shows a question as long as it is open, so there is nothing to write.
     let notifications: Vec<ChatMessageView> = open
         .into_iter()
         .filter(is_of_task)
-        .map(|question| ChatMessageView::of(task.root, TranscriptRenderer::question(question), &family))
+        .map(|question| ChatMessageView::of(task.root, TranscriptRenderer::question(question), &tree))
         .collect();
     match notifications.is_empty() {
         true => ignored("the task does not wait for the user any more"),

@@ -75,15 +75,15 @@ enum MessageSort {
 
 impl ChatMessageView {
     /// The document of an entry of the main chat.
-    pub(crate) fn of(chat: AgentId, entry: Entry, family: &TreeIndex) -> Self {
+    pub(crate) fn of(chat: AgentId, entry: Entry, tree: &TreeIndex) -> Self {
         let id = match (entry.post, entry.question, entry.item_seq) {
             (Some(post), ..) => post.to_string(),
             (_, Some(question), _) => question.to_string(),
             (.., seq) => of_item(chat, seq.unwrap_or_default()),
         };
-        let own = entry.agent.and_then(|agent| family.own(agent)).map(|agent| agent.id);
+        let own = entry.agent.and_then(|agent| tree.own(agent)).map(|agent| agent.id);
         // The asking agent may be deeper in the tree; the user knows only the orchestrator's own task.
-        let task = own.and_then(|own| family.task_of(own)).map(|task| task.id);
+        let task = own.and_then(|own| tree.task_of(own)).map(|task| task.id);
         let sort = match entry.role {
             Role::Question => Some(MessageSort::Question),
             Role::Notice => Some(MessageSort::Error),
@@ -99,8 +99,8 @@ impl ChatMessageView {
     }
 
     /// The document of an answer that was sent before a guardrail refused it.
-    pub(crate) fn taken_back(chat: AgentId, entry: Entry, family: &TreeIndex) -> Self {
-        let mut document = Self::of(chat, entry, family);
+    pub(crate) fn taken_back(chat: AgentId, entry: Entry, tree: &TreeIndex) -> Self {
+        let mut document = Self::of(chat, entry, tree);
         document.content.clear();
         document.metadata.sort = Some(MessageSort::Refused);
         document

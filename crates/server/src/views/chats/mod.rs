@@ -9,6 +9,8 @@ mod task;
 mod tool_call;
 mod tree_index;
 
+use entourage_types::tool_names::{ASK_USER, FINAL_ANSWER};
+
 pub(crate) use chat::ChatView;
 pub(crate) use message::{ChatDeltaView, ChatMessageView};
 pub(crate) use sub_agent::SubAgentView;
@@ -17,10 +19,11 @@ pub(crate) use task::{ChatTaskView, TaskStatus};
 pub(crate) use tool_call::{ToolCallDocument, tool_calls};
 pub(crate) use tree_index::TreeIndex;
 
-/// The tool with which a sub-agent asks the user, and the one with which it gives its final answer: their
-/// texts are shown as messages, not as calls.
-const ASKS: &str = "ask_user";
-const ANSWERS: &str = "final_answer";
+/// Whether a call of the tool is work: neither a question to the user nor the final answer, whose texts are shown as
+/// messages, not as calls.
+fn is_work(tool: &str) -> bool {
+    tool != ASK_USER && tool != FINAL_ANSWER
+}
 
 /// The document id of a transcript's item.
 fn of_item(agent: entourage_types::AgentId, seq: u64) -> String {

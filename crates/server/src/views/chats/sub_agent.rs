@@ -54,26 +54,26 @@ enum SubAgentStatus {
 
 impl SubAgentView {
     /// The document of an agent of this tree.
-    pub(crate) fn of(agent: &Agent, family: &TreeIndex) -> Self {
-        let task = family.task_of(agent.id);
+    pub(crate) fn of(agent: &Agent, tree: &TreeIndex) -> Self {
+        let task = tree.task_of(agent.id);
         Self {
             id: agent.id,
             chat_id: agent.root,
             parent_id: agent.parent.unwrap_or(agent.root),
             role: agent.kind.clone(),
             task_id: task.map(|task| task.id),
-            status: status(agent, task, family),
+            status: status(agent, task, tree),
             created_at: agent.created,
             updated_at: agent.updated,
         }
     }
 }
 
-fn status(agent: &Agent, task: Option<&Task>, family: &TreeIndex) -> SubAgentStatus {
+fn status(agent: &Agent, task: Option<&Task>, tree: &TreeIndex) -> SubAgentStatus {
     let is_open = task.is_some_and(|task| !task.status.is_terminal());
     match agent.status {
         Status::Cancelled => SubAgentStatus::Failed,
-        _ if family.asks(agent.id) => SubAgentStatus::WaitingForUser,
+        _ if tree.asks(agent.id) => SubAgentStatus::WaitingForUser,
         Status::Succeeded if !is_open => SubAgentStatus::Completed,
         Status::Failed if !is_open => SubAgentStatus::Failed,
         _ => SubAgentStatus::Active,

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use entourage_api::schema;
 use entourage_types::{
     Agent, AgentId, Author, CallId, Item, ItemBody, Output, Question, QuestionStatus, Time, ToolCall, Turn,
+    tool_names,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ANSWERS, ASKS, of_item};
+use super::{is_work, of_item};
 
 /// A message of a sub-agent's own history, as its model sees it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -153,19 +154,16 @@ fn turn_drafts(turn: &Turn, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
 
 fn returned(output: &Output, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
     vec![match (output.tool.as_str(), output.answer(), asked.get(&output.call)) {
-        (ANSWERS, Some(answer), _) => Draft::new(SubAgentRole::Assistant, answer),
-        (ASKS, _, Some(question)) if question.status == QuestionStatus::Answered => {
+        (tool_names::FINAL_ANSWER, Some(answer), _) => Draft::new(SubAgentRole::Assistant, answer),
+        (tool_names::ASK_USER, _, Some(question)) if question.status == QuestionStatus::Answered => {
             Draft::new(SubAgentRole::User, question.answer_in_words().as_deref().unwrap_or(&output.text))
         }
         // A question that was not answered, or a final answer that was not accepted.
-        (ASKS | ANSWERS, ..) => Draft::new(SubAgentRole::System, &output.text),
+        (tool_names::ASK_USER | tool_names::FINAL_ANSWER, ..) => {
+            Draft::new(SubAgentRole::System, &output.text)
+        }
         _ => Draft { tool_call_id: Some(output.call), ..Draft::new(SubAgentRole::Tool, &output.text) },
     }]
-}
-
-/// Whether a call of the tool is work: neither a question nor an answer.
-fn is_work(tool: &str) -> bool {
-    tool != ASKS && tool != ANSWERS
 }
 
 impl From<&ToolCall> for Asked {

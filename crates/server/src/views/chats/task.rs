@@ -66,8 +66,8 @@ pub(crate) enum TaskStatus {
 
 impl ChatTaskView {
     /// The document of a task of this tree.
-    pub(crate) fn of(task: Task, family: &TreeIndex) -> Self {
-        let status = status(&task, family);
+    pub(crate) fn of(task: Task, tree: &TreeIndex) -> Self {
+        let status = status(&task, tree);
         Self::then(task, status)
     }
 
@@ -95,12 +95,12 @@ impl ChatTaskView {
     }
 }
 
-fn status(task: &Task, family: &TreeIndex) -> TaskStatus {
+fn status(task: &Task, tree: &TreeIndex) -> TaskStatus {
     match task.status {
         Status::Succeeded => TaskStatus::Success,
         Status::Failed | Status::Cancelled => TaskStatus::Failed,
-        _ if family.asks(task.to) => TaskStatus::Waiting,
-        _ if family.get(task.to).is_some_and(|worker| worker.status == Status::Idle) => TaskStatus::Pending,
+        _ if tree.asks(task.to) => TaskStatus::Waiting,
+        _ if tree.get(task.to).is_some_and(|worker| worker.status == Status::Idle) => TaskStatus::Pending,
         _ => TaskStatus::Running,
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{ANSWERS, ASKS};
+use super::is_work;
 
 /// A tool call of a sub-agent.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -61,7 +61,7 @@ impl ToolCallDocument {
     /// The document of a call that was just asked for; `None` for a question or a final answer, which are
     /// messages.
     pub(crate) fn asked(turn: &Item, call: &ToolCall) -> Option<Self> {
-        (call.tool != ASKS && call.tool != ANSWERS).then(|| Self {
+        is_work(&call.tool).then(|| Self {
             id: call.id,
             sub_agent_id: turn.agent,
             name: call.tool.clone(),

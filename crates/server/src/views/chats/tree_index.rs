@@ -27,32 +27,32 @@ impl TreeIndex {
     /// The same with these of its tasks, which must be read before: an agent that ends in between is then
     /// still shown at work, whatever its row says, because its task is open.
     pub(crate) async fn with(client: &Client, chat: AgentId, tasks: Vec<Task>) -> Result<Self, Error> {
-        let mut family = Self::default();
+        let mut tree = Self::default();
         for task in tasks {
-            family.task(task);
+            tree.task(task);
         }
         for question in client.questions(Some(chat), Some(QuestionStatus::Open), Page::all()).await? {
-            family.question(&question);
+            tree.question(&question);
         }
         for agent in client.tree(chat).await? {
-            family.agent(agent);
+            tree.agent(agent);
         }
-        Ok(family)
+        Ok(tree)
     }
 
     /// Reads as much of a chat's tree as these messages refer to: the agents, and the latest task of each
     /// agent that a message is about. No status is derived from it, so tasks may be read after their agents.
     pub(crate) async fn told_of(client: &Client, chat: AgentId, entries: &[Entry]) -> Result<Self, Error> {
-        let mut family = Self::default();
+        let mut tree = Self::default();
         for agent in client.tree(chat).await? {
-            family.agent(agent);
+            tree.agent(agent);
         }
-        let own = |entry: &Entry| family.own(entry.agent?).map(|own| own.id);
+        let own = |entry: &Entry| tree.own(entry.agent?).map(|own| own.id);
         let own: HashSet<AgentId> = entries.iter().filter_map(own).collect();
         for task in Self::latest_tasks(client, chat, own).await? {
-            family.task(task);
+            tree.task(task);
         }
-        Ok(family)
+        Ok(tree)
     }
 
     /// Reads the latest task of each of these agents of a chat: page by page from the newest, until all are

@@ -7,7 +7,7 @@ mod tavily;
 use std::{sync::LazyLock, time::Duration};
 
 use async_trait::async_trait;
-use entourage_types::ToolSpec;
+use entourage_types::{ResultSource, ToolSpec, tool_names};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use self::{brave::Brave, searxng::Searxng, tavily::Tavily};
 use super::client::{Lazy, Unread, body, build, builder, causes};
-use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Source, Tool, parse, spec_of};
+use crate::{Caller, Context, Done, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
-const NAME: &str = "web_search";
+const NAME: &str = tool_names::WEB_SEARCH;
 const LIMIT: usize = 5;
 const LIMIT_MOST: usize = 20;
 const TOTAL: Duration = Duration::from_secs(20);
@@ -211,8 +211,8 @@ impl Tool for WebSearch {
         Effect::Pure
     }
 
-    fn source(&self) -> Source {
-        Source::Public
+    fn source(&self) -> ResultSource {
+        ResultSource::Public
     }
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {

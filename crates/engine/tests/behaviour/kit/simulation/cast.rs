@@ -303,7 +303,7 @@ impl Tool for Prop {
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
         let parameters = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
-        Some(ToolSpec { name: self.name.into(), description: String::new(), parameters })
+        Some(ToolSpec::new(self.name, "", parameters))
     }
 
     fn effect(&self) -> Effect {

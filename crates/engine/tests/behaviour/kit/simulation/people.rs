@@ -96,7 +96,7 @@ impl People {
         for owner in self.owners.clone() {
             let page = Page { limit: 1000, ..Page::default() };
             let node = life.node();
-            let agents = node.came_of(Request::Read, node.client(&owner).agents(false, None, page).await);
+            let agents = node.came_of(Request::Read, node.client(&owner).agents(None, page).await);
             let agents = agents.done().unwrap_or_default();
             self.agents.extend(agents.iter().map(|agent| (owner.clone(), agent.id)));
             let ended = agents.iter().filter(|agent| agent.parent.is_some() && agent.status.is_terminal());

@@ -2,10 +2,10 @@
 //! message and the link before it, so that a longer conversation is digested from where the shorter one ended.
 
 use entourage_llm::{Message, Request, ToolChoice};
-use entourage_types::{Sha256, ToolSpec};
+use entourage_types::{Sha256, ToolSpec, tool_names};
 use sha2::{Digest as _, Sha256 as Hasher};
 
-use super::{READS_ON, View, conversation::Frame};
+use super::{View, conversation::Frame};
 use crate::digest::sha256;
 
 /// The messages that were digested so far. It can be lost at any time: it saves digesting them again.
@@ -35,7 +35,7 @@ impl Chain {
 
 /// Whether the model has the tool to read what was too long to be shown.
 pub(super) fn reads_on(tools: &[ToolSpec]) -> bool {
-    tools.iter().any(|tool| tool.name == READS_ON)
+    tools.iter().any(|tool| tool.name == tool_names::READ_OUTPUT)
 }
 
 /// The digest of a list of tools.
@@ -66,6 +66,8 @@ fn of_linked(request: &Request, link: [u8; 32], system: Sha256, tools: Sha256) -
         max_tokens,
         system: _,
         messages: _,
+        // It follows from the messages.
+        has_cuts: _,
         tools: _,
         priority: _,
         owner: _,

@@ -1,20 +1,7 @@
-//! The sources of tools' results, and the destinations of tools' arguments: from these the engine determines
-//! when a call could leak private data.
+//! The destinations of tools' arguments: from these, and the sources of tools' results, the engine determines when a
+//! call could leak private data.
 
 use url::Url;
-
-/// The source of a tool's results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The agents of the tree themselves: their messages, notes and memory.
-    Agents,
-    /// The person who owns the agents.
-    Person,
-    /// Content that anyone may read on the public web, without anything that the agent wrote itself.
-    Public,
-    /// Anything else: files, connected servers, the operator's own programs.
-    Private,
-}
 
 /// The destination of a call, if its arguments name it.
 #[derive(Debug, Clone, PartialEq, Eq)]

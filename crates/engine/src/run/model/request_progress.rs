@@ -19,7 +19,7 @@ pub(in crate::run) enum RequestStage {
 }
 
 /// What was heard of the requests of one attempt.
-pub(super) struct Heard {
+pub(super) struct RequestProgress {
     pub(super) stage: RequestStage,
     /// The usage of unusable answers.
     pub(super) wasted: Vec<ModelUse>,
@@ -28,7 +28,7 @@ pub(super) struct Heard {
     first_token: Option<Time>,
 }
 
-impl Heard {
+impl RequestProgress {
     pub(super) const fn nothing() -> Self {
         Self { stage: RequestStage::Sent, wasted: Vec::new(), sent: None, first_token: None }
     }

@@ -3,9 +3,9 @@
 use tokio::sync::Semaphore;
 
 /// Places for such work.
-pub(crate) struct FewAtOnce(Semaphore);
+pub(crate) struct BlockingWorkLimit(Semaphore);
 
-impl FewAtOnce {
+impl BlockingWorkLimit {
     /// So many places.
     pub(crate) const fn new(most: usize) -> Self {
         Self(Semaphore::const_new(most))
@@ -37,7 +37,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_keeps_its_place_after_its_caller_has_gone_and_other_work_waits_for_it() {
-        static ONE: FewAtOnce = FewAtOnce::new(1);
+        static ONE: BlockingWorkLimit = BlockingWorkLimit::new(1);
         let (begins, begun) = oneshot::channel();
         let (let_go, may_end) = mpsc::channel::<()>();
         let first = tokio::spawn(ONE.run(move || {
