@@ -39,7 +39,7 @@ pub enum EventBody {
         parent: Option<AgentId>,
         /// Its kind.
         kind: String,
-        /// What it is for.
+        /// What it is for; empty once it was forgotten.
         title: String,
     },
     /// An agent's status changed.
@@ -144,8 +144,8 @@ pub enum EventBody {
         id: String,
         /// Its status as of then.
         status: String,
-        /// The record as of then.
-        #[schema(value_type = Object)]
+        /// The record as of then; null once it, or the agent, was forgotten.
+        #[schema(value_type = Option<Object>, required)]
         record: serde_json::Value,
     },
 }

@@ -33,7 +33,7 @@ pub enum EventBody {
         parent: Option<AgentId>,
         /// Its kind.
         kind: String,
-        /// What it is for.
+        /// What it is for; empty once it was forgotten.
         title: String,
     },
     /// An agent's status changed.
@@ -126,7 +126,7 @@ pub enum EventBody {
         id: String,
         /// Its status as of then.
         status: String,
-        /// The record as of then.
+        /// The record as of then; null once it, or the agent, was forgotten.
         record: serde_json::Value,
     },
 }

@@ -17,6 +17,7 @@ mod delivery;
 mod entity;
 mod epoch;
 mod event;
+mod forget;
 mod grant;
 mod guardrails;
 mod id;

@@ -142,7 +142,8 @@ pub(crate) fn limit(question: &Question) -> Option<String> {
 /// Describes an event, without its agent and time; none if it is of no interest to a user.
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
-        EventBody::AgentCreated { title, .. } => format!("begins: {}", short(title)),
+        // What was forgotten has no texts.
+        EventBody::AgentCreated { title, .. } => said("begins", title),
         EventBody::AgentStatus { status: ShownStatus::Running | ShownStatus::Queued, .. } => return None,
         EventBody::AgentStatus { status: now, waiting_on, .. } => status(*now, *waiting_on),
         EventBody::Run { stop_reason: Some(StopReason::Cancelled), .. } => return None,
@@ -156,7 +157,7 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
         EventBody::Record { kind, id, status, .. } => format!("{kind} {id}: {status}"),
         EventBody::Session { session } => {
-            format!("session {} closed ({}): {}", session.number, session.reason, short(&session.summary))
+            said(&format!("session {} closed ({})", session.number, session.reason), &session.summary)
         }
         EventBody::Intervention { intervention } => {
             let text =
@@ -167,14 +168,15 @@ pub(crate) fn event(event: &Event) -> Option<String> {
             format!("grant {} {}: {}, exempt from rule: {}", grant.id, grant.status, grant.tool, grant.rule)
         }
         EventBody::Question { question } => {
-            let answer = question.answer.as_deref().map(|answer| format!(": {}", short(answer)));
             let (id, status) = (question.id, question.status);
-            format!(
-                "question {id} {status}{}",
-                answer.unwrap_or_else(|| format!(": {}", short(&question.text)))
-            )
+            said(&format!("question {id} {status}"), question.answer.as_deref().unwrap_or(&question.text))
         }
     })
+}
+
+/// What happened and what was said, if anything was.
+fn said(what: &str, text: &str) -> String {
+    if text.is_empty() { what.to_owned() } else { format!("{what}: {}", short(text)) }
 }
 
 fn body(body: &ItemBody) -> Option<String> {

@@ -38,6 +38,7 @@ pub mod entities;
 pub mod events;
 pub mod fencing;
 pub mod finding;
+pub mod forgetting;
 pub mod handles;
 pub mod inbox;
 pub mod living;
@@ -88,6 +89,9 @@ macro_rules! conformance_of_handles {
             budgets: [
                 two_calls_cannot_both_reserve_the_last_of_a_budget,
                 nobody_falls_asleep_over_a_budget_behind_a_grant,
+            ];
+            forgetting: [
+                an_agent_is_forgotten_with_what_another_handle_told_of_it,
             ];
             record_races: [
                 two_writers_cannot_both_take_a_name,
@@ -229,6 +233,11 @@ macro_rules! conformance {
                 an_event_outlives_the_item_that_it_names,
                 a_pruned_entity_is_removed,
                 a_tree_with_open_work_is_not_at_rest,
+            ];
+            forgetting: [
+                the_events_of_a_forgotten_agent_have_no_texts,
+                the_events_of_a_forgotten_record_have_no_texts,
+                events_keep_their_texts_unless_something_is_forgotten,
             ];
             scopes: [
                 no_read_shows_another_owners_rows,
