@@ -1,12 +1,13 @@
 //! An event of a tree.
 
 use entourage_types::{
-    self as types, AgentId, Cost, RunId, ShownStatus, StepKey, StepStatus, StopReason, Time, WaitingOn,
+    self as types, AgentId, BudgetAction, Cost, Owner, RunId, ShownStatus, StepKey, StepStatus, StopReason,
+    Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{Grant, Intervention, Item, Question, Session, Task, Usage, schema};
+use crate::{Amount, Grant, Intervention, Item, Question, Session, Task, Usage, schema};
 
 /// One numbered event of a tree. Numbers have no gaps; the number is the SSE id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -136,6 +137,17 @@ pub enum EventBody {
         /// The session.
         session: Box<Session>,
     },
+    /// A person granted the tree more than its budget, or took some of that back.
+    Budget {
+        /// Who.
+        #[schema(value_type = String)]
+        by: Owner,
+        /// Which of the two.
+        #[schema(value_type = schema::BudgetAction)]
+        action: BudgetAction,
+        /// How much.
+        amount: Amount,
+    },
     /// A record of an application changed.
     Record {
         /// Which noun.
@@ -165,6 +177,7 @@ impl EventBody {
             Self::Grant { .. } => "grant",
             Self::Question { .. } => "question",
             Self::Session { .. } => "session",
+            Self::Budget { .. } => "budget",
             Self::Record { .. } => "record",
         }
     }
@@ -205,6 +218,9 @@ impl From<types::EventBody> for EventBody {
                 Self::Question { question: Box::new((*question).into()) }
             }
             types::EventBody::Session { session } => Self::Session { session: Box::new((*session).into()) },
+            types::EventBody::Budget { by, action, amount } => {
+                Self::Budget { by, action, amount: amount.into() }
+            }
             types::EventBody::Record { kind, id, status, record } => {
                 Self::Record { kind, id, status, record }
             }

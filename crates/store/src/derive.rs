@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entourage_types::{Agent, AgentId, EventBody, Item, RecordEvent, Status, Step, StepState, Time};
 
-use crate::{Commit, Write};
+use crate::{BudgetChange, Commit, Write};
 
 /// Returns the events of a commit, each as the root of its tree, the agent it is about, and its body.
 ///
@@ -67,6 +67,10 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<(AgentId, A
                 if let Some(writer) = writer {
                     events.push((writer.root, writer.id, of_step(step)));
                 }
+            }
+            Write::Budget(BudgetChange::Granted { tree, owner: _, by, action, amount }) => {
+                let body = EventBody::Budget { by: by.clone(), action: *action, amount: *amount };
+                events.push((*tree, *tree, body));
             }
             Write::Record(_, Some(event)) => {
                 let RecordEvent { root, agent, body } = (**event).clone();

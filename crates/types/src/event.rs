@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepKey, StepStatus,
-    StopReason, Task, Time, Usage, WaitingOn,
+    AgentId, Amount, BudgetAction, Cost, Grant, Intervention, Item, Owner, Question, RunId, Session, Status,
+    StepKey, StepStatus, StopReason, Task, Time, Usage, WaitingOn,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -118,6 +118,15 @@ pub enum EventBody {
         /// The session.
         session: Box<Session>,
     },
+    /// A person granted the tree more than its budget, or took some of that back.
+    Budget {
+        /// Who.
+        by: Owner,
+        /// Which of the two.
+        action: BudgetAction,
+        /// How much.
+        amount: Amount,
+    },
     /// A record of a noun without an event of its own changed.
     Record {
         /// Which noun.
@@ -146,6 +155,7 @@ impl EventBody {
             Self::Grant { .. } => "grant",
             Self::Question { .. } => "question",
             Self::Session { .. } => "session",
+            Self::Budget { .. } => "budget",
             Self::Record { .. } => "record",
         }
     }

@@ -19,7 +19,8 @@ impl EventBody {
             | Self::AgentStatus { .. }
             | Self::Run { .. }
             | Self::Step { .. }
-            | Self::Item { .. } => None,
+            | Self::Item { .. }
+            | Self::Budget { .. } => None,
             Self::Task { task } => of::<Task>(task.id),
             Self::Intervention { intervention } => of::<Intervention>(intervention.id),
             Self::Grant { grant } => of::<Grant>(grant.id),
@@ -45,6 +46,7 @@ impl EventBody {
             Self::Grant { grant } => clear_grant(grant),
             Self::Question { question } => clear_question(question),
             Self::Session { session } => clear_session(session),
+            Self::Budget { by: _, action: _, amount: _ } => {}
             // A tombstone has no text, and says why the others have none.
             Self::Record { kind, id: _, status: _, record: _ } if *kind == EntityKind::TOMBSTONE.as_str() => {
             }

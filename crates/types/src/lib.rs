@@ -61,7 +61,7 @@ pub use agent::{Agent, WorksFor};
 pub use approval::{ApprovalRule, Comparison, Condition};
 pub use asked::{Asked, AskedSummary, FailedTry};
 pub use backoff::Backoff;
-pub use budget::{Allowance, Amount, Budget, BudgetId, Shortage};
+pub use budget::{Allowance, Amount, Budget, BudgetAction, BudgetId, Shortage};
 pub use chat::{Chat, ChatStatus};
 pub use context::{Context, ContextEntry, ContextPolicy, Section, Sessions};
 pub use counter::{Counter, CounterStatus};

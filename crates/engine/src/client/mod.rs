@@ -44,7 +44,7 @@ use entourage_types::{Agent, Author, Owner, Post, PostBody, Scope};
 use crate::{Engine, FeedMemory};
 
 pub use asked::{AskedQuestion, QuestionFilter};
-pub use budget::BudgetState;
+pub use budget::{BudgetState, MOST_GRANTED_AT_ONCE};
 pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use entourage_api::{Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, ToolCall};
-use entourage_types::{AgentId, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn};
+use entourage_types::{
+    AgentId, BudgetAction, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
+};
 use serde_json::Value;
 
-use super::{paint::Paint, text::Text};
+use super::{budget, paint::Paint, text::Text};
 
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
@@ -166,6 +168,13 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         }
         EventBody::Grant { grant } => {
             format!("grant {} {}: {}, exempt from rule: {}", grant.id, grant.status, grant.tool, grant.rule)
+        }
+        EventBody::Budget { by, action, amount } => {
+            let what = match action {
+                BudgetAction::Grant => "granted to the tree",
+                BudgetAction::TakeBack => "taken back of what was granted to the tree",
+            };
+            format!("{} {what} by {}", budget::granted(*amount), name(by.as_str()))
         }
         EventBody::Question { question } => {
             let (id, status) = (question.id, question.status);

@@ -39,6 +39,7 @@ pub mod events;
 pub mod fencing;
 pub mod finding;
 pub mod forgetting;
+pub mod grants;
 pub mod handles;
 pub mod inbox;
 pub mod living;
@@ -89,6 +90,10 @@ macro_rules! conformance_of_handles {
             budgets: [
                 two_calls_cannot_both_reserve_the_last_of_a_budget,
                 nobody_falls_asleep_over_a_budget_behind_a_grant,
+            ];
+            grants: [
+                what_was_granted_is_taken_back_once,
+                a_grant_is_either_taken_back_or_reserved,
             ];
             forgetting: [
                 an_agent_is_forgotten_with_what_another_handle_told_of_it,
@@ -203,6 +208,10 @@ macro_rules! conformance {
                 a_budget_is_changed_by_its_own_agents_alone,
                 a_budget_is_removed_with_its_tree,
                 budgets_of_days_long_past_are_removed,
+            ];
+            grants: [
+                a_grant_is_told_with_who_made_it_and_can_be_taken_back,
+                grants_and_what_is_taken_back_in_a_commit_are_counted_together,
             ];
             living: [
                 an_agent_lives_until_it_has_ended_and_has_nothing_to_read,

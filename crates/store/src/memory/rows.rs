@@ -233,7 +233,7 @@ impl Rows {
 
     fn change(&mut self, change: &BudgetChange, writer: Option<&Agent>) {
         match (change, writer) {
-            (BudgetChange::Grant { tree, owner, .. }, _) => {
+            (BudgetChange::Granted { tree, owner, .. }, _) => {
                 let budget = BudgetId::Tree(*tree);
                 let unused = || Budget::unused(budget.clone(), owner.clone());
                 change.apply(self.budgets.entry(budget.clone()).or_insert_with(unused), None);
